@@ -1,0 +1,203 @@
+//! The words the engine and its users share: limits, requests, events, outcomes.
+//!
+//! Events carry Jupyter's names (`stream`, `display_data`, `execute_result`, `error`, `status`; source: the Jupyter
+//! messaging specification 5.4). Everything here crosses the process border in [`crate::wire`] frames, so everything
+//! is plain data.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What one machine may use. Every field is enforced; `Default` holds the documented defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Wall-clock time of one [`Execute`]; then KeyboardInterrupt, then SIGKILL after [`Limits::grace`].
+    pub wall: Duration,
+    /// CPU time of one [`Execute`]; enforced by the kernel's process clock, same two steps.
+    pub cpu: Duration,
+    /// How long a guest may take to react to KeyboardInterrupt before it is killed.
+    pub grace: Duration,
+    /// Linear memory, in bytes. At the limit Python raises `MemoryError`.
+    pub memory_bytes: u64,
+    /// Bytes the guest may keep in its writable file layer. At the limit: `ENOSPC`.
+    pub file_bytes: u64,
+    /// Files, directories and links the guest may create. At the limit: `ENOSPC`.
+    pub inodes: u64,
+    /// Bytes of stdout and stderr kept per [`Execute`]; the rest is counted and dropped.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            wall: Duration::from_secs(60),
+            cpu: Duration::from_secs(60),
+            grace: Duration::from_secs(2),
+            memory_bytes: 1 << 30,
+            file_bytes: 256 << 20,
+            inodes: 65_536,
+            output_bytes: 1 << 20,
+        }
+    }
+}
+
+/// A host directory granted to one machine. Opened by the server as a handle; the guest never sees the host path.
+#[derive(Debug, Clone)]
+pub struct Mount {
+    /// Directory on the host.
+    pub host: PathBuf,
+    /// Absolute path inside the guest.
+    pub guest: String,
+    /// Refuse every change.
+    pub read_only: bool,
+}
+
+/// How to make a machine.
+#[derive(Debug, Default)]
+pub struct MachineSpec {
+    /// Limits of this machine.
+    pub limits: Limits,
+    /// Granted host directories.
+    pub mounts: Vec<Mount>,
+    /// Read end of the guest's standard input; `None` is an empty input.
+    pub stdin: Option<OwnedFd>,
+}
+
+/// One piece of Python to run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Execute {
+    /// Source text. Top-level `await` is allowed; the last expression's value is the result.
+    pub code: String,
+    /// Shown in tracebacks and as `__file__`; `main.py` when empty.
+    pub file_name: String,
+    /// Extra globals as one JSON object; empty string = none.
+    pub globals_json: String,
+    /// `sys.argv`; empty = `[file_name]`.
+    pub argv: Vec<String>,
+    /// Extra environment variables.
+    pub env: Vec<(String, String)>,
+    /// Run as a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
+    pub script: bool,
+}
+
+/// What the guest's own parser found in a source text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Top-level names of imported modules in order of appearance, standard library left out.
+    pub imports: Vec<String>,
+    /// Like `imports`, but only those inside a `try` that catches `ImportError`.
+    pub optional_imports: Vec<String>,
+    /// The source does not parse; running it will report the error.
+    pub syntax_error: bool,
+}
+
+/// Standard stream a text came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamName {
+    /// fd 1.
+    Stdout,
+    /// fd 2.
+    Stderr,
+}
+
+/// MIME type → payload: text as it is, binary types as base64 (Jupyter's mime bundle).
+pub type MimeBundle = BTreeMap<String, String>;
+
+/// What a machine reports while it runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// Output of the guest, in order.
+    Stream {
+        /// Which stream.
+        name: StreamName,
+        /// Text; invalid UTF-8 is replaced.
+        text: String,
+    },
+    /// `display(...)`, a shown figure.
+    DisplayData {
+        /// The mime bundle.
+        data: MimeBundle,
+    },
+    /// The value of the last expression, as a mime bundle.
+    ExecuteResult {
+        /// The mime bundle.
+        data: MimeBundle,
+    },
+    /// An uncaught exception.
+    Error {
+        /// Class name.
+        ename: String,
+        /// `str(exception)`.
+        evalue: String,
+        /// CPython's own traceback text, without frames of our prelude.
+        traceback: String,
+    },
+    /// Busy or idle.
+    Status {
+        /// True while code runs.
+        busy: bool,
+    },
+}
+
+/// The value of the last expression.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnValue {
+    /// JSON text, indent 2 (NaN and infinities are `null`).
+    pub json: String,
+    /// The value is a `str`: clients in text mode show it verbatim.
+    pub is_str: bool,
+}
+
+/// How an [`Execute`] ended inside the guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// Ran to its end.
+    Returned(Option<ReturnValue>),
+    /// An exception reached the top; the text of its traceback.
+    Raised {
+        /// Class name.
+        ename: String,
+        /// `str(exception)`.
+        evalue: String,
+        /// Traceback text.
+        traceback: String,
+    },
+    /// `SystemExit` or `os._exit`.
+    Exited {
+        /// Exit code, 0 to 255.
+        code: i32,
+        /// What Python prints for `SystemExit("text")`.
+        message: String,
+    },
+}
+
+/// Why a running guest was interrupted by the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StopReason {
+    /// [`Limits::wall`] passed.
+    WallLimit,
+    /// [`Limits::cpu`] used up.
+    CpuLimit,
+    /// The caller asked for it.
+    Cancelled,
+}
+
+/// The answer to an [`Execute`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// Set when the host interrupted the guest during this execution; `ended` is then usually a `KeyboardInterrupt`.
+    pub stopped: Option<StopReason>,
+    /// Output bytes dropped past [`Limits::output_bytes`].
+    pub output_dropped: u64,
+    /// Highest linear memory size so far, bytes.
+    pub peak_memory_bytes: u64,
+    /// CPU time of this execution.
+    pub cpu: Duration,
+}

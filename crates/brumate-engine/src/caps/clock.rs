@@ -1,0 +1,71 @@
+//! Clocks and sleeping.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Set by the interrupt signal's handler, cleared when an execution starts.
+pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Longest single sleep before the clock is read again.
+const MAX_SLEEP: Duration = Duration::from_secs(3600);
+
+/// Nanoseconds of a time stamp.
+fn nanoseconds(time: Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// The guest's clocks. The monotonic one starts when the interpreter boots, so that the host's uptime stays unknown.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    base: u64,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub(crate) fn new() -> Clock {
+        // A second in the past: a clock at zero looks unset to some programs.
+        Clock { base: nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(1_000_000_000) }
+    }
+
+    /// Wall clock, nanoseconds since 1970.
+    pub(crate) fn realtime(&self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::Realtime))
+    }
+
+    /// Monotonic clock, nanoseconds.
+    pub(crate) fn monotonic(&self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.base)
+    }
+
+    /// CPU time of this process, nanoseconds; a forked machine starts at zero.
+    pub(crate) fn process_cpu(&self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+    }
+}
+
+/// Sleeps without using the CPU; returns early, with `true`, when the machine is interrupted.
+///
+/// The signal is blocked except inside `ppoll`, so that one that arrives just before the call is not lost.
+pub(crate) fn sleep(duration: Option<Duration>) -> bool {
+    let deadline = duration.map(|duration| std::time::Instant::now().checked_add(duration));
+    let guard = crate::signals::block_interrupt();
+    loop {
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return true;
+        }
+        let step = match deadline {
+            Some(Some(deadline)) => {
+                let rest = deadline.saturating_duration_since(std::time::Instant::now());
+                if rest.is_zero() {
+                    return false;
+                }
+                rest.min(MAX_SLEEP)
+            }
+            _ => MAX_SLEEP,
+        };
+        guard.pause(step);
+    }
+}

@@ -1,0 +1,177 @@
+//! Standard output and error, and the event channel of the guest's driver.
+
+use crate::api::{Event, StreamName};
+
+/// Largest text of one stream event, in bytes.
+const MAX_STREAM_EVENT: usize = 64 << 10;
+
+/// Largest frame the guest's driver may send, in bytes.
+const MAX_FRAME: usize = 32 << 20;
+
+/// Bytes of display events kept in one execution.
+const MAX_EVENT_BYTES: u64 = 128 << 20;
+
+/// Where events go.
+pub(crate) type Sink = Box<dyn FnMut(Event) + Send>;
+
+/// Collects what the guest prints and turns it into events, within limits.
+pub(crate) struct Output {
+    sink: Option<Sink>,
+    /// Bytes of stdout and stderr that may still be kept.
+    remaining: u64,
+    /// Bytes dropped since the last reset.
+    dropped: u64,
+    /// Bytes of event frames that may still be kept.
+    events_remaining: u64,
+    /// Incomplete UTF-8 sequences at the end of each stream.
+    partial: [Vec<u8>; 2],
+    /// An incomplete frame.
+    frame: Vec<u8>,
+}
+
+impl Output {
+    /// Drops everything until [`Output::begin`].
+    pub(crate) fn new() -> Output {
+        Output {
+            sink: None,
+            remaining: 0,
+            dropped: 0,
+            events_remaining: 0,
+            partial: [Vec::new(), Vec::new()],
+            frame: Vec::new(),
+        }
+    }
+
+    /// Starts an execution: events go to `sink`, at most `limit` bytes of text.
+    pub(crate) fn begin(&mut self, sink: Sink, limit: u64) {
+        *self = Output {
+            sink: Some(sink),
+            remaining: limit,
+            events_remaining: MAX_EVENT_BYTES,
+            ..Output::new()
+        };
+    }
+
+    /// Ends an execution; returns the number of bytes dropped.
+    pub(crate) fn end(&mut self) -> u64 {
+        for name in [StreamName::Stdout, StreamName::Stderr] {
+            let rest = std::mem::take(&mut self.partial[name as usize]);
+            if !rest.is_empty() {
+                self.emit_text(name, String::from_utf8_lossy(&rest).into_owned());
+            }
+        }
+        self.sink = None;
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Bytes written to a standard stream.
+    pub(crate) fn write(&mut self, name: StreamName, bytes: &[u8]) {
+        let kept = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(bytes.len());
+        self.remaining -= kept as u64;
+        self.dropped = self.dropped.saturating_add((bytes.len() - kept) as u64);
+        for chunk in bytes[..kept].chunks(MAX_STREAM_EVENT) {
+            let mut pending = std::mem::take(&mut self.partial[name as usize]);
+            pending.extend_from_slice(chunk);
+            let complete = complete_prefix(&pending);
+            let rest = pending.split_off(complete);
+            self.partial[name as usize] = rest;
+            if !pending.is_empty() {
+                let text = String::from_utf8(pending)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                self.emit_text(name, text);
+            }
+        }
+    }
+
+    /// Bytes written to the event channel: one JSON [`Event`] a line. Frames that are no events are dropped: only the
+    /// guest itself is harmed.
+    pub(crate) fn write_frames(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if self.frame.len() + part.len() > MAX_FRAME {
+                self.frame = Vec::new();
+                continue;
+            }
+            self.frame.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let frame = std::mem::take(&mut self.frame);
+                let size = frame.len() as u64;
+                if size <= self.events_remaining
+                    && let Ok(event) = serde_json::from_slice::<Event>(&frame)
+                {
+                    self.events_remaining -= size;
+                    self.emit(event);
+                }
+            }
+        }
+    }
+
+    fn emit_text(&mut self, name: StreamName, text: String) {
+        self.emit(Event::Stream { name, text });
+    }
+
+    fn emit(&mut self, event: Event) {
+        if let Some(sink) = &mut self.sink {
+            sink(event);
+        }
+    }
+}
+
+/// Length of the longest prefix that does not end inside a UTF-8 sequence.
+fn complete_prefix(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let byte = bytes[bytes.len() - back];
+        if byte & 0b1100_0000 == 0b1000_0000 {
+            continue;
+        }
+        let length = match byte {
+            0b1100_0000..=0b1101_1111 => 2,
+            0b1110_0000..=0b1110_1111 => 3,
+            0b1111_0000..=0b1111_0111 => 4,
+            _ => 1,
+        };
+        return if length > back { bytes.len() - back } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    fn collect(limit: u64, writes: &[&[u8]]) -> (String, u64) {
+        let text = Arc::new(Mutex::new(String::new()));
+        let copy = text.clone();
+        let mut output = Output::new();
+        output.begin(
+            Box::new(move |event| {
+                if let Event::Stream { text, .. } = event {
+                    copy.lock().unwrap().push_str(&text);
+                }
+            }),
+            limit,
+        );
+        for bytes in writes {
+            output.write(StreamName::Stdout, bytes);
+        }
+        let dropped = output.end();
+        let text = text.lock().unwrap().clone();
+        (text, dropped)
+    }
+
+    #[test]
+    fn a_character_split_over_two_writes_arrives_whole() {
+        assert_eq!(collect(100, &[b"a\xe2\x82", b"\xac!"]), ("a€!".to_owned(), 0));
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced() {
+        assert_eq!(collect(100, &[b"\xff\xfea\xe2\x82"]), ("\u{fffd}\u{fffd}a\u{fffd}".to_owned(), 0));
+    }
+
+    #[test]
+    fn output_past_the_limit_is_counted() {
+        assert_eq!(collect(4, &[b"abc", b"def", b"ghi"]), ("abcd".to_owned(), 5));
+    }
+}

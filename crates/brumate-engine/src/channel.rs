@@ -1,0 +1,127 @@
+//! The blocking end of a [`wire`](crate::wire) connection, for zygotes and machines.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
+    sendmsg,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::wire::{HEADER, MAX_FDS, WireError, decode, decode_header, encode};
+
+/// Buffers grow by at most this much ahead of what has arrived, in bytes.
+const STEP: usize = 1 << 20;
+
+/// A stream socket that carries frames.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    socket: Mutex<Arc<OwnedFd>>,
+}
+
+impl Channel {
+    /// Takes over a connected stream socket in blocking mode.
+    pub(crate) fn new(socket: OwnedFd) -> Channel {
+        Channel { socket: Mutex::new(Arc::new(socket)) }
+    }
+
+    /// The socket.
+    pub(crate) fn socket(&self) -> Arc<OwnedFd> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes the socket and goes on with another: what a fork does with its zygote's connection.
+    pub(crate) fn replace(&self, socket: OwnedFd) {
+        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
+    }
+
+    /// Sends one message.
+    ///
+    /// # Errors
+    /// When the peer is gone or the message too large.
+    pub(crate) fn send<T: Serialize>(&self, message: &T) -> Result<(), WireError> {
+        let frame = encode(message, 0)?;
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            match rustix::net::send(self.socket().as_fd(), rest, SendFlags::NOSIGNAL) {
+                Ok(count) => rest = &rest[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives one message and its descriptors.
+    ///
+    /// # Errors
+    /// When the peer is gone or sends what is no message.
+    pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<(T, Vec<OwnedFd>), WireError> {
+        let mut header = [0; HEADER];
+        let mut fds = Vec::new();
+        let mut filled = 0;
+        while filled < HEADER {
+            filled += self.receive_some(&mut header[filled..], &mut fds)?;
+        }
+        let (length, count) = decode_header(header)?;
+        let mut payload = Vec::new();
+        while payload.len() < length {
+            let start = payload.len();
+            payload.resize(length.min(start + STEP), 0);
+            let mut at = start;
+            while at < payload.len() {
+                at += self.receive_some(&mut payload[at..], &mut fds)?;
+            }
+        }
+        if fds.len() != count {
+            return Err(WireError::MissingDescriptor);
+        }
+        Ok((decode(&payload)?, fds))
+    }
+
+    /// Receives the next bytes; restarted by interrupts.
+    fn receive_some(&self, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, WireError> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+        loop {
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let received = recvmsg(
+                self.socket().as_fd(),
+                &mut [IoSliceMut::new(buffer)],
+                &mut ancillary,
+                RecvFlags::CMSG_CLOEXEC,
+            );
+            match received {
+                Ok(message) => {
+                    for item in ancillary.drain() {
+                        if let RecvAncillaryMessage::ScmRights(rights) = item {
+                            fds.extend(rights);
+                        }
+                    }
+                    return if message.bytes == 0 { Err(WireError::Closed) } else { Ok(message.bytes) };
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Sends `frame` (from [`encode`]) with descriptors over a socket that may be non-blocking; returns the bytes sent.
+///
+/// # Errors
+/// `EAGAIN` among others.
+pub(crate) fn send_with_fds(
+    socket: BorrowedFd<'_>,
+    frame: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> Result<usize, rustix::io::Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(rustix::io::Errno::INVAL);
+    }
+    sendmsg(socket, &[IoSlice::new(frame)], &mut ancillary, SendFlags::NOSIGNAL)
+}

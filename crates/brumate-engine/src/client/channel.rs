@@ -1,0 +1,135 @@
+//! The server's end of a [`wire`](crate::wire) connection.
+
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
+};
+use rustix::process::Pid;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::io::unix::AsyncFd;
+
+use crate::channel::send_with_fds;
+use crate::wire::{HEADER, WireError, decode, decode_header, encode};
+
+/// Buffers grow by at most this much ahead of what has arrived, in bytes: an announced length costs nothing.
+const STEP: usize = 64 << 10;
+
+/// Frames without await points. Partial reads are kept, so that receiving may be cancelled.
+#[derive(Debug)]
+pub(crate) struct AsyncChannel {
+    socket: AsyncFd<OwnedFd>,
+    header: [u8; HEADER],
+    header_filled: usize,
+    payload: Vec<u8>,
+    peer: Option<Pid>,
+}
+
+/// A connected pair: our end, and the one for the child (blocking, close-on-exec).
+///
+/// # Errors
+/// When the system has no descriptors left.
+pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // The kernel names the sender of each message; the first one tells which process the machine is.
+    rustix::net::sockopt::set_socket_passcred(&ours, true)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    let channel = AsyncChannel {
+        socket: AsyncFd::new(ours)?,
+        header: [0; HEADER],
+        header_filled: 0,
+        payload: Vec::new(),
+        peer: None,
+    };
+    Ok((channel, theirs))
+}
+
+impl AsyncChannel {
+    /// The process that sent the first message, as this process sees it.
+    pub(crate) fn peer(&self) -> Option<Pid> {
+        self.peer
+    }
+
+    /// Sends a message and descriptors.
+    ///
+    /// # Errors
+    /// When the peer is gone.
+    pub(crate) async fn send<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {
+        let frame = encode(message, fds.len())?;
+        let mut sent = 0;
+        while sent < frame.len() {
+            let mut ready = self.socket.writable().await?;
+            let fds = if sent == 0 { fds } else { &[] };
+            match ready.try_io(|socket| {
+                send_with_fds(socket.as_fd(), &frame[sent..], fds).map_err(std::io::Error::from)
+            }) {
+                Ok(Ok(count)) => sent += count,
+                Ok(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Err(error.into()),
+                Err(_would_block) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives one message. Cancel-safe: what has arrived is kept. Descriptors from the peer are never accepted.
+    ///
+    /// # Errors
+    /// When the peer is gone or sends what is no message.
+    pub(crate) async fn receive<T: DeserializeOwned>(&mut self) -> Result<T, WireError> {
+        loop {
+            if self.header_filled == HEADER {
+                let (length, _) = decode_header(self.header)?;
+                if self.payload.len() == length {
+                    self.header_filled = 0;
+                    return decode(&std::mem::take(&mut self.payload));
+                }
+            }
+            let mut ready = self.socket.readable().await?;
+            let result = if self.header_filled < HEADER {
+                let rest = &mut self.header[self.header_filled..];
+                ready.try_io(|socket| read(socket.as_fd(), rest)).map(|result| {
+                    result.map(|(count, peer)| {
+                        self.header_filled += count;
+                        (count, peer)
+                    })
+                })
+            } else {
+                let (length, _) = decode_header(self.header)?;
+                let start = self.payload.len();
+                self.payload.resize(length.min(start + STEP), 0);
+                let rest = &mut self.payload[start..];
+                let result = ready.try_io(|socket| read(socket.as_fd(), rest));
+                let arrived = match &result {
+                    Ok(Ok((count, _))) => *count,
+                    _ => 0,
+                };
+                self.payload.truncate(start + arrived);
+                result
+            };
+            match result {
+                Ok(Ok((0, _))) => return Err(WireError::Closed),
+                Ok(Ok((_, peer))) => self.peer = self.peer.or(peer),
+                Ok(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Err(error.into()),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// Reads bytes and the sender's credentials; descriptors have no room and are discarded by the kernel.
+fn read(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> std::io::Result<(usize, Option<Pid>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let message = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut peer = None;
+    for item in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmCredentials(credentials) = item {
+            peer = Some(credentials.pid);
+        }
+    }
+    Ok((message.bytes, peer))
+}

@@ -1,0 +1,94 @@
+//! What can go wrong between the server and a machine.
+
+use std::time::Duration;
+
+use crate::wire::WireError;
+
+/// Why a machine is no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Died {
+    /// It did not react to the wall-clock limit's KeyboardInterrupt in time.
+    WallLimit,
+    /// It used up its CPU time and did not react.
+    CpuLimit,
+    /// The caller cancelled and it did not react in time, or was killed at once.
+    Cancelled,
+    /// The kernel ended it for lack of memory, or its process grew beyond its limit.
+    MemoryLimit,
+    /// `os._exit` or C's `exit`, with this status.
+    Exit(i32),
+    /// `abort` or a fatal Python error.
+    Abort,
+    /// A WebAssembly trap: a memory fault, an exhausted stack, a bad call.
+    Trap(String),
+    /// Killed by this signal.
+    Signal(i32),
+    /// It spoke nonsense and was ended.
+    Protocol(String),
+}
+
+impl std::fmt::Display for Died {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Died::WallLimit => f.write_str("it ran out of wall-clock time"),
+            Died::CpuLimit => f.write_str("it used up its CPU time"),
+            Died::Cancelled => f.write_str("it was cancelled"),
+            Died::MemoryLimit => f.write_str("it ran out of memory"),
+            Died::Exit(code) => write!(f, "it exited with status {code}"),
+            Died::Abort => f.write_str("it aborted"),
+            Died::Trap(text) => write!(f, "it crashed: {text}"),
+            Died::Signal(signal) => write!(f, "it was killed by signal {signal}"),
+            Died::Protocol(text) => write!(f, "it broke the protocol: {text}"),
+        }
+    }
+}
+
+/// An error of the engine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The machine has ended; it cannot be used any more.
+    #[error("the interpreter ended: {reason}")]
+    MachineDied {
+        /// Why.
+        reason: Died,
+    },
+    /// A module does not compile.
+    #[error("cannot compile {name}: {reason}")]
+    Compile {
+        /// Which module.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] crate::code::cache::CacheError),
+    /// No machine can be had.
+    #[error("no interpreter can be started: {0}")]
+    Unavailable(String),
+    /// A granted directory cannot be opened.
+    #[error("cannot mount {path}: {source}")]
+    Mount {
+        /// The host path as the operator gave it.
+        path: std::path::PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The system refused something the server itself needs.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl From<WireError> for Error {
+    fn from(error: WireError) -> Error {
+        Error::MachineDied { reason: Died::Protocol(error.to_string()) }
+    }
+}
+
+/// How long a forked machine may take to say hello.
+pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long the zygote may take to say how a machine ended.
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,86 @@
+//! Compiling the bundle ahead of its use.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::error::Error;
+use super::{Shared, compile_prelude};
+use crate::bundle;
+use crate::client::compiler::Trust;
+use crate::link::trampoline_module;
+use crate::code::compile::{self, Kind};
+
+/// How far compiling has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Modules done.
+    pub done: usize,
+    /// Modules in all.
+    pub total: usize,
+    /// What is being compiled.
+    pub name: String,
+}
+
+/// The main module and the trampoline, compiled.
+pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), Error> {
+    let main = shared.cache.get(&compile::key(bundle::INTERPRETER.bytes));
+    let trampoline = shared.cache.get(&compile::key(&trampoline_module()));
+    if let (Some(main), Some(trampoline)) = (main, trampoline) {
+        return Ok((main, trampoline));
+    }
+    report(shared, 0, 1, "the interpreter");
+    let _lock = lock(shared).await?;
+    let compiled = compile_prelude(shared).await?;
+    report(shared, 1, 1, "the interpreter");
+    Ok(compiled)
+}
+
+/// The native modules of `names` and of everything they require.
+pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str]) -> Result<(), Error> {
+    let mut wanted = BTreeSet::new();
+    let mut open: Vec<&str> = names.to_vec();
+    while let Some(name) = open.pop() {
+        let Some(wheel) = bundle::wheels().iter().find(|wheel| wheel.name == name) else { continue };
+        if wanted.insert(wheel.name) {
+            open.extend(wheel.requires);
+        }
+    }
+    let missing: Vec<_> = bundle::native_modules()
+        .iter()
+        .filter(|module| wanted.contains(module.wheel) && shared.cache.get(&module.key).is_none())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let _lock = lock(shared).await?;
+    let total = missing.len();
+    let done = AtomicUsize::new(0);
+    let jobs = missing.iter().map(|module| {
+        let done = &done;
+        async move {
+            let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
+            shared.compilers.module(Kind::Side, &bytes, module.name(), Trust::Bundle).await?;
+            report(shared, done.fetch_add(1, Ordering::Relaxed) + 1, total, module.name());
+            Ok::<(), Error>(())
+        }
+    });
+    let finished = futures::future::try_join_all(jobs).await;
+    shared.compilers.rest();
+    finished.map(drop)
+}
+
+/// Keeps other processes from compiling the same at the same time.
+async fn lock(shared: &Shared) -> Result<std::os::fd::OwnedFd, Error> {
+    let cache = shared.cache.clone();
+    let locked = tokio::task::spawn_blocking(move || cache.lock()).await;
+    Ok(locked.map_err(|error| Error::Unavailable(error.to_string()))??)
+}
+
+fn report(shared: &Shared, done: usize, total: usize, name: &str) {
+    if let Some(progress) = &shared.progress {
+        progress(Progress { done, total, name: name.to_owned() });
+    }
+}

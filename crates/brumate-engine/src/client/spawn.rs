@@ -1,0 +1,36 @@
+//! Starting our own binary again as a process to be jailed.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use super::error::Error;
+use crate::engine::NATIVE_STACK;
+use crate::jail;
+
+/// A jailed process; killed, with everything in its jail, when dropped.
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: tokio::process::Child,
+}
+
+/// Starts `program internal <command>` with `control` as its only connection.
+///
+/// # Errors
+/// When the system cannot start it.
+pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<Child, Error> {
+    let stack = if command == "zygote" { NATIVE_STACK } else { COMPILE_STACK };
+    let command = jail::spawn::command(program, ["internal", command], control.as_fd(), stack)?;
+    let mut command = tokio::process::Command::from(command);
+    let process = command.kill_on_drop(true).spawn()?;
+    Ok(Child { process })
+}
+
+/// Native stack of a compiler, in bytes.
+const COMPILE_STACK: u64 = 64 << 20;
+
+impl Child {
+    /// Waits for its end.
+    pub(crate) async fn wait(&mut self) {
+        let _ = self.process.wait().await;
+    }
+}

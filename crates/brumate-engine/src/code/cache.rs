@@ -1,0 +1,207 @@
+//! Compiled modules on disk.
+//!
+//! One directory per engine fingerprint, one file per module. A file's name carries the key of the wasm bytes, the CRC-32
+//! and the length of its content, and appears by `rename` after `fsync`: it is complete or not there, and damage is
+//! noticed when it is opened. Compiled code is trusted, so the directory must belong to this user alone.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+
+use crate::wire::ModuleKey;
+
+/// Ending of a cached module's name.
+const SUFFIX: &str = ".cwasm";
+
+/// Why the cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// The directory cannot be made or read.
+    #[error("cannot use the cache directory {path}: {source}")]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Others may write to the directory.
+    #[error("the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir")]
+    NotPrivate(PathBuf),
+}
+
+/// The cache of one engine.
+#[derive(Debug)]
+pub(crate) struct ModuleCache {
+    path: PathBuf,
+    directory: OwnedFd,
+    /// Verified files of this process.
+    verified: Mutex<HashMap<ModuleKey, Arc<File>>>,
+}
+
+impl ModuleCache {
+    /// Opens or makes the cache below `root`.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or is not private.
+    pub(crate) fn open(root: &Path, fingerprint: &str) -> Result<ModuleCache, CacheError> {
+        let path = root.join("modules").join(fingerprint);
+        let io = |source: std::io::Error| CacheError::Io { path: path.clone(), source };
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&path).map_err(io)?;
+        for private in [root, &root.join("modules"), &path] {
+            let metadata = std::fs::metadata(private).map_err(io)?;
+            if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+                return Err(CacheError::NotPrivate(private.to_owned()));
+            }
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| io(errno.into()))?;
+        Ok(ModuleCache { path, directory, verified: Mutex::new(HashMap::new()) })
+    }
+
+    /// The compiled module of `key`, verified once in this process.
+    pub(crate) fn get(&self, key: &ModuleKey) -> Option<Arc<File>> {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = verified.get(key) {
+            return Some(file.clone());
+        }
+        let prefix = format!("{}-", hex(key));
+        let names: Vec<String> = std::fs::read_dir(&self.path)
+            .ok()?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(&prefix))
+            .collect();
+        for name in names {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(fd) = rustix::fs::openat(&self.directory, &name, flags, Mode::empty()) else { continue };
+            let mut file = File::from(fd);
+            if content_name(key, &mut file).is_ok_and(|expected| expected == name) {
+                let file = Arc::new(file);
+                verified.insert(*key, file.clone());
+                return Some(file);
+            }
+            tracing::warn!(name, "a damaged module in the cache is compiled again");
+            let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
+        }
+        None
+    }
+
+    /// A new file for a compiler to write into; it has a temporary name until [`ModuleCache::commit`].
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn create(&self) -> Result<tempfile::NamedTempFile, CacheError> {
+        tempfile::Builder::new()
+            .prefix(".compiling-")
+            .tempfile_in(&self.path)
+            .map_err(|source| CacheError::Io { path: self.path.clone(), source })
+    }
+
+    /// Makes a written file the compiled module of `key`.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn commit(&self, key: &ModuleKey, mut file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
+        let io = |source: std::io::Error| CacheError::Io { path: self.path.clone(), source };
+        file.as_file().sync_all().map_err(io)?;
+        let name = content_name(key, file.as_file_mut()).map_err(io)?;
+        file.persist(self.path.join(&name)).map_err(|error| io(error.error))?;
+        rustix::fs::fsync(&self.directory).map_err(|errno| io(errno.into()))?;
+        self.get(key).ok_or_else(|| io(std::io::Error::other("a module vanished from the cache")))
+    }
+
+    /// Waits for other processes that compile the bundle, and keeps them waiting while the lock lives.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn lock(&self) -> Result<OwnedFd, CacheError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let locked = rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
+            .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
+        locked.map_err(|errno| CacheError::Io { path: self.path.clone(), source: errno.into() })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The name a file of this content has.
+fn content_name(key: &ModuleKey, file: &mut File) -> std::io::Result<String> {
+    file.rewind()?;
+    let mut crc = crc32fast::Hasher::new();
+    let mut length = 0u64;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                crc.update(&buffer[..count]);
+                length += count as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(format!("{}-{:08x}-{length:x}{SUFFIX}", hex(key), crc.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const KEY: ModuleKey = [7; 32];
+
+    fn store(cache: &ModuleCache, content: &[u8]) {
+        let mut file = cache.create().unwrap();
+        file.write_all(content).unwrap();
+        cache.commit(&KEY, file).unwrap();
+    }
+
+    fn fresh() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn what_is_committed_is_found_by_another_process() {
+        let root = fresh();
+        store(&ModuleCache::open(root.path(), "f").unwrap(), b"code");
+        let file = ModuleCache::open(root.path(), "f").unwrap().get(&KEY).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 4);
+        assert!(ModuleCache::open(root.path(), "other").unwrap().get(&KEY).is_none());
+    }
+
+    #[test]
+    fn a_damaged_file_is_removed() {
+        let root = fresh();
+        store(&ModuleCache::open(root.path(), "f").unwrap(), b"code");
+        let directory = root.path().join("modules/f");
+        let name = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+        std::fs::write(&name, b"cod\0").unwrap();
+        assert!(ModuleCache::open(root.path(), "f").unwrap().get(&KEY).is_none());
+        assert!(!name.exists());
+    }
+
+    #[test]
+    fn a_directory_others_may_write_to_is_refused() {
+        let root = fresh();
+        std::fs::create_dir_all(root.path().join("modules")).unwrap();
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(root.path().join("modules"), permissions).unwrap();
+        assert!(matches!(ModuleCache::open(root.path(), "f"), Err(CacheError::NotPrivate(_))));
+    }
+}

@@ -1,0 +1,113 @@
+//! From wasm bytes to machine code.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+
+use crate::module::{Options, dylink, translate};
+use crate::wire::ModuleKey;
+
+/// Changed whenever translation or patches change what is compiled.
+const TRANSLATION: u32 = 1;
+
+/// Largest module accepted, in bytes.
+pub(crate) const MAX_MODULE: usize = 64 << 20;
+
+/// What kind of module is to be compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// Pyodide's main module.
+    Main,
+    /// A side module (a wheel's extension, or what a guest brings).
+    Side,
+    /// Our own helper, compiled as it is.
+    Helper,
+}
+
+/// Key of a module in the cache.
+pub(crate) fn key(bytes: &[u8]) -> ModuleKey {
+    Sha256::digest(bytes).into()
+}
+
+/// Translates and compiles a module.
+///
+/// # Errors
+/// A text for the user: what is wrong with the bytes.
+pub(crate) fn compile(engine: &Engine, kind: Kind, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    if bytes.len() > MAX_MODULE {
+        return Err(format!("a module of {} bytes is larger than allowed ({MAX_MODULE})", bytes.len()));
+    }
+    let translated = match kind {
+        Kind::Helper => bytes.to_vec(),
+        Kind::Main => translate(bytes, &Options { main: true }).map_err(|error| error.to_string())?,
+        Kind::Side => {
+            dylink::parse(bytes).map_err(|error| error.to_string())?;
+            translate(bytes, &Options { main: false }).map_err(|error| error.to_string())?
+        }
+    };
+    engine.precompile_module(&translated).map_err(|error| format!("it does not compile: {error:#}"))
+}
+
+/// Names everything compiled code depends on: engine version and settings, CPU, our translation.
+pub(crate) fn fingerprint(engine: &Engine) -> String {
+    use std::fmt::Write as _;
+    use std::hash::{Hash, Hasher};
+
+    /// Feeds a hash function from the standard library's interface.
+    struct Feed(Sha256);
+    impl Hasher for Feed {
+        fn finish(&self) -> u64 {
+            0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+    }
+    let mut feed = Feed(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut feed);
+    TRANSLATION.hash(&mut feed);
+    env!("CARGO_PKG_VERSION").hash(&mut feed);
+    std::env::consts::ARCH.hash(&mut feed);
+    cpu_features().hash(&mut feed);
+    feed.0.finalize()[..8].iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// CPU features Cranelift may use: code for more of them does not load elsewhere.
+fn cpu_features() -> Vec<bool> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        vec![
+            std::is_x86_feature_detected!("sse3"),
+            std::is_x86_feature_detected!("ssse3"),
+            std::is_x86_feature_detected!("sse4.1"),
+            std::is_x86_feature_detected!("sse4.2"),
+            std::is_x86_feature_detected!("popcnt"),
+            std::is_x86_feature_detected!("avx"),
+            std::is_x86_feature_detected!("avx2"),
+            std::is_x86_feature_detected!("fma"),
+            std::is_x86_feature_detected!("bmi1"),
+            std::is_x86_feature_detected!("bmi2"),
+            std::is_x86_feature_detected!("lzcnt"),
+            std::is_x86_feature_detected!("avx512bitalg"),
+            std::is_x86_feature_detected!("avx512dq"),
+            std::is_x86_feature_detected!("avx512f"),
+            std::is_x86_feature_detected!("avx512vl"),
+            std::is_x86_feature_detected!("avx512vbmi"),
+        ]
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        vec![
+            std::arch::is_aarch64_feature_detected!("lse"),
+            std::arch::is_aarch64_feature_detected!("paca"),
+            std::arch::is_aarch64_feature_detected!("fp16"),
+        ]
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        Vec::new()
+    }
+}

@@ -1,0 +1,8 @@
+//! Machine code: compiling modules, keeping them on disk, and getting them into jailed processes.
+
+pub(crate) mod cache;
+pub(crate) mod compile;
+pub(crate) mod remote;
+mod source;
+
+pub(crate) use source::ModuleSource;

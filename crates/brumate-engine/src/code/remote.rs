@@ -1,0 +1,54 @@
+//! Compiled modules over the wire: a jailed process asks the server, which owns the cache and the compilers.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use wasmtime::{Engine, Module};
+
+use super::compile;
+use super::source::ModuleSource;
+use crate::wire::{ModuleReply, ModuleRequest, WireError};
+
+/// Sends a request and waits for the answer and its descriptor.
+pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;
+
+/// Asks the server for each module.
+pub(crate) struct RemoteModules {
+    ask: Ask,
+}
+
+impl RemoteModules {
+    /// A source that sends its questions through `ask`.
+    pub(crate) fn new(ask: Ask) -> RemoteModules {
+        RemoteModules { ask }
+    }
+}
+
+impl ModuleSource for RemoteModules {
+    fn module(&mut self, engine: &Engine, bytes: &[u8]) -> Result<Module, String> {
+        if bytes.len() > compile::MAX_MODULE {
+            return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
+        }
+        let gone = |error: WireError| format!("the server does not answer: {error}");
+        let mut reply = (self.ask)(ModuleRequest::Key(compile::key(bytes))).map_err(gone)?;
+        if matches!(reply.0, ModuleReply::Unknown) {
+            reply = (self.ask)(ModuleRequest::Bytes(bytes.to_vec())).map_err(gone)?;
+        }
+        match reply {
+            (ModuleReply::Compiled, Some(fd)) => load(engine, fd),
+            (ModuleReply::Failed(reason), _) => Err(reason),
+            _ => Err("the server does not have the module".to_owned()),
+        }
+    }
+}
+
+/// Maps a compiled module.
+///
+/// # Errors
+/// When it was compiled for another engine or CPU.
+pub(crate) fn load(engine: &Engine, fd: OwnedFd) -> Result<Module, String> {
+    // SAFETY: `deserialize` trusts its input. The descriptor comes from the server alone (a guest cannot put one on this
+    // connection), which opened it in its owner-only cache after checking the content against the name its own compiler
+    // process gave it; nobody else can write to that file, so it stays as it is while it is mapped.
+    unsafe { Module::deserialize_open_file(engine, File::from(fd)) }.map_err(|error| format!("{error:#}"))
+}

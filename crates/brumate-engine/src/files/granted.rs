@@ -1,0 +1,203 @@
+//! Granted host directories, reached through the server.
+//!
+//! The machine has no file system. Each operation is a question to the server, which holds the directory open and
+//! resolves names beneath it without following links; opening a regular file gives a descriptor, and reading and writing
+//! go straight to it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::channel::Channel;
+use crate::libc::errno::Errno;
+use crate::vfs::bytes::Bytes;
+use crate::vfs::{FileType, HostDir, HostEntry, HostFile, HostStat, OpenFlags, SetTime, Timestamp, Vfs};
+use crate::wire::{self, FromMachine, MountOperation, MountReply, MountRequest, ToMachine};
+
+/// Mounts what the server granted: guest path and read-only flag, by index.
+pub(crate) fn mount_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], channel: &Arc<Channel>) {
+    for (index, (path, read_only)) in mounts.iter().enumerate() {
+        let directory = Granted { index: index as u32, read_only: *read_only, channel: channel.clone() };
+        // The server has checked the paths; one that cannot be mounted is missing in the guest.
+        let _ = vfs.mount_host(path.as_bytes(), Box::new(directory));
+    }
+}
+
+struct Granted {
+    index: u32,
+    read_only: bool,
+    channel: Arc<Channel>,
+}
+
+impl Granted {
+    fn ask(&self, operation: MountOperation) -> Result<(MountReply, Option<OwnedFd>), Errno> {
+        let request = FromMachine::Mount(MountRequest { mount: self.index, operation });
+        self.channel.send(&request).map_err(|_| Errno::EIO)?;
+        match self.channel.receive() {
+            Ok((ToMachine::Mount(MountReply::Error(name)), _)) => Err(Errno::from_name(&name).unwrap_or(Errno::EIO)),
+            Ok((ToMachine::Mount(reply), fds)) => Ok((reply, fds.into_iter().next())),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    fn tell(&self, operation: MountOperation) -> Result<(), Errno> {
+        self.ask(operation).map(drop)
+    }
+}
+
+/// Nanoseconds since 1970 as a file time.
+fn timestamp(nanoseconds: i64) -> Timestamp {
+    Timestamp {
+        secs: nanoseconds.div_euclid(1_000_000_000),
+        nanos: nanoseconds.rem_euclid(1_000_000_000) as u32,
+    }
+}
+
+/// What the server is to set; `None` leaves a time.
+fn nanoseconds(time: SetTime) -> Option<i64> {
+    match time {
+        SetTime::Omit => None,
+        SetTime::Now => {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+            Some(now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec))
+        }
+        SetTime::To(time) => Some(time.secs.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))),
+    }
+}
+
+fn stat(stat: &wire::HostStat) -> Result<HostStat, Errno> {
+    Ok(HostStat {
+        ino: stat.inode,
+        file_type: FileType::from_mode(stat.mode).ok_or(Errno::EIO)?,
+        permissions: stat.mode & 0o7777,
+        nlink: stat.links,
+        size: stat.size,
+        blocks: stat.size.div_ceil(512),
+        atime: timestamp(stat.accessed),
+        mtime: timestamp(stat.modified),
+        ctime: timestamp(stat.changed),
+    })
+}
+
+impl HostDir for Granted {
+    fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Box<dyn HostFile>, Errno> {
+        let operation = MountOperation::Open {
+            path: path.to_vec(),
+            write: flags.writes(),
+            create: flags.has(OpenFlags::CREAT),
+            exclusive: flags.has(OpenFlags::EXCL),
+            truncate: flags.has(OpenFlags::TRUNC),
+            mode: permissions,
+        };
+        match self.ask(operation)? {
+            (MountReply::Done, Some(fd)) => Ok(Box::new(OpenFile { fd })),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    fn lstat(&mut self, path: &[u8]) -> Result<HostStat, Errno> {
+        match self.ask(MountOperation::Stat { path: path.to_vec() })? {
+            (MountReply::Stat(found), _) => stat(&found),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    fn read_dir(&mut self, path: &[u8]) -> Result<Vec<HostEntry>, Errno> {
+        match self.ask(MountOperation::List { path: path.to_vec() })? {
+            (MountReply::List(entries), _) => Ok(entries
+                .into_iter()
+                .filter_map(|(name, mode, ino)| {
+                    Some(HostEntry { name: Bytes::from(name.as_slice()), ino, file_type: FileType::from_mode(mode)? })
+                })
+                .collect()),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    fn read_link(&mut self, path: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.ask(MountOperation::ReadLink { path: path.to_vec() })? {
+            (MountReply::Link(target), _) => Ok(target),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    fn create_dir(&mut self, path: &[u8], permissions: u32) -> Result<(), Errno> {
+        self.tell(MountOperation::MakeDirectory { path: path.to_vec(), mode: permissions })
+    }
+
+    fn remove_file(&mut self, path: &[u8]) -> Result<(), Errno> {
+        self.tell(MountOperation::Unlink { path: path.to_vec() })
+    }
+
+    fn remove_dir(&mut self, path: &[u8]) -> Result<(), Errno> {
+        self.tell(MountOperation::RemoveDirectory { path: path.to_vec() })
+    }
+
+    fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
+        self.tell(MountOperation::Rename { from: from.to_vec(), to: to.to_vec() })
+    }
+
+    fn set_times(&mut self, path: &[u8], atime: SetTime, mtime: SetTime) -> Result<(), Errno> {
+        let (accessed, modified) = (nanoseconds(atime), nanoseconds(mtime));
+        self.tell(MountOperation::SetTimes { path: path.to_vec(), accessed, modified })
+    }
+
+    fn set_permissions(&mut self, path: &[u8], permissions: u32) -> Result<(), Errno> {
+        self.tell(MountOperation::SetMode { path: path.to_vec(), mode: permissions })
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+}
+
+/// A regular file of the host, by descriptor.
+struct OpenFile {
+    fd: OwnedFd,
+}
+
+/// The guest's number of a host error.
+fn errno(error: rustix::io::Errno) -> Errno {
+    use rustix::io::Errno as Host;
+    match error {
+        Host::NOSPC => Errno::ENOSPC,
+        Host::DQUOT => Errno::EDQUOT,
+        Host::FBIG => Errno::EFBIG,
+        Host::BADF => Errno::EBADF,
+        Host::ROFS => Errno::EROFS,
+        Host::PERM => Errno::EPERM,
+        Host::ACCESS => Errno::EACCES,
+        Host::INVAL => Errno::EINVAL,
+        _ => Errno::EIO,
+    }
+}
+
+impl HostFile for OpenFile {
+    fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<usize, Errno> {
+        rustix::io::pread(&self.fd, buf, offset).map_err(errno)
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+        rustix::io::pwrite(&self.fd, data, offset).map_err(errno)
+    }
+
+    fn stat(&mut self) -> Result<HostStat, Errno> {
+        let found = rustix::fs::fstat(&self.fd).map_err(errno)?;
+        stat(&crate::client::host_stat(&found))
+    }
+
+    fn set_len(&mut self, len: u64) -> Result<(), Errno> {
+        rustix::fs::ftruncate(&self.fd, len).map_err(errno)
+    }
+
+    fn set_times(&mut self, _atime: SetTime, _mtime: SetTime) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    fn set_permissions(&mut self, permissions: u32) -> Result<(), Errno> {
+        rustix::fs::fchmod(&self.fd, rustix::fs::Mode::from_raw_mode(permissions & 0o777)).map_err(errno)
+    }
+
+    fn sync(&mut self) -> Result<(), Errno> {
+        rustix::fs::fsync(&self.fd).map_err(errno)
+    }
+}

@@ -1,0 +1,182 @@
+//! What one interpreter keeps on the host's side of the border: the wasmtime store's data.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use wasmtime::{
+    AsContextMut, Caller, Func, Global, Instance, Memory, ResourceLimiter, StoreContextMut, Table, Tag, TypedFunc,
+};
+
+use crate::caps::clock::Clock;
+use crate::caps::output::Output;
+use crate::libc::ffi::Closures;
+use crate::libc::mem::GuestMemory;
+use crate::link::Libraries;
+use crate::code::ModuleSource;
+use crate::vfs::Vfs;
+
+/// Table slots a guest may use, in elements of 8 bytes. The bundle needs about 60,000.
+const MAX_TABLE_ELEMENTS: usize = 1 << 20;
+
+/// Largest garbage-collected heap (exception objects), in bytes.
+const MAX_GC_HEAP: usize = 64 << 20;
+
+/// Data of the store. Everything is plain process memory, so that a fork copies it.
+pub(crate) struct Host {
+    /// The guest's files and descriptors.
+    pub(crate) vfs: Vfs,
+    /// Handles of the main module; set once it is instantiated.
+    pub(crate) guest: Option<Guest>,
+    /// Loaded side modules.
+    pub(crate) libraries: Libraries,
+    /// libffi closures.
+    pub(crate) closures: Closures,
+    /// Host functions by name, for side modules that import them.
+    pub(crate) functions: HashMap<String, Func>,
+    /// Table slot of a function, by its identity.
+    pub(crate) slots: HashMap<usize, u32>,
+    /// Where compiled side modules come from.
+    pub(crate) modules: Box<dyn ModuleSource>,
+    /// Clocks.
+    pub(crate) clock: Clock,
+    /// Standard output and error.
+    pub(crate) output: Arc<Mutex<Output>>,
+    /// Environment read once by the guest's start-up: `NAME=value`.
+    pub(crate) environment: Vec<String>,
+    /// Memory limit and peak.
+    pub(crate) memory: MemoryLimit,
+}
+
+/// Limits on what wasm may grow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryLimit {
+    /// Linear memory may not grow beyond, in bytes.
+    pub(crate) max_bytes: u64,
+    /// Largest size so far, in bytes.
+    pub(crate) peak_bytes: u64,
+    /// A request was refused since the last reset.
+    pub(crate) refused: bool,
+}
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        // The exception heap has no maximum of its own kind and starts empty; the linear memory starts at 30 MiB.
+        if current == 0 || maximum.is_none() && desired <= MAX_GC_HEAP {
+            return Ok(true);
+        }
+        let allowed = desired as u64 <= self.max_bytes;
+        if allowed {
+            self.peak_bytes = self.peak_bytes.max(desired as u64);
+        } else {
+            self.refused = true;
+        }
+        Ok(allowed)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE_ELEMENTS)
+    }
+
+    fn instances(&self) -> usize {
+        crate::link::MAX_INSTANCES
+    }
+
+    fn memories(&self) -> usize {
+        4
+    }
+
+    fn tables(&self) -> usize {
+        16
+    }
+}
+
+/// Handles into the main module's instance.
+#[derive(Clone)]
+pub(crate) struct Guest {
+    pub(crate) instance: Instance,
+    pub(crate) memory: Memory,
+    pub(crate) table: Table,
+    pub(crate) stack_pointer: Global,
+    pub(crate) cpp_exception: Tag,
+    pub(crate) c_longjmp: Tag,
+    pub(crate) malloc: TypedFunc<u32, u32>,
+    pub(crate) free: TypedFunc<u32, ()>,
+    pub(crate) memalign: TypedFunc<(u32, u32), u32>,
+    pub(crate) dl_seterr: TypedFunc<(u32, u32), ()>,
+}
+
+impl Guest {
+    /// Looks the handles up.
+    ///
+    /// # Errors
+    /// When `instance` is not Pyodide's main module.
+    pub(crate) fn new(mut store: impl AsContextMut, instance: Instance) -> wasmtime::Result<Guest> {
+        let missing = |name: &str| wasmtime::Error::msg(format!("the main module has no export `{name}`"));
+        let mut store = store.as_context_mut();
+        Ok(Guest {
+            instance,
+            memory: instance.get_memory(&mut store, "memory").ok_or_else(|| missing("memory"))?,
+            table: instance
+                .get_table(&mut store, "__indirect_function_table")
+                .ok_or_else(|| missing("__indirect_function_table"))?,
+            stack_pointer: instance
+                .get_global(&mut store, "__stack_pointer")
+                .ok_or_else(|| missing("__stack_pointer"))?,
+            cpp_exception: instance
+                .get_tag(&mut store, "__cpp_exception")
+                .ok_or_else(|| missing("__cpp_exception"))?,
+            c_longjmp: instance.get_tag(&mut store, "__c_longjmp").ok_or_else(|| missing("__c_longjmp"))?,
+            malloc: instance.get_typed_func(&mut store, "malloc")?,
+            free: instance.get_typed_func(&mut store, "free")?,
+            memalign: instance.get_typed_func(&mut store, "emscripten_builtin_memalign")?,
+            dl_seterr: instance.get_typed_func(&mut store, "__dl_seterr")?,
+        })
+    }
+}
+
+/// The guest's handles, for host functions (which only the guest calls).
+pub(crate) fn guest(store: &StoreContextMut<'_, Host>) -> wasmtime::Result<Guest> {
+    store.data().guest.clone().ok_or_else(|| wasmtime::Error::msg("the guest is not instantiated yet"))
+}
+
+/// Linear memory and host data at once. Before the guest is instantiated the memory is empty.
+pub(crate) fn split<'a>(caller: &'a mut Caller<'_, Host>) -> (GuestMemory<'a>, &'a mut Host) {
+    match caller.data().guest.as_ref().map(|guest| guest.memory) {
+        Some(memory) => {
+            let (bytes, host) = memory.data_and_store_mut(caller);
+            (GuestMemory::new(bytes), host)
+        }
+        None => (GuestMemory::new(&mut []), caller.data_mut()),
+    }
+}
+
+/// The same for a store context.
+pub(crate) fn split_store<'a>(store: &'a mut StoreContextMut<'_, Host>) -> (GuestMemory<'a>, &'a mut Host) {
+    match store.data().guest.as_ref().map(|guest| guest.memory) {
+        Some(memory) => {
+            let (bytes, host) = memory.data_and_store_mut(store.as_context_mut());
+            (GuestMemory::new(bytes), host)
+        }
+        None => (GuestMemory::new(&mut []), store.data_mut()),
+    }
+}
+
+/// How a guest process ended by its own doing: `exit`, `abort`, `_Exit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GuestExit {
+    /// `exit`/`_Exit` with this status.
+    Exit(i32),
+    /// `abort`, a failed assertion, a fatal Python error.
+    Abort,
+}
+
+impl std::fmt::Display for GuestExit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            GuestExit::Exit(code) => write!(f, "the guest exited with status {code}"),
+            GuestExit::Abort => write!(f, "the guest aborted"),
+        }
+    }
+}
+
+impl std::error::Error for GuestExit {}

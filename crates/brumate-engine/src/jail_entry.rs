@@ -1,0 +1,68 @@
+//! Where jailed processes start: `brumate internal zygote|compile`.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::process::ExitCode;
+
+use crate::jail::{self, CONTROL_FD, JailConfig, Profile, Require};
+
+/// Descriptors a zygote and its machines may have open.
+const OPEN_FILES: u64 = 4096;
+
+/// Processes one zygote's user may have: machines and their checkpoints.
+const PROCESSES: u64 = 16_384;
+
+/// Runs an internal command. To be called at the very start of `main`, before any thread exists: these processes jail
+/// themselves and must be single-threaded then. `None` when `arguments` (without the program's name) are not for it.
+pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
+    let [first, command] = arguments else { return None };
+    if first != "internal" {
+        return None;
+    }
+    let run = match command.to_str()? {
+        "zygote" => crate::zygote::main,
+        "compile" => crate::client::compiler::main,
+        _ => return None,
+    };
+    Some(control_socket().map_or(ExitCode::FAILURE, run))
+}
+
+/// The socket the server gave us.
+fn control_socket() -> Option<OwnedFd> {
+    // SAFETY: descriptor 3 is what `jail::spawn::command` put there; this process has just started and nothing else has
+    // taken it over. A descriptor that is not open is found out by the check below before anything uses it.
+    let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
+    match rustix::net::sockopt::socket_type(&socket) {
+        Ok(_) => Some(socket),
+        Err(_) => {
+            // Not ours: it must not be closed.
+            std::mem::forget(socket);
+            None
+        }
+    }
+}
+
+/// Jails this process for running guests; returns the walls that could not be raised.
+///
+/// # Errors
+/// When a mandatory wall (any wall, with `all`) cannot be raised.
+pub(crate) fn enter_zygote(all: bool, keep: &[&OwnedFd]) -> Result<Vec<String>, String> {
+    let mut config = JailConfig::of(Profile::Zygote);
+    config.require = if all { Require::All } else { Require::Best };
+    config.limits.open_files = OPEN_FILES;
+    config.limits.processes = PROCESSES;
+    config.keep = keep.iter().map(|fd| fd.as_raw_fd()).collect::<Vec<RawFd>>();
+    enter(Profile::Zygote, &config)
+}
+
+/// Jails this process for compiling.
+///
+/// # Errors
+/// When a mandatory wall cannot be raised.
+pub(crate) fn enter_compile() -> Result<Vec<String>, String> {
+    enter(Profile::Compile, &JailConfig::of(Profile::Compile))
+}
+
+fn enter(profile: Profile, config: &JailConfig) -> Result<Vec<String>, String> {
+    let report = jail::enter(profile, config).map_err(|error| error.to_string())?;
+    Ok(report.missing_walls().map(|(wall, reason)| format!("{wall:?}: {reason}")).collect())
+}

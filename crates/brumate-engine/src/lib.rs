@@ -1,0 +1,45 @@
+//! CPython in wasmtime: the engine of Brumate.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), brumate_engine::client::Error> {
+//! use brumate_engine::api::{Execute, MachineSpec};
+//! use brumate_engine::client::{Sandbox, SandboxConfig};
+//!
+//! let config = SandboxConfig { cache_dir: "/var/cache/brumate".into(), ..SandboxConfig::default() };
+//! let sandbox = Sandbox::start(config).await?;
+//! let mut machine = sandbox.machine(MachineSpec::default()).await?;
+//! let (events, _) = tokio::sync::mpsc::channel(16);
+//! let request = Execute { code: "1 + 1".to_owned(), ..Execute::default() };
+//! let outcome = machine.execute(request, events).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! **Words.** A *guest* is a CPython interpreter compiled to WebAssembly and the code it runs. A *machine* is one process
+//! with one guest. A *zygote* is a process with a booted guest from which machines are forked. The *server* is the process
+//! that uses this crate; it runs no guest code. The *bundle* is what is embedded in the binary: interpreter, standard
+//! library, wheels.
+//!
+//! **Not here:** MCP, HTTP, sessions, resolving packages. See `ARCHITECTURE.md` in the repository.
+
+pub mod api;
+pub mod bundle;
+mod caps;
+mod channel;
+pub mod client;
+mod code;
+mod engine;
+mod files;
+mod host;
+mod jail;
+mod jail_entry;
+mod libc;
+mod link;
+mod machine;
+mod module;
+mod signals;
+mod vfs;
+pub mod wire;
+mod worker;
+mod zygote;
+
+pub use jail_entry::internal_main;

@@ -1,0 +1,210 @@
+//! Calling a C function from Python.
+
+use wasmtime::{AsContextMut, Caller, Func, Ref, StoreContextMut, Val, ValType};
+
+use super::fault;
+use super::types::{Interface, Kind};
+use crate::host::{Host, guest, split, split_store};
+use crate::libc::mem::GuestMemory;
+
+/// The guest's C stack while arguments are laid out on it.
+pub(super) struct Stack {
+    pub(super) pointer: u32,
+}
+
+impl Stack {
+    /// Reserves `size` bytes below.
+    pub(super) fn push(&mut self, size: u32, align: u32) -> wasmtime::Result<u32> {
+        let pointer = self.pointer.checked_sub(size).ok_or_else(|| fault("the stack is full"))?;
+        self.pointer = pointer & !(align - 1);
+        Ok(self.pointer)
+    }
+}
+
+/// `ffi_call_js(cif, fn, rvalue, avalue**)`.
+pub(super) fn ffi_call(
+    mut caller: Caller<'_, Host>,
+    cif: u32,
+    function: u32,
+    result: u32,
+    values: u32,
+) -> wasmtime::Result<()> {
+    let handles = guest(&caller.as_context_mut())?;
+    let saved = handles.stack_pointer.get(&mut caller).i32().unwrap_or(0);
+    let mut stack = Stack { pointer: saved as u32 };
+    let (interface, arguments) = {
+        let (mut memory, _) = split(&mut caller);
+        let interface = Interface::read(&memory, cif)?;
+        let arguments = arguments(&mut memory, &interface, &mut stack, result, values)?;
+        (interface, arguments)
+    };
+    let Some(Ref::Func(Some(func))) = handles.table.get(&mut caller, u64::from(function)) else {
+        return Err(fault("the address is not a function"));
+    };
+    stack.push(0, 16)?;
+    handles.stack_pointer.set(&mut caller, Val::I32(stack.pointer as i32))?;
+    let returned = call_leniently(&mut caller.as_context_mut(), func, &arguments)?;
+    handles.stack_pointer.set(&mut caller, Val::I32(saved))?;
+    store_result(&mut split(&mut caller).0, interface.result, result, returned)
+}
+
+/// Lays the arguments out as the callee expects them.
+fn arguments(
+    memory: &mut GuestMemory<'_>,
+    interface: &Interface,
+    stack: &mut Stack,
+    result: u32,
+    values: u32,
+) -> wasmtime::Result<Vec<Val>> {
+    let mut arguments = Vec::with_capacity(interface.arguments.len() + 2);
+    if interface.result.by_pointer() {
+        arguments.push(Val::I32(result as i32));
+    }
+    let value_of =
+        |memory: &GuestMemory<'_>, index: usize| memory.read_u32(values.wrapping_add(index as u32 * 4));
+    for (index, kind) in interface.arguments[..interface.fixed].iter().enumerate() {
+        let value = value_of(memory, index)?;
+        match *kind {
+            Kind::Void => {}
+            Kind::Float => arguments.push(Val::F32(memory.read_u32(value)?)),
+            Kind::Double => arguments.push(Val::F64(memory.read_u64(value)?)),
+            Kind::Word => arguments.push(Val::I32(memory.read_i32(value)?)),
+            Kind::U8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)?))),
+            Kind::S8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)? as i8))),
+            Kind::U16 => arguments.push(Val::I32(i32::from(memory.read_u16(value)?))),
+            Kind::S16 => arguments.push(Val::I32(i32::from(memory.read_i16(value)?))),
+            Kind::Long => arguments.push(Val::I64(memory.read_i64(value)?)),
+            Kind::LongDouble => {
+                arguments.push(Val::I64(memory.read_i64(value)?));
+                arguments.push(Val::I64(memory.read_i64(value.wrapping_add(8))?));
+            }
+            Kind::Struct { size, align } => {
+                let copy = stack.push(size, align)?;
+                copy_within(memory, value, copy, size)?;
+                arguments.push(Val::I32(copy as i32));
+            }
+        }
+    }
+    if interface.variadic() {
+        // Structs are passed by address; their copies lie above the list.
+        let mut addresses = Vec::with_capacity(interface.arguments.len() - interface.fixed);
+        for (index, kind) in interface.arguments.iter().enumerate().skip(interface.fixed) {
+            let value = value_of(memory, index)?;
+            addresses.push(if let Kind::Struct { size, align } = *kind {
+                let copy = stack.push(size, align)?;
+                copy_within(memory, value, copy, size)?;
+                copy
+            } else {
+                value
+            });
+        }
+        for (kind, address) in interface.arguments[interface.fixed..].iter().zip(addresses).rev() {
+            if matches!(kind, Kind::Struct { .. }) {
+                let slot = stack.push(4, 4)?;
+                memory.write_u32(slot, address)?;
+            } else {
+                let (size, align) = kind.layout();
+                let slot = stack.push(size, align)?;
+                copy_within(memory, address, slot, size)?;
+            }
+        }
+        arguments.push(Val::I32(stack.pointer as i32));
+    }
+    Ok(arguments)
+}
+
+fn copy_within(memory: &mut GuestMemory<'_>, from: u32, to: u32, size: u32) -> wasmtime::Result<()> {
+    let bytes = memory.slice(from, size)?.to_vec();
+    memory.write(to, &bytes)?;
+    Ok(())
+}
+
+/// Stores a result by its declared type. A callee that returns nothing gives zero.
+fn store_result(memory: &mut GuestMemory<'_>, kind: Kind, address: u32, value: Option<Val>) -> wasmtime::Result<()> {
+    let integer = match value {
+        Some(Val::I32(value)) => i64::from(value),
+        Some(Val::I64(value)) => value,
+        _ => 0,
+    };
+    match kind {
+        Kind::Void | Kind::LongDouble | Kind::Struct { .. } => {}
+        Kind::Float => memory.write_u32(address, if let Some(Val::F32(bits)) = value { bits } else { 0 })?,
+        Kind::Double => memory.write_u64(address, if let Some(Val::F64(bits)) = value { bits } else { 0 })?,
+        Kind::U8 | Kind::S8 => memory.write_u8(address, integer as u8)?,
+        Kind::U16 | Kind::S16 => memory.write_u16(address, integer as u16)?,
+        Kind::Word => memory.write_u32(address, integer as u32)?,
+        Kind::Long => memory.write_i64(address, integer)?,
+    }
+    Ok(())
+}
+
+/// Calls `func` with whatever arguments there are, as JavaScript would: missing ones are zero, extra ones are dropped.
+///
+/// # Errors
+/// What the callee fails with.
+pub(crate) fn call_leniently(
+    store: &mut StoreContextMut<'_, Host>,
+    func: Func,
+    arguments: &[Val],
+) -> wasmtime::Result<Option<Val>> {
+    let ty = func.ty(&*store);
+    let mut given = arguments.iter();
+    let mut adapted = Vec::with_capacity(ty.params().len());
+    for parameter in ty.params() {
+        adapted.push(adapt(given.next(), &parameter).ok_or_else(|| fault("the parameter has no C type"))?);
+    }
+    let mut results: Vec<Val> = ty.results().map(|_| Val::I32(0)).collect();
+    func.call(&mut *store, &adapted, &mut results)?;
+    Ok(results.into_iter().next())
+}
+
+fn adapt(value: Option<&Val>, ty: &ValType) -> Option<Val> {
+    Some(match (ty, value) {
+        (ValType::I32, Some(Val::I32(value))) => Val::I32(*value),
+        (ValType::I32, Some(Val::I64(value))) => Val::I32(*value as i32),
+        (ValType::I32, _) => Val::I32(0),
+        (ValType::I64, Some(Val::I64(value))) => Val::I64(*value),
+        (ValType::I64, Some(Val::I32(value))) => Val::I64(i64::from(*value)),
+        (ValType::I64, _) => Val::I64(0),
+        (ValType::F32, Some(Val::F32(value))) => Val::F32(*value),
+        (ValType::F32, Some(Val::F64(value))) => Val::F32((f64::from_bits(*value) as f32).to_bits()),
+        (ValType::F32, _) => Val::F32(0),
+        (ValType::F64, Some(Val::F64(value))) => Val::F64(*value),
+        (ValType::F64, Some(Val::F32(value))) => Val::F64(f64::from(f32::from_bits(*value)).to_bits()),
+        (ValType::F64, _) => Val::F64(0),
+        _ => return None,
+    })
+}
+
+/// `_PyEM_TrampolineCall_JS`: only reached before the trampoline inside wasm is installed.
+pub(super) fn trampoline(
+    mut caller: Caller<'_, Host>,
+    function: u32,
+    this: i32,
+    arguments: i32,
+    keywords: i32,
+) -> wasmtime::Result<i32> {
+    let table = guest(&caller.as_context_mut())?.table;
+    let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(function)) else {
+        return Err(fault("the address is not a function"));
+    };
+    let values = [Val::I32(this), Val::I32(arguments), Val::I32(keywords)];
+    let result = call_leniently(&mut caller.as_context_mut(), func, &values)?;
+    Ok(result.and_then(|value| value.i32()).unwrap_or(0))
+}
+
+/// Reads the result a closure has left in its return slot.
+pub(super) fn load_result(store: &mut StoreContextMut<'_, Host>, kind: Kind, slot: u32) -> wasmtime::Result<Option<Val>> {
+    let memory = split_store(store).0;
+    Ok(match kind {
+        Kind::Void | Kind::LongDouble | Kind::Struct { .. } => None,
+        Kind::Float => Some(Val::F32(memory.read_u32(slot)?)),
+        Kind::Double => Some(Val::F64(memory.read_u64(slot)?)),
+        Kind::U8 => Some(Val::I32(i32::from(memory.read_u8(slot)?))),
+        Kind::S8 => Some(Val::I32(i32::from(memory.read_u8(slot)? as i8))),
+        Kind::U16 => Some(Val::I32(i32::from(memory.read_u16(slot)?))),
+        Kind::S16 => Some(Val::I32(i32::from(memory.read_i16(slot)?))),
+        Kind::Word => Some(Val::I32(memory.read_i32(slot)?)),
+        Kind::Long => Some(Val::I64(memory.read_i64(slot)?)),
+    })
+}

@@ -1,0 +1,177 @@
+//! Closures: C function pointers that call Python.
+
+use wasmtime::{AsContextMut, Caller, Func, FuncType, Ref, StoreContextMut, Val, ValType};
+
+use super::call::{Stack, call_leniently, load_result};
+use super::types::{Interface, Kind};
+use super::{MAX_CLOSURES, fault};
+use crate::host::{Host, guest, split, split_store};
+
+/// Smallest closure block: slot, cif, function, user data.
+const CLOSURE_SIZE: u32 = 16;
+
+/// Table slots of closures.
+#[derive(Debug, Default)]
+pub(crate) struct Closures {
+    /// Slots that may be used again.
+    free: Vec<u32>,
+    /// Slots in use.
+    live: usize,
+}
+
+/// `ffi_closure_alloc_js(size, code**) -> closure*`; 0 when there is no memory or no slot.
+pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wasmtime::Result<u32> {
+    if caller.data().closures.live >= MAX_CLOSURES {
+        return Ok(0);
+    }
+    let handles = guest(&caller.as_context_mut())?;
+    let slot = match caller.data_mut().closures.free.pop() {
+        Some(slot) => slot,
+        None => match handles.table.grow(&mut caller, 1, Ref::Func(None)) {
+            Ok(slot) => slot as u32,
+            Err(_) => return Ok(0),
+        },
+    };
+    let closure = handles.malloc.call(&mut caller, size.max(CLOSURE_SIZE))?;
+    if closure == 0 {
+        caller.data_mut().closures.free.push(slot);
+        return Ok(0);
+    }
+    let (mut memory, host) = split(&mut caller);
+    host.closures.live += 1;
+    memory.write_u32(code, slot)?;
+    memory.write_u32(closure, slot)?;
+    Ok(closure)
+}
+
+/// `ffi_closure_free_js(closure*)`.
+pub(super) fn free(mut caller: Caller<'_, Host>, closure: u32) -> wasmtime::Result<()> {
+    let handles = guest(&caller.as_context_mut())?;
+    let slot = split(&mut caller).0.read_u32(closure)?;
+    // A slot below the main module's own is no closure's: the guest has overwritten the block.
+    if u64::from(slot) < handles.table.size(&caller) {
+        handles.table.set(&mut caller, u64::from(slot), Ref::Func(None))?;
+        let closures = &mut caller.data_mut().closures;
+        closures.live = closures.live.saturating_sub(1);
+        closures.free.push(slot);
+    }
+    handles.free.call(&mut caller, closure)
+}
+
+/// `ffi_prep_closure_loc_js(closure*, cif*, fun, user_data, code) -> status`.
+pub(super) fn prepare(
+    mut caller: Caller<'_, Host>,
+    closure: u32,
+    cif: u32,
+    function: u32,
+    user_data: u32,
+    code: u32,
+) -> wasmtime::Result<i32> {
+    let interface = {
+        let (mut memory, _) = split(&mut caller);
+        memory.write_u32(closure.wrapping_add(4), cif)?;
+        memory.write_u32(closure.wrapping_add(8), function)?;
+        memory.write_u32(closure.wrapping_add(12), user_data)?;
+        Interface::read(&memory, cif)?
+    };
+    let mut parameters = Vec::new();
+    if interface.result.by_pointer() {
+        parameters.push(ValType::I32);
+    }
+    for kind in &interface.arguments[..interface.fixed] {
+        parameters.extend_from_slice(kind.parameter());
+    }
+    if interface.variadic() {
+        parameters.push(ValType::I32);
+    }
+    let results: &[ValType] = if interface.result.by_pointer() { &[] } else { interface.result.parameter() };
+    let ty = FuncType::new(caller.engine(), parameters, results.iter().cloned());
+    let func = Func::new(&mut caller, ty, move |mut caller, parameters, results| {
+        let mut store = caller.as_context_mut();
+        let returned = enter(&mut store, &interface, parameters, cif, function, user_data)?;
+        if let (Some(slot), Some(value)) = (results.first_mut(), returned) {
+            *slot = value;
+        }
+        Ok(())
+    });
+    let table = guest(&caller.as_context_mut())?.table;
+    table.set(&mut caller, u64::from(code), Ref::Func(Some(func)))?;
+    Ok(0)
+}
+
+/// Spills the parameters to the C stack and calls `function(cif, result*, arguments**, user_data)`.
+fn enter(
+    store: &mut StoreContextMut<'_, Host>,
+    interface: &Interface,
+    parameters: &[Val],
+    cif: u32,
+    function: u32,
+    user_data: u32,
+) -> wasmtime::Result<Option<Val>> {
+    let handles = guest(store)?;
+    let saved = handles.stack_pointer.get(&mut *store).i32().unwrap_or(0);
+    let mut stack = Stack { pointer: saved as u32 };
+    let mut given = parameters.iter();
+    let mut next = || given.next().ok_or_else(|| fault("a parameter is missing"));
+
+    let (result, list) = {
+        let (mut memory, _) = split_store(store);
+        let result = if interface.result.by_pointer() {
+            next()?.i32().unwrap_or(0) as u32
+        } else {
+            // A callback that raises leaves its slot as it is: not stack garbage, but zero.
+            let slot = stack.push(8, 8)?;
+            memory.write_u64(slot, 0)?;
+            slot
+        };
+        let list = stack.push(interface.arguments.len() as u32 * 4, 4)?;
+        for (index, kind) in interface.arguments[..interface.fixed].iter().enumerate() {
+            let address = if let Kind::Struct { .. } = kind {
+                next()?.i32().unwrap_or(0) as u32
+            } else {
+                let slot = stack.push(16, 8)?;
+                for (part, _) in kind.parameter().iter().enumerate() {
+                    let address = slot + part as u32 * 8;
+                    match next()? {
+                        Val::I32(value) => memory.write_u32(address, *value as u32)?,
+                        Val::I64(value) => memory.write_u64(address, *value as u64)?,
+                        Val::F32(bits) => memory.write_u32(address, *bits)?,
+                        Val::F64(bits) => memory.write_u64(address, *bits)?,
+                        _ => return Err(fault("a parameter has no C type")),
+                    }
+                }
+                slot
+            };
+            memory.write_u32(list + index as u32 * 4, address)?;
+        }
+        if interface.variadic() {
+            let mut cursor = next()?.i32().unwrap_or(0) as u32;
+            for (index, kind) in interface.arguments.iter().enumerate().skip(interface.fixed) {
+                let address = if let Kind::Struct { .. } = kind {
+                    let address = memory.read_u32(cursor)?;
+                    cursor = cursor.wrapping_add(4);
+                    address
+                } else {
+                    let (size, align) = kind.layout();
+                    cursor = cursor.wrapping_add(align - 1) & !(align - 1);
+                    let address = cursor;
+                    cursor = cursor.wrapping_add(size);
+                    address
+                };
+                memory.write_u32(list + index as u32 * 4, address)?;
+            }
+        }
+        (result, list)
+    };
+
+    stack.push(0, 16)?;
+    handles.stack_pointer.set(&mut *store, Val::I32(stack.pointer as i32))?;
+    let Some(Ref::Func(Some(func))) = handles.table.get(&mut *store, u64::from(function)) else {
+        return Err(fault("the closure's function is not one"));
+    };
+    let arguments = [cif, result, list, user_data].map(|value| Val::I32(value as i32));
+    call_leniently(store, func, &arguments)?;
+    let returned = load_result(store, interface.result, result)?;
+    handles.stack_pointer.set(&mut *store, Val::I32(saved))?;
+    Ok(returned)
+}

@@ -1,0 +1,97 @@
+//! Growing the heap, and file mappings.
+
+use wasmtime::{AsContextMut, Caller, Linker};
+
+use super::errno::Errno;
+use super::mmap;
+use crate::host::{Host, guest, split};
+
+/// WebAssembly page, bytes.
+const PAGE: u64 = 1 << 16;
+
+/// The heap grows by at least this many bytes, so that small requests do not grow it one by one.
+const MIN_GROWTH: u64 = 1 << 20;
+
+/// Defines the family's imports.
+pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    linker.func_wrap("env", "emscripten_get_heap_max", |caller: Caller<'_, Host>| -> u32 {
+        u32::try_from(caller.data().memory.max_bytes).unwrap_or(0xFFFF_0000)
+    })?;
+    linker.func_wrap("env", "emscripten_resize_heap", |mut caller: Caller<'_, Host>, bytes: u32| -> u32 {
+        u32::from(grow(&mut caller, u64::from(bytes)))
+    })?;
+    linker.func_wrap("env", "_mmap_js", map)?;
+    linker.func_wrap(
+        "env",
+        "_munmap_js",
+        |mut caller: Caller<'_, Host>, address: u32, length: u32, protection: i32, flags: i32, fd: i32, offset: i64| {
+            let (mut memory, host) = split(&mut caller);
+            mmap::munmap(&mut host.vfs, &mut memory, address, length, protection, flags, fd, offset)
+        },
+    )?;
+    linker.func_wrap(
+        "env",
+        "_msync_js",
+        |mut caller: Caller<'_, Host>, address: u32, length: u32, protection: i32, flags: i32, fd: i32, offset: i64| {
+            let (mut memory, host) = split(&mut caller);
+            mmap::msync(&mut host.vfs, &mut memory, address, length, protection, flags, fd, offset)
+        },
+    )?;
+    Ok(())
+}
+
+/// Grows the memory to hold at least `bytes`; false when the limit forbids it (Python then raises `MemoryError`).
+fn grow(caller: &mut Caller<'_, Host>, bytes: u64) -> bool {
+    let Ok(handles) = guest(&caller.as_context_mut()) else { return false };
+    let limit = caller.data().memory.max_bytes;
+    let current = handles.memory.data_size(&*caller) as u64;
+    if bytes <= current {
+        return true;
+    }
+    if bytes > limit {
+        caller.data_mut().memory.refused = true;
+        return false;
+    }
+    let wanted = bytes.max(current + MIN_GROWTH).min(limit).max(bytes);
+    let pages = wanted.div_ceil(PAGE) - current / PAGE;
+    if handles.memory.grow(&mut *caller, pages).is_ok() {
+        return true;
+    }
+    let pages = bytes.div_ceil(PAGE) - current / PAGE;
+    handles.memory.grow(&mut *caller, pages).is_ok()
+}
+
+/// `_mmap_js`: file mappings are copies, written back by `msync` and `munmap`.
+#[allow(clippy::too_many_arguments, reason = "the import's signature")]
+fn map(
+    mut caller: Caller<'_, Host>,
+    length: u32,
+    protection: i32,
+    flags: i32,
+    fd: i32,
+    offset: i64,
+    out_allocated: u32,
+    out_address: u32,
+) -> wasmtime::Result<i32> {
+    let prepared = {
+        let (_, host) = split(&mut caller);
+        match mmap::mmap_prepare(&mut host.vfs, length, protection, flags, fd, offset) {
+            Ok(prepared) => prepared,
+            Err(errno) => return Ok(errno.as_syscall()),
+        }
+    };
+    let handles = guest(&caller.as_context_mut())?;
+    let address = handles.memalign.call(&mut caller, (PAGE as u32, length))?;
+    let (mut memory, host) = split(&mut caller);
+    if address == 0 {
+        mmap::mmap_cancel(&mut host.vfs, prepared);
+        return Ok(Errno::ENOMEM.as_syscall());
+    }
+    match mmap::mmap_fill(&mut host.vfs, &mut memory, prepared, address, out_allocated, out_address) {
+        Ok(()) => Ok(0),
+        Err(errno) => {
+            handles.free.call(&mut caller, address)?;
+            Ok(errno.as_syscall())
+        }
+    }
+}

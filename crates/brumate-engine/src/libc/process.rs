@@ -1,0 +1,105 @@
+//! Process: exit, environment, randomness, signals inside the guest.
+
+use wasmtime::{AsContextMut, Caller, Linker, Ref};
+
+use super::errno::Errno;
+use crate::host::{GuestExit, Host, guest, split};
+
+/// Largest request answered by `random_get` at once, in bytes (`getentropy` asks for 256 at most).
+const MAX_RANDOM: u32 = 1 << 20;
+
+/// Defines the family's imports.
+pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    linker.func_wrap("env", "exit", |mut caller: Caller<'_, Host>, status: i32| -> wasmtime::Result<()> {
+        // What C's `exit` promises: handlers, then buffers.
+        let instance = guest(&caller.as_context_mut())?.instance;
+        for name in ["__funcs_on_exit", "__stdio_exit"] {
+            if let Some(func) = instance.get_func(&mut caller, name) {
+                func.typed::<(), ()>(&caller)?.call(&mut caller, ())?;
+            }
+        }
+        if let Some(func) = instance.get_func(&mut caller, "fflush") {
+            func.typed::<u32, i32>(&caller)?.call(&mut caller, 0)?;
+        }
+        Err(GuestExit::Exit(status).into())
+    })?;
+    linker.func_wrap("wasi_snapshot_preview1", "proc_exit", |status: i32| -> wasmtime::Result<()> {
+        Err(GuestExit::Exit(status).into())
+    })?;
+    linker.func_wrap("env", "_abort_js", || -> wasmtime::Result<()> { Err(GuestExit::Abort.into()) })?;
+    linker.func_wrap("env", "__assert_fail", |_: u32, _: u32, _: u32, _: u32| -> wasmtime::Result<()> {
+        Err(GuestExit::Abort.into())
+    })?;
+    linker.func_wrap("env", "__call_sighandler", call_signal_handler)?;
+    linker.func_wrap("env", "_Py_CheckEmscriptenSignals_Helper", || -> i32 { 0 })?;
+    linker.func_wrap("env", "_Py_emscripten_runtime", || -> u32 { 0 })?;
+    linker.func_wrap("env", "__syscall_getuid32_js", || -> i32 { 0 })?;
+    linker.func_wrap("env", "_emscripten_system", |command: u32| -> i32 {
+        if command == 0 { 0 } else { Errno::ENOSYS.as_syscall() }
+    })?;
+    linker.func_wrap("env", "_emscripten_get_progname", |mut caller: Caller<'_, Host>, buffer: u32, size: i32| {
+        if size >= 7 {
+            let _ = split(&mut caller).0.write(buffer, b"python\0");
+        }
+    })?;
+    for name in
+        ["_emscripten_runtime_keepalive_clear", "emscripten_runtime_keepalive_pop", "emscripten_runtime_keepalive_push"]
+    {
+        linker.func_wrap("env", name, || {})?;
+    }
+    linker.func_wrap(
+        "wasi_snapshot_preview1",
+        "environ_sizes_get",
+        |mut caller: Caller<'_, Host>, count: u32, size: u32| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            let bytes: usize = host.environment.iter().map(|entry| entry.len() + 1).sum();
+            memory
+                .write_u32(count, host.environment.len() as u32)
+                .and_then(|()| memory.write_u32(size, bytes as u32))
+                .map_or_else(Errno::as_wasi, |()| 0)
+        },
+    )?;
+    linker.func_wrap(
+        "wasi_snapshot_preview1",
+        "environ_get",
+        |mut caller: Caller<'_, Host>, mut pointers: u32, mut buffer: u32| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            for entry in &host.environment {
+                let written = memory
+                    .write_u32(pointers, buffer)
+                    .and_then(|()| memory.write(buffer, entry.as_bytes()))
+                    .and_then(|()| memory.write_u8(buffer.wrapping_add(entry.len() as u32), 0));
+                if let Err(errno) = written {
+                    return errno.as_wasi();
+                }
+                pointers = pointers.wrapping_add(4);
+                buffer = buffer.wrapping_add(entry.len() as u32 + 1);
+            }
+            0
+        },
+    )?;
+    linker.func_wrap(
+        "wasi_snapshot_preview1",
+        "random_get",
+        |mut caller: Caller<'_, Host>, buffer: u32, length: u32| -> i32 {
+            if length > MAX_RANDOM {
+                return Errno::EINVAL.as_wasi();
+            }
+            match split(&mut caller).0.slice_mut(buffer, length) {
+                Ok(bytes) => crate::caps::random(bytes).map_or(Errno::EIO.as_wasi(), |()| 0),
+                Err(errno) => errno.as_wasi(),
+            }
+        },
+    )?;
+    Ok(())
+}
+
+/// `raise()` inside the guest: calls the handler through the table, whatever its arity.
+fn call_signal_handler(mut caller: Caller<'_, Host>, handler: u32, signal: i32) -> wasmtime::Result<()> {
+    let table = guest(&caller.as_context_mut())?.table;
+    let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(handler)) else {
+        return Err(wasmtime::Error::msg("a signal handler is not a function"));
+    };
+    super::ffi::call_leniently(&mut caller.as_context_mut(), func, &[wasmtime::Val::I32(signal)])?;
+    Ok(())
+}

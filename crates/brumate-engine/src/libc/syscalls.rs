@@ -1,0 +1,73 @@
+//! Binds the file-system calls to their imports.
+
+use wasmtime::{Caller, Linker};
+
+use super::{dirs, files};
+use crate::host::{Host, split};
+
+const ENV: &str = "env";
+const WASI: &str = "wasi_snapshot_preview1";
+
+/// Defines one import: `function(vfs[, memory], arguments…) -> i32`.
+macro_rules! bind {
+    ($linker:ident, $module:ident, $name:literal, $room:ident::$function:ident memory, $($argument:ident: $ty:ty),*) => {
+        $linker.func_wrap($module, $name, |mut caller: Caller<'_, Host>, $($argument: $ty),*| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            $room::$function(&mut host.vfs, &mut memory, $($argument),*)
+        })?;
+    };
+    ($linker:ident, $module:ident, $name:literal, $room:ident::$function:ident, $($argument:ident: $ty:ty),*) => {
+        $linker.func_wrap($module, $name, |mut caller: Caller<'_, Host>, $($argument: $ty),*| -> i32 {
+            $room::$function(&mut caller.data_mut().vfs, $($argument),*)
+        })?;
+    };
+}
+
+/// Defines the family's imports.
+pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    bind!(linker, ENV, "__syscall_newfstatat", files::newfstatat memory, dirfd: i32, path: u32, buf: u32, flags: i32);
+    bind!(linker, ENV, "__syscall_stat64", files::stat64 memory, path: u32, buf: u32);
+    bind!(linker, ENV, "__syscall_lstat64", files::lstat64 memory, path: u32, buf: u32);
+    bind!(linker, ENV, "__syscall_fstat64", files::fstat64 memory, fd: i32, buf: u32);
+    bind!(linker, ENV, "__syscall_faccessat", files::faccessat memory, dirfd: i32, path: u32, mode: i32, flags: i32);
+    bind!(linker, ENV, "__syscall_chmod", files::chmod memory, path: u32, mode: i32);
+    bind!(linker, ENV, "__syscall_fchmod", files::fchmod, fd: i32, mode: i32);
+    bind!(linker, ENV, "__syscall_fchmodat2", files::fchmodat2 memory, dirfd: i32, path: u32, mode: i32, flags: i32);
+    bind!(linker, ENV, "__syscall_fchown32", files::fchown32, fd: i32, uid: i32, gid: i32);
+    bind!(linker, ENV, "__syscall_fchownat", files::fchownat memory, dirfd: i32, path: u32, uid: i32, gid: i32, flags: i32);
+    bind!(linker, ENV, "__syscall_utimensat", files::utimensat memory, dirfd: i32, path: u32, times: u32, flags: i32);
+    bind!(linker, ENV, "__syscall_statfs64", files::statfs64 memory, path: u32, size: i32, buf: u32);
+    bind!(linker, ENV, "__syscall_fstatfs64", files::fstatfs64 memory, fd: i32, size: i32, buf: u32);
+    bind!(linker, ENV, "__syscall_getcwd", dirs::getcwd memory, buf: u32, size: i32);
+    bind!(linker, ENV, "__syscall_chdir", dirs::chdir memory, path: u32);
+    bind!(linker, ENV, "__syscall_fchdir", dirs::fchdir, fd: i32);
+    bind!(linker, ENV, "__syscall_mkdirat", dirs::mkdirat memory, dirfd: i32, path: u32, mode: i32);
+    bind!(linker, ENV, "__syscall_rmdir", dirs::rmdir memory, path: u32);
+    bind!(linker, ENV, "__syscall_getdents64", dirs::getdents64 memory, fd: i32, buf: u32, size: i32);
+    bind!(linker, ENV, "__syscall_openat", files::openat memory, dirfd: i32, path: u32, flags: i32, va: u32);
+    bind!(linker, ENV, "__syscall_readlinkat", files::readlinkat memory, dirfd: i32, path: u32, buf: u32, size: i32);
+    bind!(linker, ENV, "__syscall_symlinkat", files::symlinkat memory, target: u32, dirfd: i32, link: u32);
+    bind!(linker, ENV, "__syscall_unlinkat", files::unlinkat memory, dirfd: i32, path: u32, flags: i32);
+    bind!(linker, ENV, "__syscall_renameat", files::renameat memory, old_dirfd: i32, old: u32, new_dirfd: i32, new: u32);
+    bind!(linker, ENV, "__syscall_mknodat", files::mknodat memory, dirfd: i32, path: u32, mode: u32, dev: u32);
+    bind!(linker, ENV, "__syscall_ftruncate64", files::ftruncate64, fd: i32, length: i64);
+    bind!(linker, ENV, "__syscall_truncate64", files::truncate64 memory, path: u32, length: i64);
+    bind!(linker, ENV, "__syscall_fallocate", files::fallocate, fd: i32, mode: i32, offset: i64, length: i64);
+    bind!(linker, ENV, "__syscall_fadvise64", files::fadvise64, fd: i32, offset: i64, length: i64, advice: i32);
+    bind!(linker, ENV, "__syscall_fdatasync", files::fdatasync, fd: i32);
+    bind!(linker, ENV, "__syscall_dup", files::dup, fd: i32);
+    bind!(linker, ENV, "__syscall_dup3", files::dup3, old: i32, new: i32, flags: i32);
+    bind!(linker, ENV, "__syscall_pipe", files::pipe memory, fds: u32);
+    bind!(linker, ENV, "__syscall_umask_js", files::umask_js, mask: i32);
+    bind!(linker, ENV, "__syscall_fcntl64", files::fcntl64 memory, fd: i32, command: i32, va: u32);
+    bind!(linker, ENV, "__syscall_ioctl", files::ioctl memory, fd: i32, request: i32, va: u32);
+    bind!(linker, WASI, "fd_read", files::fd_read memory, fd: i32, iov: u32, count: i32, out: u32);
+    bind!(linker, WASI, "fd_write", files::fd_write memory, fd: i32, iov: u32, count: i32, out: u32);
+    bind!(linker, WASI, "fd_pread", files::fd_pread memory, fd: i32, iov: u32, count: i32, offset: i64, out: u32);
+    bind!(linker, WASI, "fd_pwrite", files::fd_pwrite memory, fd: i32, iov: u32, count: i32, offset: i64, out: u32);
+    bind!(linker, WASI, "fd_seek", files::fd_seek memory, fd: i32, offset: i64, whence: i32, out: u32);
+    bind!(linker, WASI, "fd_close", files::fd_close, fd: i32);
+    bind!(linker, WASI, "fd_sync", files::fd_sync, fd: i32);
+    bind!(linker, WASI, "fd_fdstat_get", files::fd_fdstat_get memory, fd: i32, buf: u32);
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! Tests of the calls as the guest makes them: through memory.

@@ -1,0 +1,354 @@
+//! `dlopen` and `dlsym` at run time.
+
+use std::sync::{Arc, OnceLock};
+
+use wasmtime::{
+    AsContextMut, Extern, ExternType, Func, FuncType, Global, GlobalType, Instance, Module, Mutability, Ref,
+    StoreContextMut, Val, ValType,
+};
+
+use super::main_module::{got_global, trap_stub};
+use super::symbols::{Symbol, address, function_slot, index_table, of_library, of_new, resolve};
+use super::{Library, MAX_LIBRARIES, MAX_SYMBOL};
+use crate::host::{GuestExit, Host, guest, split_store};
+use crate::code::compile::MAX_MODULE;
+use crate::module::dylink::{self, Dylink};
+
+/// `RTLD_GLOBAL` of Emscripten's `dlfcn.h`.
+const RTLD_GLOBAL: u32 = 0x100;
+
+/// Libraries needed by libraries needed by …: how deep.
+const MAX_NEEDED_DEPTH: usize = 16;
+
+/// Largest static data of one side module, in bytes.
+const MAX_LIBRARY_MEMORY: u32 = 512 << 20;
+
+/// Largest alignment of static data, in bytes.
+const MAX_ALIGNMENT: u32 = 1 << 20;
+
+/// Largest function table of one side module, in elements.
+const MAX_LIBRARY_TABLE: u32 = 1 << 19;
+
+/// Fields of Emscripten's `struct dso`.
+mod dso {
+    pub(super) const FLAGS: u32 = 4;
+    pub(super) const FILE_DATA: u32 = 28;
+    pub(super) const FILE_DATA_SIZE: u32 = 32;
+    pub(super) const NAME: u32 = 36;
+}
+
+/// Why a library did not load.
+enum DlError {
+    /// Told to the guest through `dlerror`.
+    Message(String),
+    /// Ends the guest.
+    Fatal(wasmtime::Error),
+}
+
+impl From<wasmtime::Error> for DlError {
+    /// What the guest ended on purpose ends it; all else (a trap in a constructor, a link error) is a message.
+    fn from(error: wasmtime::Error) -> DlError {
+        if error.downcast_ref::<GuestExit>().is_some() {
+            DlError::Fatal(error)
+        } else {
+            DlError::Message(format!("{error:#}"))
+        }
+    }
+}
+
+impl From<crate::libc::errno::Errno> for DlError {
+    fn from(_: crate::libc::errno::Errno) -> DlError {
+        DlError::Message("bad address".to_owned())
+    }
+}
+
+fn message<T>(text: impl Into<String>) -> Result<T, DlError> {
+    Err(DlError::Message(text.into()))
+}
+
+/// The import `_dlopen_js`: loads the library that libc has read into guest memory. 1 on success, else 0 with `dlerror` set.
+///
+/// # Errors
+/// When the guest ended while the library's constructors ran.
+pub(crate) fn dlopen(store: &mut StoreContextMut<'_, Host>, handle: u32) -> wasmtime::Result<u32> {
+    let stack_pointer = guest(store)?.stack_pointer;
+    let saved = stack_pointer.get(&mut *store);
+    match open_handle(store, handle) {
+        Ok(index) => {
+            store.data_mut().libraries.by_handle.insert(handle, index);
+            Ok(1)
+        }
+        Err(DlError::Message(text)) => {
+            // A constructor that trapped left the C stack where it was.
+            stack_pointer.set(&mut *store, saved)?;
+            set_error(store, &text)?;
+            Ok(0)
+        }
+        Err(DlError::Fatal(error)) => Err(error),
+    }
+}
+
+/// The import `_dlsym_js`: the address of `name` in the library of `handle` (0: the main module and global libraries).
+///
+/// # Errors
+/// When the function table cannot grow.
+pub(crate) fn dlsym(store: &mut StoreContextMut<'_, Host>, handle: u32, name: u32) -> wasmtime::Result<u32> {
+    let name = {
+        let (memory, _) = split_store(store);
+        match memory.c_str(name, MAX_SYMBOL) {
+            Ok(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Err(_) => String::new(),
+        }
+    };
+    let library = store.data().libraries.by_handle.get(&handle).copied();
+    let found = match library {
+        Some(index) => {
+            let scope = store.data().libraries.loaded[index].needed.clone();
+            of_library(store, index, &name).or_else(|| scope.iter().find_map(|&index| of_library(store, index, &name)))
+        }
+        None => resolve(store, &name, &[]),
+    };
+    match found {
+        Some(symbol) => address(store, symbol),
+        None => {
+            set_error(store, &format!("undefined symbol: {name}"))?;
+            Ok(0)
+        }
+    }
+}
+
+/// Sets what `dlerror` returns. `__dl_seterr` takes a printf format.
+fn set_error(store: &mut StoreContextMut<'_, Host>, text: &str) -> wasmtime::Result<()> {
+    const MAX_ERROR: usize = 1000;
+    let mut format: String = text.chars().take(MAX_ERROR).collect::<String>().replace('%', "%%").replace('\0', "");
+    format.push('\0');
+    let handles = guest(store)?;
+    let buffer = handles.malloc.call(&mut *store, format.len() as u32)?;
+    if buffer != 0 {
+        handles.memory.write(store.as_context_mut(), buffer as usize, format.as_bytes())?;
+        handles.dl_seterr.call(&mut *store, (buffer, 0))?;
+        handles.free.call(&mut *store, buffer)?;
+    }
+    Ok(())
+}
+
+fn open_handle(store: &mut StoreContextMut<'_, Host>, handle: u32) -> Result<usize, DlError> {
+    let (path, bytes, flags, file_data) = {
+        let (mut memory, host) = split_store(store);
+        let flags = memory.read_u32(handle.wrapping_add(dso::FLAGS))?;
+        let file_data = memory.read_u32(handle.wrapping_add(dso::FILE_DATA))?;
+        let size = memory.read_u32(handle.wrapping_add(dso::FILE_DATA_SIZE))?;
+        let name = memory.c_str(handle.wrapping_add(dso::NAME), MAX_SYMBOL)?.to_vec();
+        let cwd = host.vfs.getcwd()?;
+        let path = canonical(&String::from_utf8_lossy(&cwd), &String::from_utf8_lossy(&name));
+        let bytes = if file_data == 0 { Vec::new() } else { memory.slice(file_data, size)?.to_vec() };
+        memory.write_u32(handle.wrapping_add(dso::FILE_DATA), 0)?;
+        memory.write_u32(handle.wrapping_add(dso::FILE_DATA_SIZE), 0)?;
+        (path, bytes, flags, file_data)
+    };
+    if file_data != 0 {
+        // libc keeps the file for other threads for ever; there are none.
+        guest(store)?.free.call(&mut *store, file_data)?;
+    }
+    load(store, &path, &bytes, flags & RTLD_GLOBAL != 0, 0)
+}
+
+/// Lexically absolute path.
+fn canonical(cwd: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let absolute = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
+    for part in absolute.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Loads the library `path`, whose content is `bytes`; a library that is loaded already is returned as it is.
+fn load(
+    store: &mut StoreContextMut<'_, Host>,
+    path: &str,
+    bytes: &[u8],
+    global: bool,
+    depth: usize,
+) -> Result<usize, DlError> {
+    if let Some(&index) = store.data().libraries.by_path.get(path) {
+        store.data_mut().libraries.loaded[index].global |= global;
+        return Ok(index);
+    }
+    if store.data().libraries.loaded.len() >= MAX_LIBRARIES {
+        return message(format!("{path}: too many libraries (limit {MAX_LIBRARIES})"));
+    }
+    if depth > MAX_NEEDED_DEPTH {
+        return message(format!("{path}: libraries need each other too deeply"));
+    }
+    let info = dylink::parse(bytes).or_else(|error| message(format!("{path}: {error}")))?;
+    let mut needed = Vec::new();
+    for name in &info.needed {
+        let (library, content) = find_needed(store, path, name, &info)?;
+        needed.push(load(store, &library, &content, global, depth + 1)?);
+    }
+    let engine = store.engine().clone();
+    let module =
+        store.data_mut().modules.module(&engine, bytes).or_else(|error| message(format!("{path}: {error}")))?;
+    link(store, path, &module, &info, needed, global)
+}
+
+/// Finds a needed library: an absolute name, else the run-time path of the library that needs it, else `/lib`.
+fn find_needed(
+    store: &mut StoreContextMut<'_, Host>,
+    requirer: &str,
+    name: &str,
+    info: &Dylink,
+) -> Result<(String, Vec<u8>), DlError> {
+    let origin = requirer.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut candidates = Vec::new();
+    if name.contains('/') {
+        candidates.push(canonical(origin, name));
+    } else {
+        for directory in info.runtime_path.iter().flat_map(|entry| entry.split(':')) {
+            candidates.push(canonical("/", &format!("{}/{name}", directory.replace("$ORIGIN", origin))));
+        }
+        candidates.push(canonical("/lib", name));
+    }
+    for candidate in candidates {
+        if store.data().libraries.by_path.contains_key(&candidate) {
+            return Ok((candidate, Vec::new()));
+        }
+        if let Ok(content) = store.data_mut().vfs.read_file_up_to(&candidate, MAX_MODULE as u64) {
+            return Ok((candidate, content));
+        }
+    }
+    message(format!("{requirer}: needs `{name}`, which was not found"))
+}
+
+/// Instantiates a compiled side module and makes it known.
+fn link(
+    store: &mut StoreContextMut<'_, Host>,
+    path: &str,
+    module: &Module,
+    info: &Dylink,
+    needed: Vec<usize>,
+    global: bool,
+) -> Result<usize, DlError> {
+    let handles = guest(store)?;
+    let weak = info.weak_imports();
+    let memory_base = allocate(store, path, info)?;
+    let table_base = if info.memory.table_slots == 0 {
+        0
+    } else if info.memory.table_slots > MAX_LIBRARY_TABLE {
+        return message(format!("{path}: its function table is too large"));
+    } else {
+        handles.table.grow(&mut *store, u64::from(info.memory.table_slots), Ref::Func(None))? as u32
+    };
+
+    let mut imports = Vec::with_capacity(module.imports().len());
+    let mut got = Vec::new();
+    // GOT entries and functions which only this module itself defines.
+    let mut own_got: Vec<(String, Global, bool)> = Vec::new();
+    let mut own_functions: Vec<(String, Arc<OnceLock<Func>>)> = Vec::new();
+    for import in module.imports() {
+        let name = import.name();
+        let external = match (import.module(), import.ty()) {
+            ("env", ExternType::Memory(_)) => Extern::Memory(handles.memory),
+            ("env", ExternType::Table(_)) => Extern::Table(handles.table),
+            ("env", ExternType::Tag(_)) if name == "__cpp_exception" => Extern::Tag(handles.cpp_exception),
+            ("env", ExternType::Tag(_)) if name == "__c_longjmp" => Extern::Tag(handles.c_longjmp),
+            ("env", ExternType::Global(_)) if name == "__stack_pointer" => Extern::Global(handles.stack_pointer),
+            ("env", ExternType::Global(_)) if name == "__memory_base" => constant(store, memory_base)?,
+            ("env", ExternType::Global(_)) if name == "__table_base" => constant(store, table_base)?,
+            ("GOT.mem" | "GOT.func", ExternType::Global(_)) => {
+                let (value, own) = match resolve(store, name, &needed) {
+                    Some(symbol) => (address(store, symbol)?, false),
+                    None => (0, true),
+                };
+                let entry = got_global(&mut *store, value)?;
+                if own {
+                    own_got.push((name.to_owned(), entry, weak.contains(&(import.module(), name))));
+                }
+                got.push((format!("{}.{name}", import.module()), entry));
+                Extern::Global(entry)
+            }
+            (_, ExternType::Func(ty)) => match resolve(store, name, &needed) {
+                Some(Symbol::Func(func)) => Extern::Func(func),
+                _ if module.get_export(name).is_some() => {
+                    let target = Arc::new(OnceLock::new());
+                    own_functions.push((name.to_owned(), target.clone()));
+                    Extern::Func(forward(store, ty, target))
+                }
+                _ => Extern::Func(trap_stub(store.as_context_mut(), ty, name.to_owned())),
+            },
+            (from, _) => return message(format!("{path}: unknown import `{from}.{name}`")),
+        };
+        imports.push(external);
+    }
+
+    let instance = Instance::new(&mut *store, module, &imports)?;
+    for (name, target) in own_functions {
+        if let Some(func) = instance.get_func(&mut *store, &name) {
+            let _ = target.set(func);
+        }
+    }
+    // The module's own functions get their identity from its table range before anything asks for a slot.
+    if info.memory.table_slots > 0 {
+        index_table(store, u64::from(table_base))?;
+    }
+    for (name, entry, weak) in own_got {
+        match of_new(store, instance, memory_base, &name) {
+            Some(Symbol::Address(value)) => entry.set(&mut *store, Val::I32(value as i32))?,
+            Some(Symbol::Func(func)) => {
+                let slot = function_slot(store, func)?;
+                entry.set(&mut *store, Val::I32(slot as i32))?;
+            }
+            None if weak => {}
+            None => return message(format!("{path}: undefined symbol: {name}")),
+        }
+    }
+    for export in ["__wasm_apply_data_relocs", "__wasm_call_ctors"] {
+        if let Some(func) = instance.get_func(&mut *store, export) {
+            func.typed::<(), ()>(&*store)?.call(&mut *store, ())?;
+        }
+    }
+    let libraries = &mut store.data_mut().libraries;
+    let index = libraries.loaded.len();
+    libraries.by_path.insert(path.to_owned(), index);
+    libraries.loaded.push(Library { path: path.to_owned(), instance, memory_base, global, needed, got });
+    Ok(index)
+}
+
+/// Static data of a side module: zeroed and aligned.
+fn allocate(store: &mut StoreContextMut<'_, Host>, path: &str, info: &Dylink) -> Result<u32, DlError> {
+    if info.memory.memory_bytes == 0 {
+        return Ok(0);
+    }
+    if info.memory.memory_bytes > MAX_LIBRARY_MEMORY || info.memory.memory_align > MAX_ALIGNMENT {
+        return message(format!("{path}: its static data are too large"));
+    }
+    let align = info.memory.memory_align;
+    let size = info.memory.memory_bytes + align;
+    let handles = guest(store)?;
+    let block = handles.malloc.call(&mut *store, size)?;
+    if block == 0 {
+        return message(format!("{path}: out of memory"));
+    }
+    split_store(store).0.slice_mut(block, size)?.fill(0);
+    Ok((block + align - 1) & !(align - 1))
+}
+
+fn constant(store: &mut StoreContextMut<'_, Host>, value: u32) -> Result<Extern, DlError> {
+    let ty = GlobalType::new(ValType::I32, Mutability::Const);
+    Ok(Extern::Global(Global::new(&mut *store, ty, Val::I32(value as i32))?))
+}
+
+/// A function that calls `target`, which is known only after instantiation (C++ functions a module both imports and exports).
+fn forward(store: &mut StoreContextMut<'_, Host>, ty: FuncType, target: Arc<OnceLock<Func>>) -> Func {
+    Func::new(store.as_context_mut(), ty, move |mut caller, arguments, results| match target.get() {
+        Some(func) => func.call(&mut caller, arguments, results),
+        None => Err(wasmtime::Error::msg("a function was called before its module was linked")),
+    })
+}

@@ -1,0 +1,109 @@
+//! Symbol resolution and function identity.
+
+use wasmtime::{Extern, Func, Ref, StoreContextMut, Val};
+
+use crate::host::{Host, guest};
+
+use super::Library;
+
+/// What a name stands for.
+pub(crate) enum Symbol {
+    /// A function.
+    Func(Func),
+    /// An absolute address in linear memory.
+    Address(u32),
+}
+
+/// Builds the identity index of the table: C code compares function pointers, so one function must have one slot.
+///
+/// # Errors
+/// Never for a valid instance.
+pub(crate) fn index_table(store: &mut StoreContextMut<'_, Host>, from: u64) -> wasmtime::Result<()> {
+    let table = guest(store)?.table;
+    for index in from..table.size(&mut *store) {
+        if let Some(Ref::Func(Some(func))) = table.get(&mut *store, index) {
+            let identity = func.to_raw(&mut *store) as usize;
+            let slot = u32::try_from(index)?;
+            store.data_mut().slots.entry(identity).or_insert(slot);
+        }
+    }
+    Ok(())
+}
+
+/// Table slot of `func`, appended when it has none.
+///
+/// # Errors
+/// When the table is full.
+pub(crate) fn function_slot(store: &mut StoreContextMut<'_, Host>, func: Func) -> wasmtime::Result<u32> {
+    let identity = func.to_raw(&mut *store) as usize;
+    if let Some(slot) = store.data().slots.get(&identity) {
+        return Ok(*slot);
+    }
+    let table = guest(store)?.table;
+    let slot = u32::try_from(table.grow(&mut *store, 1, Ref::Func(Some(func)))?)?;
+    store.data_mut().slots.insert(identity, slot);
+    Ok(slot)
+}
+
+/// A symbol of one instance; `base` is added to data addresses.
+fn of_instance(
+    store: &mut StoreContextMut<'_, Host>,
+    instance: wasmtime::Instance,
+    base: u32,
+    name: &str,
+) -> Option<Symbol> {
+    match instance.get_export(&mut *store, name)? {
+        Extern::Func(func) => Some(Symbol::Func(func)),
+        Extern::Global(global) => match global.get(&mut *store) {
+            Val::I32(value) => Some(Symbol::Address((value as u32).wrapping_add(base))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A symbol of one library.
+pub(crate) fn of_library(store: &mut StoreContextMut<'_, Host>, library: usize, name: &str) -> Option<Symbol> {
+    let Library { instance, memory_base, .. } = *store.data().libraries.loaded.get(library)?;
+    of_instance(store, instance, memory_base, name)
+}
+
+/// A symbol of a side module that is being loaded.
+pub(crate) fn of_new(
+    store: &mut StoreContextMut<'_, Host>,
+    instance: wasmtime::Instance,
+    memory_base: u32,
+    name: &str,
+) -> Option<Symbol> {
+    of_instance(store, instance, memory_base, name)
+}
+
+/// Resolves `name` for a module that needs `scope`: main module, host, global libraries in load order, then `scope`.
+pub(crate) fn resolve(store: &mut StoreContextMut<'_, Host>, name: &str, scope: &[usize]) -> Option<Symbol> {
+    let main = store.data().guest.as_ref()?.instance;
+    if let Some(symbol) = of_instance(store, main, 0, name) {
+        return Some(symbol);
+    }
+    if let Some(func) = store.data().functions.get(name) {
+        return Some(Symbol::Func(*func));
+    }
+    for index in 0..store.data().libraries.loaded.len() {
+        if store.data().libraries.loaded[index].global
+            && let Some(symbol) = of_library(store, index, name)
+        {
+            return Some(symbol);
+        }
+    }
+    scope.iter().find_map(|&index| of_library(store, index, name))
+}
+
+/// The address C code sees for a symbol: a table index or a data address.
+///
+/// # Errors
+/// When the table is full.
+pub(crate) fn address(store: &mut StoreContextMut<'_, Host>, symbol: Symbol) -> wasmtime::Result<u32> {
+    match symbol {
+        Symbol::Address(address) => Ok(address),
+        Symbol::Func(func) => function_slot(store, func),
+    }
+}

@@ -1,0 +1,584 @@
+//! Zip archives (wheels, the standard library) as read-only layers.
+//!
+//! Written for hostile input: an archive is read from its central directory only, every number is checked before it
+//! is used, and anything that two readers could understand differently is refused with the entry's name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::limits::NAME_MAX;
+use super::time::Timestamp;
+
+/// Where an archive's or a layer file's bytes live: embedded in the binary, mapped, or on the heap.
+pub type LayerBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Bounds on what an archive may contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveLimits {
+    /// Entries, directories included.
+    pub entries: usize,
+    /// Inflated size of one entry, in bytes.
+    pub entry_bytes: u64,
+    /// Inflated size of all entries, in bytes.
+    pub total_bytes: u64,
+    /// Length of one entry's path, in bytes.
+    pub path_bytes: usize,
+    /// Components of one entry's path.
+    pub path_depth: usize,
+}
+
+impl Default for ArchiveLimits {
+    fn default() -> Self {
+        Self {
+            entries: 65_536,
+            entry_bytes: 256 * 1024 * 1024,
+            total_bytes: 1024 * 1024 * 1024,
+            path_bytes: 1024,
+            path_depth: 64,
+        }
+    }
+}
+
+/// Why an archive was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// No end-of-central-directory record, or one whose numbers cannot be.
+    #[error("not a zip archive: {0}")]
+    NotAnArchive(&'static str),
+    /// The archive as a whole is larger than allowed.
+    #[error("the archive has more than {limit} {what}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit passed.
+        limit: u64,
+    },
+    /// One entry is unacceptable.
+    #[error("archive entry `{entry}`: {problem}")]
+    Entry {
+        /// The entry's name, made printable and shortened.
+        entry: String,
+        /// What is wrong with it.
+        problem: EntryProblem,
+    },
+}
+
+/// What is wrong with an archive entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EntryProblem {
+    /// The name is empty or has an empty, `.` or over-long component, a NUL, a backslash, or is too long.
+    #[error("invalid name")]
+    InvalidName,
+    /// The name starts at the root or with a drive.
+    #[error("absolute name")]
+    AbsoluteName,
+    /// The name has a `..` component.
+    #[error("path traversal")]
+    PathTraversal,
+    /// The same name occurs twice, or once as a file and once as a directory.
+    #[error("duplicate name")]
+    Duplicate,
+    /// The entry is a symbolic link.
+    #[error("symbolic link")]
+    Symlink,
+    /// The entry is a device, a socket or a pipe.
+    #[error("special file")]
+    SpecialFile,
+    /// The entry is encrypted.
+    #[error("encrypted")]
+    Encrypted,
+    /// The entry is packed by a method other than stored and deflated.
+    #[error("unsupported compression method {0}")]
+    Method(u16),
+    /// The inflated size is over the limit.
+    #[error("{0} bytes are too large")]
+    TooLarge(u64),
+    /// The stated sizes cannot be those of deflated data.
+    #[error("impossible compression ratio")]
+    ImpossibleRatio,
+    /// The entry's bytes are outside the archive, or belong to another entry as well.
+    #[error("data out of bounds or overlapping")]
+    BadExtent,
+    /// The local header contradicts the central directory.
+    #[error("local header differs from the central directory")]
+    HeaderMismatch,
+    /// The data could not be inflated, or is not what its length and checksum promise.
+    #[error("corrupt data")]
+    Corrupt,
+}
+
+/// How an entry's bytes are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Stored,
+    Deflated,
+}
+
+/// One file of an archive.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) path: Vec<u8>,
+    pub(crate) packing: Packing,
+    pub(crate) data: std::ops::Range<usize>,
+    pub(crate) size: u64,
+    pub(crate) crc: u32,
+    pub(crate) mode: u32,
+    pub(crate) modified: Timestamp,
+}
+
+/// A parsed zip archive.
+#[derive(Clone)]
+pub struct Archive {
+    pub(crate) bytes: LayerBytes,
+    pub(crate) entries: Arc<[Entry]>,
+    /// Directories that have an entry of their own; the others follow from the files' paths.
+    pub(crate) directories: Arc<[Vec<u8>]>,
+    total_bytes: u64,
+    fingerprint: u64,
+}
+
+impl fmt::Debug for Archive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Archive({} files, {} bytes)", self.entries.len(), self.total_bytes)
+    }
+}
+
+impl Archive {
+    /// Reads an archive with the default limits.
+    ///
+    /// # Errors
+    /// See [`Archive::with_limits`].
+    pub fn new(bytes: LayerBytes) -> Result<Self, ArchiveError> {
+        Self::with_limits(bytes, &ArchiveLimits::default())
+    }
+
+    /// Reads an archive's central directory and checks every entry. File data is not inflated yet.
+    ///
+    /// # Errors
+    /// [`ArchiveError`] when the archive is malformed, ambiguous, or larger than `limits`.
+    pub fn with_limits(bytes: LayerBytes, limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
+        let data: &[u8] = (*bytes).as_ref();
+        let directory = Directory::locate(data, limits)?;
+        let parsed = parse(data, &directory, limits)?;
+        let mut crc = flate2::Crc::new();
+        crc.update(&data[directory.start..directory.end]);
+        let fingerprint = (u64::from(crc.sum()) << 32) | (data.len() as u64 & 0xffff_ffff);
+        Ok(Self {
+            total_bytes: parsed.total,
+            entries: parsed.entries.into(),
+            directories: parsed.directories.into(),
+            fingerprint,
+            bytes,
+        })
+    }
+
+    /// How many files the archive has.
+    pub fn file_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Inflated bytes of all files together.
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Path and inflated size of every file.
+    pub fn files(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.entries.iter().map(|entry| (&entry.path[..], entry.size))
+    }
+
+    /// Tells archives apart when saved state is joined with its layers again. Not a cryptographic digest.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The whole content of the file at `path`, `None` when there is none.
+    ///
+    /// # Errors
+    /// [`EntryProblem::Corrupt`] when the data is not what the directory promises.
+    pub fn read(&self, path: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let Some(entry) = self.entries.iter().find(|entry| entry.path == path) else {
+            return Ok(None);
+        };
+        self.inflate(entry).map(Some).map_err(|problem| entry_error(path, problem))
+    }
+
+    /// Inflates and checks every entry, so that a damaged archive is refused when it is added and not when it is read.
+    ///
+    /// # Errors
+    /// [`EntryProblem::Corrupt`] for the first damaged entry.
+    pub fn verify(&self) -> Result<(), ArchiveError> {
+        for entry in self.entries.iter() {
+            self.inflate(entry).map_err(|problem| entry_error(&entry.path, problem))?;
+        }
+        Ok(())
+    }
+
+    /// The packed bytes of an entry.
+    pub(crate) fn packed(&self, entry: &Entry) -> &[u8] {
+        (*self.bytes).as_ref().get(entry.data.clone()).unwrap_or(&[])
+    }
+
+    /// An entry's content, checked against its length and checksum.
+    pub(crate) fn inflate(&self, entry: &Entry) -> Result<Vec<u8>, EntryProblem> {
+        let packed = self.packed(entry);
+        let size = usize::try_from(entry.size).map_err(|_| EntryProblem::TooLarge(entry.size))?;
+        let content = match entry.packing {
+            Packing::Stored => packed.to_vec(),
+            Packing::Deflated => inflate(packed, size)?,
+        };
+        let mut crc = flate2::Crc::new();
+        crc.update(&content);
+        if content.len() != size || crc.sum() != entry.crc {
+            return Err(EntryProblem::Corrupt);
+        }
+        Ok(content)
+    }
+}
+
+/// Inflates raw deflate data that must give exactly `size` bytes.
+fn inflate(packed: &[u8], size: usize) -> Result<Vec<u8>, EntryProblem> {
+    let mut content = Vec::new();
+    // One byte of slack lets the decoder reach the end marker and shows data that goes on too long.
+    content.try_reserve_exact(size + 1).map_err(|_| EntryProblem::TooLarge(size as u64))?;
+    let mut decoder = flate2::Decompress::new(false);
+    let status = decoder
+        .decompress_vec(packed, &mut content, flate2::FlushDecompress::Finish)
+        .map_err(|_| EntryProblem::Corrupt)?;
+    if status != flate2::Status::StreamEnd || content.len() != size {
+        return Err(EntryProblem::Corrupt);
+    }
+    Ok(content)
+}
+
+/// Where the central directory is.
+struct Directory {
+    start: usize,
+    end: usize,
+    count: u64,
+}
+
+const END_RECORD: usize = 22;
+const END_COMMENT_MAX: usize = 65_535;
+const CENTRAL_HEADER: usize = 46;
+const LOCAL_HEADER: usize = 30;
+
+fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    let bytes = data.get(at..at.checked_add(2)?)?;
+    Some(u16::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    let bytes = data.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    let bytes = data.get(at..at.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+impl Directory {
+    /// Finds the end record: the one whose comment ends exactly at the end of the data.
+    fn locate(data: &[u8], limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
+        let bad = ArchiveError::NotAnArchive;
+        let last = data.len().checked_sub(END_RECORD).ok_or(bad("too short"))?;
+        let first = last.saturating_sub(END_COMMENT_MAX);
+        let at = (first..=last)
+            .rev()
+            .find(|&at| {
+                data[at..].starts_with(b"PK\x05\x06")
+                    && u16_at(data, at + 20).is_some_and(|comment| at + END_RECORD + usize::from(comment) == data.len())
+            })
+            .ok_or(bad("no end record"))?;
+        let field = |offset, what| u32_at(data, at + offset).map(u64::from).ok_or(bad(what));
+        let disks = field(4, "end record")?;
+        let mut count = u64::from(u16_at(data, at + 10).ok_or(bad("end record"))?);
+        let here = u64::from(u16_at(data, at + 8).ok_or(bad("end record"))?);
+        let mut size = field(12, "end record")?;
+        let mut start = field(16, "end record")?;
+        let mut border = at;
+        if count == 0xffff || size == 0xffff_ffff || start == 0xffff_ffff {
+            let locator =
+                at.checked_sub(20).filter(|&l| data[l..].starts_with(b"PK\x06\x07")).ok_or(bad("zip64 locator"))?;
+            let record = u64_at(data, locator + 8)
+                .and_then(|r| usize::try_from(r).ok())
+                .filter(|&r| r < locator && data[r..].starts_with(b"PK\x06\x06"))
+                .ok_or(bad("zip64 record"))?;
+            count = u64_at(data, record + 32).ok_or(bad("zip64 record"))?;
+            size = u64_at(data, record + 40).ok_or(bad("zip64 record"))?;
+            start = u64_at(data, record + 48).ok_or(bad("zip64 record"))?;
+            border = record;
+        } else if disks != 0 || here != count {
+            return Err(bad("archive in several parts"));
+        }
+        if count > limits.entries as u64 {
+            return Err(ArchiveError::TooLarge { what: "entries", limit: limits.entries as u64 });
+        }
+        // No bytes may lie between directory and end record: other readers would look for the directory there.
+        let end = start.checked_add(size).ok_or(bad("directory out of bounds"))?;
+        if end != border as u64 {
+            return Err(bad("directory does not end at the end record"));
+        }
+        Ok(Self { start: start as usize, end: border, count })
+    }
+}
+
+struct Parsed {
+    entries: Vec<Entry>,
+    directories: Vec<Vec<u8>>,
+    total: u64,
+}
+
+fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) -> Result<Parsed, ArchiveError> {
+    let mut parsed = Parsed { entries: Vec::new(), directories: Vec::new(), total: 0 };
+    // `true` marks a file; parents of files are added as directories.
+    let mut seen: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
+    let mut extents = Vec::new();
+    let mut at = directory.start;
+    for _ in 0..directory.count {
+        let central =
+            Central::read(data, at, directory.end).ok_or(ArchiveError::NotAnArchive("truncated directory"))?;
+        at = central.next;
+        let fail = |problem| entry_error(central.name, problem);
+        let (path, is_dir) = checked_name(central.name, limits).map_err(fail)?;
+        let kind = central.unix_type();
+        match kind {
+            0xA000 => return Err(fail(EntryProblem::Symlink)),
+            0 | 0x8000 if !is_dir => {}
+            0 | 0x4000 if is_dir => {}
+            _ => return Err(fail(EntryProblem::SpecialFile)),
+        }
+        register(&mut seen, path, is_dir).map_err(fail)?;
+        // Deep paths of few entries imply many directories.
+        if seen.len() > limits.entries.saturating_mul(2) {
+            return Err(ArchiveError::TooLarge { what: "directories", limit: limits.entries as u64 });
+        }
+        if is_dir {
+            if central.size != 0 {
+                return Err(fail(EntryProblem::BadExtent));
+            }
+            parsed.directories.push(path.to_vec());
+            continue;
+        }
+        let (entry, extent) = central.entry(data, path, directory.start, limits).map_err(fail)?;
+        parsed.total = parsed.total.saturating_add(entry.size);
+        if parsed.total > limits.total_bytes {
+            return Err(ArchiveError::TooLarge { what: "bytes", limit: limits.total_bytes });
+        }
+        extents.push((extent, parsed.entries.len()));
+        parsed.entries.push(entry);
+    }
+    if at != directory.end {
+        return Err(ArchiveError::NotAnArchive("directory longer than its entries"));
+    }
+    extents.sort_by_key(|(extent, _)| extent.start);
+    for pair in extents.windows(2) {
+        if pair[0].0.end > pair[1].0.start {
+            return Err(entry_error(&parsed.entries[pair[1].1].path, EntryProblem::BadExtent));
+        }
+    }
+    Ok(parsed)
+}
+
+/// Adds a path and its parents, refusing duplicates and a path that is both file and directory.
+fn register(seen: &mut BTreeMap<Vec<u8>, bool>, path: &[u8], is_dir: bool) -> Result<(), EntryProblem> {
+    for (at, _) in path.iter().enumerate().filter(|&(_, &b)| b == b'/') {
+        if seen.entry(path[..at].to_vec()).or_insert(false) == &true {
+            return Err(EntryProblem::Duplicate);
+        }
+    }
+    match seen.get(path) {
+        Some(true) => return Err(EntryProblem::Duplicate),
+        Some(false) if !is_dir => return Err(EntryProblem::Duplicate),
+        _ => {}
+    }
+    seen.insert(path.to_vec(), !is_dir);
+    Ok(())
+}
+
+/// The path without a trailing slash, and whether there was one.
+fn checked_name<'a>(name: &'a [u8], limits: &ArchiveLimits) -> Result<(&'a [u8], bool), EntryProblem> {
+    let drive = name.len() >= 2 && name[1] == b':' && name[0].is_ascii_alphabetic();
+    if name.first() == Some(&b'/') || drive {
+        return Err(EntryProblem::AbsoluteName);
+    }
+    let (path, is_dir) = match name.strip_suffix(b"/") {
+        Some(path) => (path, true),
+        None => (name, false),
+    };
+    if path.is_empty() || path.len() > limits.path_bytes || path.iter().any(|&b| b == 0 || b == b'\\') {
+        return Err(EntryProblem::InvalidName);
+    }
+    for (depth, component) in path.split(|&b| b == b'/').enumerate() {
+        if depth >= limits.path_depth {
+            return Err(EntryProblem::InvalidName);
+        }
+        match component {
+            b".." => return Err(EntryProblem::PathTraversal),
+            b"" | b"." => return Err(EntryProblem::InvalidName),
+            long if long.len() > NAME_MAX => return Err(EntryProblem::InvalidName),
+            _ => {}
+        }
+    }
+    Ok((path, is_dir))
+}
+
+/// One header of the central directory.
+struct Central<'a> {
+    name: &'a [u8],
+    made_by_unix: bool,
+    flags: u16,
+    method: u16,
+    dos_time: u16,
+    dos_date: u16,
+    crc: u32,
+    packed: u64,
+    size: u64,
+    attributes: u32,
+    local: u64,
+    next: usize,
+}
+
+impl<'a> Central<'a> {
+    fn read(data: &'a [u8], at: usize, end: usize) -> Option<Self> {
+        let data = &data[..end];
+        if !data.get(at..)?.starts_with(b"PK\x01\x02") {
+            return None;
+        }
+        let name_len = usize::from(u16_at(data, at + 28)?);
+        let extra_len = usize::from(u16_at(data, at + 30)?);
+        let comment_len = usize::from(u16_at(data, at + 32)?);
+        let name_at = at + CENTRAL_HEADER;
+        let extra_at = name_at + name_len;
+        let next = extra_at + extra_len + comment_len;
+        let extra = data.get(extra_at..extra_at + extra_len)?;
+        data.get(..next)?;
+        let mut header = Self {
+            name: data.get(name_at..extra_at)?,
+            made_by_unix: data[at + 5] == 3,
+            flags: u16_at(data, at + 8)?,
+            method: u16_at(data, at + 10)?,
+            dos_time: u16_at(data, at + 12)?,
+            dos_date: u16_at(data, at + 14)?,
+            crc: u32_at(data, at + 16)?,
+            packed: u32_at(data, at + 20)?.into(),
+            size: u32_at(data, at + 24)?.into(),
+            attributes: u32_at(data, at + 38)?,
+            local: u32_at(data, at + 42)?.into(),
+            next,
+        };
+        header.apply_zip64(extra)?;
+        Some(header)
+    }
+
+    /// Takes the fields that did not fit from the zip64 extra field.
+    fn apply_zip64(&mut self, extra: &[u8]) -> Option<()> {
+        const FULL: u64 = 0xffff_ffff;
+        let mut wanted =
+            [&mut self.size, &mut self.packed, &mut self.local].into_iter().filter(|f| **f == FULL).peekable();
+        if wanted.peek().is_none() {
+            return Some(());
+        }
+        let mut at = 0;
+        while at + 4 <= extra.len() {
+            let (id, len) = (u16_at(extra, at)?, usize::from(u16_at(extra, at + 2)?));
+            let body = extra.get(at + 4..at + 4 + len)?;
+            if id == 1 {
+                for (i, field) in wanted.enumerate() {
+                    *field = u64_at(body, i * 8)?;
+                }
+                return Some(());
+            }
+            at += 4 + len;
+        }
+        None
+    }
+
+    /// The file type bits of a Unix mode, 0 when the entry has none.
+    fn unix_type(&self) -> u32 {
+        // Whatever system made the archive, a link type in the mode bits is how extractors come to make links.
+        (self.attributes >> 16) & 0xF000
+    }
+
+    fn entry(
+        &self,
+        data: &[u8],
+        path: &[u8],
+        directory_start: usize,
+        limits: &ArchiveLimits,
+    ) -> Result<(Entry, std::ops::Range<usize>), EntryProblem> {
+        if self.flags & 0x2041 != 0 {
+            return Err(EntryProblem::Encrypted);
+        }
+        let packing = match self.method {
+            0 => Packing::Stored,
+            8 => Packing::Deflated,
+            other => return Err(EntryProblem::Method(other)),
+        };
+        if self.size > limits.entry_bytes {
+            return Err(EntryProblem::TooLarge(self.size));
+        }
+        match packing {
+            Packing::Stored if self.packed != self.size => return Err(EntryProblem::BadExtent),
+            // Deflate cannot do better than 1032 to 1; the constant covers block headers.
+            Packing::Deflated if self.size > self.packed.saturating_mul(1032).saturating_add(1032) => {
+                return Err(EntryProblem::ImpossibleRatio);
+            }
+            _ => {}
+        }
+        let local = usize::try_from(self.local).map_err(|_| EntryProblem::BadExtent)?;
+        let data = &data[..directory_start];
+        let header = data.get(local..).filter(|h| h.starts_with(b"PK\x03\x04") && h.len() >= LOCAL_HEADER);
+        let header = header.ok_or(EntryProblem::BadExtent)?;
+        let name_len = usize::from(u16_at(header, 26).unwrap_or(0));
+        let extra_len = usize::from(u16_at(header, 28).unwrap_or(0));
+        let name = header.get(LOCAL_HEADER..LOCAL_HEADER + name_len).ok_or(EntryProblem::BadExtent)?;
+        if name != self.name || u16_at(header, 8) != Some(self.method) {
+            return Err(EntryProblem::HeaderMismatch);
+        }
+        let start = local + LOCAL_HEADER + name_len + extra_len;
+        let end = usize::try_from(self.packed)
+            .ok()
+            .and_then(|len| start.checked_add(len))
+            .filter(|&end| end <= directory_start);
+        let end = end.ok_or(EntryProblem::BadExtent)?;
+        let mode = (self.attributes >> 16) & 0o777;
+        let entry = Entry {
+            path: path.to_vec(),
+            packing,
+            data: start..end,
+            size: self.size,
+            crc: self.crc,
+            mode: if self.made_by_unix && mode != 0 { mode | 0o400 } else { 0o644 },
+            modified: dos_timestamp(self.dos_date, self.dos_time),
+        };
+        Ok((entry, local..end))
+    }
+}
+
+/// Turns an MS-DOS date and time into a time, taking it as UTC. Impossible dates become 1980-01-01.
+fn dos_timestamp(date: u16, time: u16) -> Timestamp {
+    let (year, month, day) = (i64::from(date >> 9) + 1980, i64::from((date >> 5) & 15), i64::from(date & 31));
+    let (year, month, day) = if (1..=12).contains(&month) && day >= 1 { (year, month, day) } else { (1980, 1, 1) };
+    let (hour, minute, second) = (i64::from(time >> 11), i64::from((time >> 5) & 63), i64::from(time & 31) * 2);
+    // Days from a civil date, counting years from March so that the leap day is last.
+    let (shifted_year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = shifted_year * 365 + shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
+    let days = days + (153 * shifted_month + 2) / 5 + day - 1 - 719_468;
+    Timestamp { secs: days * 86_400 + hour * 3600 + minute * 60 + second, nanos: 0 }
+}
+
+fn entry_error(name: &[u8], problem: EntryProblem) -> ArchiveError {
+    const SHOWN: usize = 200;
+    let mut entry = name[..name.len().min(SHOWN)].escape_ascii().to_string();
+    if name.len() > SHOWN {
+        entry.push_str("...");
+    }
+    ArchiveError::Entry { entry, problem }
+}

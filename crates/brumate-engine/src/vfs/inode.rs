@@ -1,0 +1,282 @@
+//! Inodes: what files are made of, kept in one arena and referred to by index.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::bytes::Bytes;
+use super::chunks::Chunks;
+use super::flags::FileType;
+use super::host::HostId;
+use super::layers::LayerFile;
+use super::limits::PAGE;
+use super::quota::Quota;
+use super::time::Timestamp;
+use crate::libc::errno::Errno;
+
+/// Place of an inode in the arena. Places are used again, inode numbers are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct InodeId(pub(crate) u32);
+
+/// Place of a device in the device table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DeviceId(pub(crate) u32);
+
+/// Place of a mount in the mount table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MountId(pub(crate) u32);
+
+/// One file, directory, link, pipe or device.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Inode {
+    /// `st_ino`, never used twice.
+    pub(crate) ino: u64,
+    pub(crate) mount: MountId,
+    /// Permission bits, 07777.
+    pub(crate) permissions: u32,
+    /// Whether it has a name. A nameless inode lives while it is pinned.
+    pub(crate) linked: bool,
+    /// References other than the name: open descriptions, the current directory, removed child directories.
+    pub(crate) pins: u32,
+    /// Whether it counts against the inode quota (what the guest made does).
+    pub(crate) charged: bool,
+    /// The directory above; meaningful for directories only.
+    pub(crate) parent: InodeId,
+    pub(crate) atime: Timestamp,
+    pub(crate) mtime: Timestamp,
+    pub(crate) ctime: Timestamp,
+    pub(crate) kind: Kind,
+}
+
+/// What an inode is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Directory(Directory),
+    File(Content),
+    Symlink(Bytes),
+    Device(DeviceId),
+    Pipe(Pipe),
+    /// Everything below belongs to a granted host directory.
+    HostRoot(HostId),
+    /// `/proc/self/fd`.
+    FdDirectory,
+}
+
+/// A regular file's bytes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Content {
+    /// As the layer has them; copied up by the first write.
+    Layer(LayerFile),
+    /// Written by the guest.
+    Own(Chunks),
+}
+
+/// An anonymous pipe.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pipe {
+    pub(crate) buffer: VecDeque<u8>,
+    pub(crate) readers: u32,
+    pub(crate) writers: u32,
+}
+
+/// A directory's entries by name, and by cookie for listings that go on while entries come and go.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Directory {
+    by_name: BTreeMap<Bytes, Entry>,
+    by_cookie: BTreeMap<u64, Bytes>,
+    next_cookie: u64,
+    pub(crate) subdirectories: u32,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) inode: InodeId,
+    cookie: u64,
+}
+
+/// Cookie of the first entry: 1 and 2 belong to `.` and `..`.
+pub(crate) const FIRST_COOKIE: u64 = 3;
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self { by_name: BTreeMap::new(), by_cookie: BTreeMap::new(), next_cookie: FIRST_COOKIE, subdirectories: 0 }
+    }
+}
+
+impl Directory {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<InodeId> {
+        self.by_name.get(name).map(|entry| entry.inode)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Adds a name. The caller has made sure that it is free.
+    pub(crate) fn insert(&mut self, name: &[u8], inode: InodeId) {
+        let cookie = self.next_cookie;
+        self.next_cookie += 1;
+        self.by_name.insert(name.into(), Entry { inode, cookie });
+        self.by_cookie.insert(cookie, name.into());
+    }
+
+    pub(crate) fn remove(&mut self, name: &[u8]) -> Option<InodeId> {
+        let entry = self.by_name.remove(name)?;
+        self.by_cookie.remove(&entry.cookie);
+        Some(entry.inode)
+    }
+
+    /// The cookie the next new entry will have.
+    pub(crate) fn end_cookie(&self) -> u64 {
+        self.next_cookie
+    }
+
+    /// Entries with a cookie above `after` and below `end`, in that order.
+    pub(crate) fn entries_between(&self, after: u64, end: u64) -> impl Iterator<Item = (u64, &[u8], InodeId)> {
+        let start = after.saturating_add(1).min(end);
+        self.by_cookie.range(start..end).filter_map(|(&cookie, name)| Some((cookie, &name[..], self.get(name)?)))
+    }
+
+    /// All names in the order of their bytes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&[u8], InodeId)> {
+        self.by_name.iter().map(|(name, entry)| (&name[..], entry.inode))
+    }
+
+    /// Finds the name of a child (for `getcwd`).
+    pub(crate) fn name_of(&self, inode: InodeId) -> Option<&[u8]> {
+        self.by_name.iter().find(|(_, entry)| entry.inode == inode).map(|(name, _)| &name[..])
+    }
+
+    /// Whether both indexes agree (for state read from outside).
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.by_name.len() == self.by_cookie.len()
+            && self.by_name.iter().all(|(name, entry)| {
+                (FIRST_COOKIE..self.next_cookie).contains(&entry.cookie)
+                    && self.by_cookie.get(&entry.cookie) == Some(name)
+            })
+    }
+}
+
+impl Content {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Layer(file) => file.len,
+            Self::Own(chunks) => chunks.len(),
+        }
+    }
+}
+
+/// Links up to this length are stored within the inode and not charged, as on tmpfs.
+const SHORT_SYMLINK: usize = 128;
+
+/// Pages a link's target is charged.
+pub(crate) fn symlink_pages(target: &[u8]) -> u64 {
+    if target.len() < SHORT_SYMLINK { 0 } else { (target.len() as u64).div_ceil(PAGE) }
+}
+
+impl Inode {
+    pub(crate) fn file_type(&self, device_is_stream: impl FnOnce(DeviceId) -> bool) -> FileType {
+        match &self.kind {
+            Kind::Directory(_) | Kind::HostRoot(_) | Kind::FdDirectory => FileType::Directory,
+            Kind::File(_) => FileType::Regular,
+            Kind::Symlink(_) => FileType::Symlink,
+            Kind::Device(id) if device_is_stream(*id) => FileType::Fifo,
+            Kind::Device(_) => FileType::Character,
+            Kind::Pipe(_) => FileType::Fifo,
+        }
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory(_) | Kind::HostRoot(_) | Kind::FdDirectory)
+    }
+
+    /// Pages charged to the quota for this inode.
+    pub(crate) fn pages(&self) -> u64 {
+        match &self.kind {
+            Kind::File(Content::Own(chunks)) => chunks.pages(),
+            Kind::Symlink(target) => symlink_pages(target),
+            _ => 0,
+        }
+    }
+}
+
+/// All inodes. An index that leads nowhere is answered with `ESTALE`: it cannot occur in a consistent file system,
+/// and state read from outside must not be able to cause a panic.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Inodes {
+    slots: Vec<Option<Box<Inode>>>,
+    free: Vec<u32>,
+    last_ino: u64,
+}
+
+impl Inodes {
+    pub(crate) fn get(&self, id: InodeId) -> Result<&Inode, Errno> {
+        self.slots.get(id.0 as usize).and_then(|slot| slot.as_deref()).ok_or(Errno::ESTALE)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: InodeId) -> Result<&mut Inode, Errno> {
+        self.slots.get_mut(id.0 as usize).and_then(|slot| slot.as_deref_mut()).ok_or(Errno::ESTALE)
+    }
+
+    pub(crate) fn directory(&self, id: InodeId) -> Result<&Directory, Errno> {
+        match &self.get(id)?.kind {
+            Kind::Directory(directory) => Ok(directory),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    pub(crate) fn directory_mut(&mut self, id: InodeId) -> Result<&mut Directory, Errno> {
+        match &mut self.get_mut(id)?.kind {
+            Kind::Directory(directory) => Ok(directory),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    /// Puts an inode into the arena and gives it its number.
+    pub(crate) fn insert(&mut self, mut inode: Inode) -> Result<InodeId, Errno> {
+        self.last_ino += 1;
+        inode.ino = self.last_ino;
+        let inode = Some(Box::new(inode));
+        if let Some(index) = self.free.pop() {
+            let slot = self.slots.get_mut(index as usize).ok_or(Errno::ESTALE)?;
+            *slot = inode;
+            return Ok(InodeId(index));
+        }
+        let index = u32::try_from(self.slots.len()).map_err(|_| Errno::ENOSPC)?;
+        self.slots.push(inode);
+        Ok(InodeId(index))
+    }
+
+    /// Takes an inode out and gives its pages and its place in the quota back.
+    pub(crate) fn remove(&mut self, id: InodeId, quota: &mut Quota) -> Option<Box<Inode>> {
+        let inode = self.slots.get_mut(id.0 as usize)?.take()?;
+        self.free.push(id.0);
+        quota.release_pages(inode.pages());
+        if inode.charged {
+            quota.release_inode();
+        }
+        Some(inode)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (InodeId, &Inode)> {
+        let with_id = |(index, slot): (usize, &'_ Option<Box<Inode>>)| slot.is_some().then_some(InodeId(index as u32));
+        self.slots.iter().enumerate().filter_map(with_id).filter_map(|id| Some((id, self.get(id).ok()?)))
+    }
+
+    /// Whether the free list names exactly the empty places (for state read from outside).
+    pub(crate) fn is_consistent(&self) -> bool {
+        let mut free: Vec<u32> = self.free.clone();
+        free.sort_unstable();
+        free.dedup();
+        let empty = self.slots.iter().filter(|slot| slot.is_none()).count();
+        free.len() == self.free.len()
+            && free.len() == empty
+            && free.iter().all(|&index| self.slots.get(index as usize).is_some_and(Option::is_none))
+            && self.slots.iter().flatten().all(|inode| inode.ino <= self.last_ino)
+    }
+}

@@ -1,0 +1,138 @@
+//! What the host side does with the guest's files without going through descriptors.
+
+use serde::{Deserialize, Serialize};
+
+use super::Vfs;
+use super::flags::{FileType, OpenFlags, at};
+use super::resolve::{Follow, Node, join};
+use super::stat::Stat;
+use super::time::Timestamp;
+use crate::libc::errno::Errno;
+
+/// A file found by [`Vfs::find_files`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundFile {
+    /// Path from the root.
+    pub path: Vec<u8>,
+    /// Length in bytes.
+    pub size: u64,
+    /// Last change of content.
+    pub modified: Timestamp,
+    /// Last change of content, name or attributes.
+    pub changed: Timestamp,
+}
+
+impl Vfs {
+    /// Reads a whole file. A guest can make a file look much larger than what it stores, hence the bound.
+    ///
+    /// # Errors
+    /// Those of opening and reading; `EFBIG` when it has more than `max` bytes.
+    pub fn read_file_up_to(&mut self, path: impl AsRef<[u8]>, max: u64) -> Result<Vec<u8>, Errno> {
+        self.with_file(path.as_ref(), OpenFlags(OpenFlags::RDONLY), |vfs, fd| {
+            let stat = vfs.fstat(fd)?;
+            if stat.file_type() == FileType::Regular && stat.size > max {
+                return Err(Errno::EFBIG);
+            }
+            const BLOCK: usize = 64 * 1024;
+            let mut content = Vec::with_capacity(stat.size.min(max) as usize);
+            let mut block = vec![0; BLOCK];
+            loop {
+                let count = vfs.read(fd, &mut block)?;
+                if count == 0 {
+                    return Ok(content);
+                }
+                if (content.len() + count) as u64 > max {
+                    return Err(Errno::EFBIG);
+                }
+                content.extend_from_slice(&block[..count]);
+            }
+        })
+    }
+
+    /// Writes a whole file, making or replacing it, under the guest's quota. Directories on the way are made.
+    ///
+    /// # Errors
+    /// Those of opening and writing; a file that does not fit (`ENOSPC`) is left cut short.
+    pub fn write_file(&mut self, path: &[u8], content: &[u8]) -> Result<(), Errno> {
+        if let Some(slash) = path.iter().rposition(|&b| b == b'/') {
+            self.make_directories(&path[..slash])?;
+        }
+        let flags = OpenFlags(OpenFlags::WRONLY | OpenFlags::CREAT | OpenFlags::TRUNC);
+        self.with_file(path, flags, |vfs, fd| {
+            let mut done = 0;
+            while done < content.len() {
+                match vfs.write(fd, &content[done..])? {
+                    0 => return Err(Errno::EIO),
+                    count => done += count,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Attributes of what a path names, following links.
+    ///
+    /// # Errors
+    /// Those of `stat(2)`.
+    pub fn stat(&mut self, path: &[u8]) -> Result<Stat, Errno> {
+        self.fstatat(at::FDCWD, path, 0)
+    }
+
+    /// Regular files below a directory of the tree, in the order of their paths; host directories are not entered.
+    /// With `changed_after`, only files that were made, written, renamed or otherwise changed after that time: since
+    /// no two changes carry the same time, a time taken by [`Self::timestamp`] separates exactly before and after.
+    ///
+    /// # Errors
+    /// Those of path resolution; `EOVERFLOW` when more than `max` files qualify.
+    pub fn find_files(
+        &mut self,
+        path: &[u8],
+        changed_after: Option<Timestamp>,
+        max: usize,
+    ) -> Result<Vec<FoundFile>, Errno> {
+        let (Node::Inode(root), FileType::Directory) = self.resolve_existing(at::FDCWD, path, Follow::Yes)? else {
+            return Err(Errno::ENOTDIR);
+        };
+        let root_path = self.path_of(root)?;
+        let mut found = Vec::new();
+        let mut open = vec![(root, root_path)];
+        while let Some((directory, path)) = open.pop() {
+            for (name, child) in self.inodes.directory(directory)?.names() {
+                let child_path = if path == b"/" { [b"/", name].concat() } else { join(&path, name) };
+                match self.inode_type(child)? {
+                    FileType::Directory if self.inodes.directory(child).is_ok() => open.push((child, child_path)),
+                    FileType::Regular => {
+                        let stat = self.stat_inode(child)?;
+                        if changed_after.is_none_or(|time| stat.ctime > time) {
+                            if found.len() >= max {
+                                return Err(Errno::EOVERFLOW);
+                            }
+                            let (modified, changed) = (stat.mtime, stat.ctime);
+                            found.push(FoundFile { path: child_path, size: stat.size, modified, changed });
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    /// A time that lies after every change so far and before every later one.
+    pub fn timestamp(&mut self) -> Timestamp {
+        self.now()
+    }
+
+    fn with_file<T>(
+        &mut self,
+        path: &[u8],
+        flags: OpenFlags,
+        work: impl FnOnce(&mut Self, i32) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let fd = self.openat(at::FDCWD, path, flags, 0o666)?;
+        let result = work(self, fd);
+        let closed = self.close(fd);
+        result.and_then(|value| closed.map(|()| value))
+    }
+}

@@ -1,0 +1,210 @@
+//! Read-only layers: the bytes behind files that nobody has written to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::archive::{Archive, LayerBytes, Packing};
+use super::bytes::Bytes;
+use crate::libc::errno::Errno;
+
+/// A layer of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct LayerId(pub(crate) u32);
+
+/// A file whose content is in a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerFile {
+    pub(crate) layer: LayerId,
+    /// Index of the archive entry; 0 for a layer that is one file.
+    pub(crate) entry: u32,
+    /// Length in bytes, known without touching the layer.
+    pub(crate) len: u64,
+}
+
+/// What a layer is made of.
+#[derive(Clone)]
+pub(crate) enum Layer {
+    Archive(Archive),
+    File(LayerBytes),
+}
+
+impl Layer {
+    /// Tells layers apart when saved state is joined with them again.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        match self {
+            Self::Archive(archive) => archive.fingerprint(),
+            Self::File(bytes) => {
+                let mut crc = flate2::Crc::new();
+                let bytes: &[u8] = (**bytes).as_ref();
+                crc.update(bytes);
+                (u64::from(crc.sum()) << 32) | (bytes.len() as u64 & 0xffff_ffff)
+            }
+        }
+    }
+
+    fn file_len(&self, entry: u32) -> Option<u64> {
+        match self {
+            Self::Archive(archive) => archive.entries.get(entry as usize).map(|entry| entry.size),
+            Self::File(bytes) => (entry == 0).then(|| (**bytes).as_ref().len() as u64),
+        }
+    }
+}
+
+/// What is remembered of a layer in saved state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerRecord {
+    pub(crate) name: Bytes,
+    pub(crate) fingerprint: u64,
+}
+
+/// All layers, and recently inflated entries.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Layers {
+    records: Vec<LayerRecord>,
+    #[serde(skip)]
+    attached: HashMap<LayerId, Layer>,
+    #[serde(skip)]
+    cache: InflateCache,
+}
+
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.records).finish()
+    }
+}
+
+impl Layers {
+    pub(crate) fn add(&mut self, name: &[u8], layer: Layer) -> Result<LayerId, Errno> {
+        let id = LayerId(u32::try_from(self.records.len()).map_err(|_| Errno::ENFILE)?);
+        self.records.push(LayerRecord { name: name.into(), fingerprint: layer.fingerprint() });
+        self.attached.insert(id, layer);
+        Ok(id)
+    }
+
+    /// Joins every record of that name and content with its layer again; returns how many matched.
+    pub(crate) fn attach(&mut self, name: &[u8], layer: &Layer) -> usize {
+        let wanted = LayerRecord { name: name.into(), fingerprint: layer.fingerprint() };
+        let mut count = 0;
+        for (index, _) in self.records.iter().enumerate().filter(|(_, record)| **record == wanted) {
+            self.attached.insert(LayerId(index as u32), layer.clone());
+            count += 1;
+        }
+        count
+    }
+
+    /// Names of the layers that saved state refers to and that are not attached.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &[u8]> {
+        let unattached = |index: &usize| !self.attached.contains_key(&LayerId(*index as u32));
+        (0..self.records.len()).filter(unattached).map(|index| &self.records[index].name[..])
+    }
+
+    /// Whether a file refers to an attached layer and agrees with it on its length.
+    pub(crate) fn holds(&self, file: &LayerFile) -> bool {
+        let Some(layer) = self.attached.get(&file.layer) else {
+            return (file.layer.0 as usize) < self.records.len();
+        };
+        layer.file_len(file.entry) == Some(file.len)
+    }
+
+    pub(crate) fn set_cache_budget(&mut self, bytes: u64) {
+        self.cache.budget = bytes;
+    }
+
+    /// Fills `buf` from `offset`; returns how many bytes there were.
+    ///
+    /// # Errors
+    /// `EIO` when the entry is corrupt or its layer is not attached.
+    pub(crate) fn read_at(&mut self, file: &LayerFile, offset: u64, buf: &mut [u8]) -> Result<usize, Errno> {
+        if offset >= file.len {
+            return Ok(0);
+        }
+        let from = |content: &[u8], buf: &mut [u8]| {
+            let tail = content.get(offset as usize..).unwrap_or(&[]);
+            let count = tail.len().min(buf.len());
+            buf[..count].copy_from_slice(&tail[..count]);
+            count
+        };
+        match self.attached.get(&file.layer).ok_or(Errno::EIO)? {
+            Layer::File(bytes) => Ok(from((**bytes).as_ref(), buf)),
+            Layer::Archive(archive) => {
+                let entry = archive.entries.get(file.entry as usize).ok_or(Errno::EIO)?;
+                if entry.packing == Packing::Stored {
+                    return Ok(from(archive.packed(entry), buf));
+                }
+                let key = (file.layer, file.entry);
+                if let Some(content) = self.cache.get(key) {
+                    return Ok(from(&content, buf));
+                }
+                let content: Arc<[u8]> = archive.inflate(entry).map_err(|_| Errno::EIO)?.into();
+                let count = from(&content, buf);
+                self.cache.insert(key, content);
+                Ok(count)
+            }
+        }
+    }
+}
+
+type CacheKey = (LayerId, u32);
+
+/// Inflated entries, least recently used ones dropped first.
+#[derive(Default)]
+struct InflateCache {
+    budget: u64,
+    bytes: u64,
+    tick: u64,
+    contents: HashMap<CacheKey, (u64, Arc<[u8]>)>,
+    by_use: BTreeMap<u64, CacheKey>,
+}
+
+impl InflateCache {
+    fn get(&mut self, key: CacheKey) -> Option<Arc<[u8]>> {
+        let (used, content) = self.contents.get_mut(&key)?;
+        self.by_use.remove(used);
+        self.tick += 1;
+        *used = self.tick;
+        self.by_use.insert(self.tick, key);
+        Some(Arc::clone(content))
+    }
+
+    /// Keeps `content`, dropping older entries to stay within budget. The newest stays even when it alone is larger:
+    /// a file is usually read in many small pieces.
+    fn insert(&mut self, key: CacheKey, content: Arc<[u8]>) {
+        let size = content.len() as u64;
+        while self.bytes + size > self.budget {
+            let Some((_, oldest)) = self.by_use.pop_first() else {
+                break;
+            };
+            if let Some((_, dropped)) = self.contents.remove(&oldest) {
+                self.bytes -= dropped.len() as u64;
+            }
+        }
+        self.tick += 1;
+        self.bytes += size;
+        self.by_use.insert(self.tick, key);
+        self.contents.insert(key, (self.tick, content));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_drops_the_least_recently_used() {
+        let mut cache = InflateCache { budget: 10, ..InflateCache::default() };
+        let key = |entry| (LayerId(0), entry);
+        cache.insert(key(1), Arc::from([0; 4]));
+        cache.insert(key(2), Arc::from([0; 4]));
+        assert!(cache.get(key(1)).is_some());
+        cache.insert(key(3), Arc::from([0; 4]));
+        assert!(cache.get(key(2)).is_none());
+        assert!(cache.get(key(1)).is_some());
+        cache.insert(key(4), Arc::from([0; 100]));
+        assert_eq!(cache.contents.len(), 1, "an oversized entry is kept alone");
+        assert!(cache.get(key(4)).is_some());
+        assert_eq!((cache.bytes, cache.by_use.len()), (100, 1));
+    }
+}

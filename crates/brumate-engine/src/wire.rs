@@ -1,0 +1,279 @@
+//! Framed messages between the server and its zygotes and machines.
+//!
+//! A frame is a header of eight bytes (payload length and number of descriptors, both `u32` little-endian) and a payload
+//! in postcard's format. Descriptors travel with the header (`SCM_RIGHTS`). Each side treats the other's bytes as hostile:
+//! no length is trusted before it is bounded, and buffers grow only with what has arrived.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::api::{Analysis, Event, Execute, Limits, Outcome};
+
+/// Largest payload, in bytes: a whole 16 MiB tool call as JSON inside, or a side module to compile.
+pub const MAX_FRAME: usize = 96 << 20;
+
+/// Most descriptors with one frame.
+pub const MAX_FDS: usize = 16;
+
+/// Size of the header, in bytes.
+pub const HEADER: usize = 8;
+
+/// Content key of a compiled module: SHA-256 of its wasm bytes.
+pub type ModuleKey = [u8; 32];
+
+/// Server → zygote.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToZygote {
+    /// First message; two descriptors follow: the compiled main module and the trampoline helper.
+    Boot {
+        /// Packages imported before the first fork.
+        preload: Vec<String>,
+        /// Every wall must stand.
+        require_jail: bool,
+    },
+    /// Fork a machine; its socket is the one descriptor that follows.
+    Fork {
+        /// Number of the machine, echoed in [`FromZygote::Exited`].
+        id: u64,
+    },
+    /// Answer to [`FromZygote::Module`].
+    Module(ModuleReply),
+}
+
+/// Zygote → server.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromZygote {
+    /// Booted and jailed; lists missing walls.
+    Ready {
+        /// Walls that could not be raised, with the reason.
+        missing_walls: Vec<String>,
+    },
+    /// Booting failed.
+    Failed(String),
+    /// A machine could not be forked.
+    ForkFailed {
+        /// Which one.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A machine has ended.
+    Exited {
+        /// Which one.
+        id: u64,
+        /// Signal that killed it.
+        signal: Option<i32>,
+        /// Exit status.
+        code: i32,
+    },
+    /// The zygote needs a compiled module.
+    Module(ModuleRequest),
+}
+
+/// Asks for a compiled side module.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ModuleRequest {
+    /// By content.
+    Key(ModuleKey),
+    /// The bytes themselves, after [`ModuleReply::Unknown`].
+    Bytes(Vec<u8>),
+}
+
+/// Answer to a [`ModuleRequest`].
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ModuleReply {
+    /// The compiled module is the one descriptor that follows.
+    Compiled,
+    /// Not in the cache: send the bytes.
+    Unknown,
+    /// It cannot be compiled.
+    Failed(String),
+}
+
+/// Server → machine.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToMachine {
+    /// First message; with `stdin`, one descriptor follows.
+    Start {
+        /// Limits of this machine.
+        limits: Limits,
+        /// A descriptor for standard input follows.
+        stdin: bool,
+        /// Granted host directories: guest path, read-only.
+        mounts: Vec<(String, bool)>,
+    },
+    /// Parse a source text.
+    Analyze(String),
+    /// Run one.
+    Execute(Box<Execute>),
+    /// Answer to [`FromMachine::Module`].
+    Module(ModuleReply),
+    /// Answer to [`FromMachine::Mount`].
+    Mount(MountReply),
+}
+
+/// Machine → server.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromMachine {
+    /// Forked and ready; the kernel adds the sender's credentials.
+    Hello,
+    /// Answer to [`ToMachine::Analyze`].
+    Analyzed(Analysis),
+    /// Something happened while code runs.
+    Event(Event),
+    /// Answer to [`ToMachine::Execute`].
+    Done(Box<Outcome>),
+    /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
+    Ended(Ending),
+    /// The machine needs a compiled module.
+    Module(ModuleRequest),
+    /// An operation on a granted host directory.
+    Mount(MountRequest),
+}
+
+/// Why a guest's process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// `os._exit` or C's `exit`.
+    Exit(i32),
+    /// `abort`, a fatal Python error.
+    Abort,
+    /// A wasm trap: memory fault, stack exhausted, bad indirect call.
+    Trap(String),
+}
+
+/// An operation on a granted host directory, named by its index; `path` is relative, without `..`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MountRequest {
+    /// Which of the mounts.
+    pub mount: u32,
+    /// What.
+    pub operation: MountOperation,
+}
+
+/// See [`MountRequest`].
+#[derive(Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are POSIX's")]
+pub enum MountOperation {
+    /// Opens a regular file; its descriptor follows the answer.
+    Open { path: Vec<u8>, write: bool, create: bool, exclusive: bool, truncate: bool, mode: u32 },
+    /// `lstat`.
+    Stat { path: Vec<u8> },
+    /// Lists a directory.
+    List { path: Vec<u8> },
+    /// `mkdir`.
+    MakeDirectory { path: Vec<u8>, mode: u32 },
+    /// `unlink`.
+    Unlink { path: Vec<u8> },
+    /// `rmdir`.
+    RemoveDirectory { path: Vec<u8> },
+    /// `rename` inside one mount.
+    Rename { from: Vec<u8>, to: Vec<u8> },
+    /// `readlink`.
+    ReadLink { path: Vec<u8> },
+    /// `chmod`.
+    SetMode { path: Vec<u8>, mode: u32 },
+    /// `utimensat`, nanoseconds since 1970; `None` leaves the time.
+    SetTimes { path: Vec<u8>, accessed: Option<i64>, modified: Option<i64> },
+}
+
+/// What `lstat` says of a host file.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct HostStat {
+    /// Inode number on the host.
+    pub inode: u64,
+    /// Type and permissions.
+    pub mode: u32,
+    /// Number of links.
+    pub links: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Last access, nanoseconds since 1970.
+    pub accessed: i64,
+    /// Last modification.
+    pub modified: i64,
+    /// Last status change.
+    pub changed: i64,
+}
+
+/// Answer to a [`MountRequest`].
+#[derive(Debug, Serialize, Deserialize)]
+pub enum MountReply {
+    /// Done; for `Open` a descriptor follows.
+    Done,
+    /// For `Stat`.
+    Stat(HostStat),
+    /// For `List`: name, type and permissions, inode.
+    List(Vec<(Vec<u8>, u32, u64)>),
+    /// For `ReadLink`.
+    Link(Vec<u8>),
+    /// Linux's symbolic error name, for example `ENOENT`.
+    Error(String),
+}
+
+/// A frame that is none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The peer closed the connection.
+    #[error("the connection was closed")]
+    Closed,
+    /// A length beyond its bound.
+    #[error("a frame of {0} bytes is larger than allowed")]
+    TooLarge(usize),
+    /// Bytes that do not decode.
+    #[error("a frame does not decode: {0}")]
+    Malformed(#[from] postcard::Error),
+    /// A descriptor is missing.
+    #[error("a descriptor is missing")]
+    MissingDescriptor,
+    /// The socket failed.
+    #[error("the connection failed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl From<rustix::io::Errno> for WireError {
+    fn from(errno: rustix::io::Errno) -> WireError {
+        WireError::Io(errno.into())
+    }
+}
+
+/// Payload length and descriptor count of a header.
+///
+/// # Errors
+/// When one exceeds its bound.
+pub fn decode_header(header: [u8; HEADER]) -> Result<(usize, usize), WireError> {
+    let [a, b, c, d, e, f, g, h] = header;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    let fds = u32::from_le_bytes([e, f, g, h]) as usize;
+    if length > MAX_FRAME {
+        return Err(WireError::TooLarge(length));
+    }
+    if fds > MAX_FDS {
+        return Err(WireError::TooLarge(fds));
+    }
+    Ok((length, fds))
+}
+
+/// Header and payload of a message.
+///
+/// # Errors
+/// When it is larger than [`MAX_FRAME`].
+pub fn encode<T: Serialize>(message: &T, fds: usize) -> Result<Vec<u8>, WireError> {
+    let mut frame = postcard::to_extend(message, vec![0; HEADER])?;
+    let length = frame.len() - HEADER;
+    if length > MAX_FRAME {
+        return Err(WireError::TooLarge(length));
+    }
+    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
+    frame[4..HEADER].copy_from_slice(&(fds as u32).to_le_bytes());
+    Ok(frame)
+}
+
+/// Decodes a payload; trailing bytes are an error.
+///
+/// # Errors
+/// When the bytes are not exactly one message.
+pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, WireError> {
+    let (message, rest) = postcard::take_from_bytes(payload)?;
+    if rest.is_empty() { Ok(message) } else { Err(WireError::TooLarge(payload.len())) }
+}

@@ -1,0 +1,61 @@
+//! `fork`, and waiting for a socket and for children at once.
+
+use std::os::fd::{AsRawFd, BorrowedFd, AsFd};
+
+use rustix::process::Pid;
+
+/// Forks. `None` in the child.
+///
+/// # Errors
+/// The kernel's: `EAGAIN`, `ENOMEM`.
+pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
+    // SAFETY: the zygote is single-threaded (its engine compiles nothing and starts no thread), so the child has every
+    // lock in a consistent state and may go on running ordinary code.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        0 => Ok(None),
+        pid if pid > 0 => Ok(Pid::from_raw(pid)),
+        _ => Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::AGAIN)),
+    }
+}
+
+extern "C" fn on_child(_: libc::c_int) {}
+
+/// Makes a child's death interrupt [`wait_readable_or_child`], and only that.
+pub(super) fn install_child_signal() {
+    // SAFETY: a zeroed sigaction is valid and the handler does nothing; the mask is this thread's own.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_child as extern "C" fn(libc::c_int) as usize;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Waits until `socket` is readable (true) or a child has ended (false). Never misses one: the signal is blocked outside.
+pub(super) fn wait_readable_or_child(socket: &impl AsFd) -> bool {
+    let socket: BorrowedFd<'_> = socket.as_fd();
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd and an empty mask that live across the call.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::ppoll(&raw mut poll, 1, std::ptr::null(), &raw const none) > 0
+    }
+}
+
+/// Gives the child its default handling of `SIGCHLD` back.
+pub(crate) fn forget_child_signal() {
+    // SAFETY: as `install_child_signal`.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,144 @@
+//! What can be wrong with a request for packages. Every message names the way out.
+
+use thiserror::Error;
+
+/// A requirement that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{requirement}` is not a valid requirement: {reason}")]
+pub struct RequirementError {
+    /// The text, cut when it is very long.
+    pub requirement: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Inline script metadata (PEP 723) that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ScriptMetadataError {
+    /// More than one `# /// script` block.
+    #[error("the code has {count} `# /// script` blocks; exactly one is allowed")]
+    SeveralBlocks {
+        /// How many there are.
+        count: usize,
+    },
+    /// The block is too large.
+    #[error("the `# /// script` block has {bytes} bytes; at most {limit} are allowed")]
+    TooLarge {
+        /// Size of the block.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The block is not TOML, or its keys have the wrong types.
+    #[error("the `# /// script` block is not valid TOML metadata: {0}")]
+    Toml(String),
+    /// `requires-python` is not a version specifier.
+    #[error("`requires-python = \"{given}\"` is not a valid version specifier: {reason}")]
+    RequiresPython {
+        /// The text.
+        given: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A bundle table that contradicts itself. It is part of the program, so this is a packaging defect.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the bundle's entry `{entry}` is unusable: {reason}")]
+pub struct BundleError {
+    /// Name of the entry.
+    pub entry: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Requirements that the bundle cannot meet: every problem, not only the first.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}", self.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct ResolveError {
+    /// In the order in which they were met; never empty.
+    pub problems: Vec<Problem>,
+}
+
+/// One reason why the bundle cannot meet the requirements.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// No distribution of that name.
+    #[error(
+        "`{name}`{} is not in the bundle of this Brumate ({bundle}); packages from PyPI are not supported yet. {}",
+        because(.required_by),
+        hint(.provided_by)
+    )]
+    NotInBundle {
+        /// The name as normalised.
+        name: String,
+        /// The distribution that asked for it; `None` when the user did.
+        required_by: Option<String>,
+        /// Names and versions of what is in the bundle.
+        bundle: String,
+        /// A distribution that provides a module of this name.
+        provided_by: Option<String>,
+    },
+    /// No distribution provides an imported module.
+    #[error(
+        "the code imports `{module}`, which is neither in the standard library nor in the bundle of this Brumate \
+         ({bundle}); packages from PyPI are not supported yet. Use what is there, or import it inside \
+         `try: … except ImportError:` if the code can do without it."
+    )]
+    UnknownModule {
+        /// The module's top-level name.
+        module: String,
+        /// Names and versions of what is in the bundle.
+        bundle: String,
+    },
+    /// The bundle holds another version.
+    #[error(
+        "`{requirement}`{} cannot be met: the bundle of this Brumate has exactly one version, {name} {version}. \
+         Relax the version, or leave it out.",
+        because(.required_by)
+    )]
+    WrongVersion {
+        /// The requirement as written.
+        requirement: String,
+        /// Normalised name.
+        name: String,
+        /// The version that is there.
+        version: String,
+        /// The distribution that asked for it; `None` when the user did.
+        required_by: Option<String>,
+    },
+    /// A direct reference (`name @ https://…`).
+    #[error(
+        "`{requirement}` points at a URL; only the bundle of this Brumate can be used ({bundle}). Write the name alone."
+    )]
+    DirectUrl {
+        /// The requirement as written.
+        requirement: String,
+        /// Names and versions of what is in the bundle.
+        bundle: String,
+    },
+    /// More requirements than anyone writes by hand.
+    #[error("{count} requirements were given; at most {limit} are allowed")]
+    TooMany {
+        /// How many were given.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+fn because(required_by: &Option<String>) -> String {
+    match required_by {
+        Some(name) => format!(" (required by `{name}`)"),
+        None => String::new(),
+    }
+}
+
+fn hint(provided_by: &Option<String>) -> String {
+    match provided_by {
+        Some(name) => format!("Write `{name}`: that package provides the module."),
+        None => "Use what is there, or leave it out.".to_owned(),
+    }
+}

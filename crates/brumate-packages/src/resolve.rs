@@ -1,0 +1,243 @@
+//! Requirements → wheels of the bundle.
+//!
+//! The bundle has one version of everything, so there is nothing to search: each requirement is met or it is not.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::bundle::Bundle;
+use crate::error::{Problem, ResolveError};
+use crate::marker::MarkerEnvironment;
+use crate::name::DistributionName;
+use crate::requirement::{Requirement, Source};
+
+/// Requirements that one script may state.
+const MAX_REQUIREMENTS: usize = 256;
+
+/// What has to be loaded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// Names of the bundle's wheels, each after everything it requires (cycles aside).
+    pub wheels: Vec<String>,
+}
+
+/// A requirement and who stated it.
+struct Pending<'a> {
+    requirement: &'a Requirement,
+    /// `None`: the user.
+    required_by: Option<&'a DistributionName>,
+    /// Extras under which the requirement's marker is read.
+    extras: Vec<DistributionName>,
+}
+
+impl Bundle {
+    /// Finds the wheels that meet `requirements` and what these require in turn.
+    ///
+    /// Requirements whose marker does not hold in the sandbox are left out. An extra that a distribution does not
+    /// have adds nothing, as with pip.
+    ///
+    /// # Errors
+    ///
+    /// [`ResolveError`] with every requirement that the bundle cannot meet.
+    pub fn resolve(&self, requirements: &[Requirement]) -> Result<Resolution, ResolveError> {
+        if requirements.len() > MAX_REQUIREMENTS {
+            let problem = Problem::TooMany { count: requirements.len(), limit: MAX_REQUIREMENTS };
+            return Err(ResolveError { problems: vec![problem] });
+        }
+        let mut queue: VecDeque<Pending<'_>> = requirements
+            .iter()
+            .map(|requirement| Pending { requirement, required_by: None, extras: Vec::new() })
+            .collect();
+        let mut problems = Vec::new();
+        // For each wheel the extras that were already expanded, and what it requires.
+        let mut expanded: BTreeMap<&DistributionName, BTreeSet<DistributionName>> = BTreeMap::new();
+        let mut edges: BTreeMap<&DistributionName, Vec<&DistributionName>> = BTreeMap::new();
+        let mut roots: Vec<&DistributionName> = Vec::new();
+        while let Some(pending) = queue.pop_front() {
+            let environment = MarkerEnvironment::with_extras(pending.extras);
+            if !pending.requirement.applies_in(&environment) {
+                continue;
+            }
+            let name = match self.check(pending.requirement, pending.required_by) {
+                Ok(name) => name,
+                Err(problem) => {
+                    if !problems.contains(&problem) {
+                        problems.push(problem);
+                    }
+                    continue;
+                }
+            };
+            match pending.required_by {
+                Some(parent) => edges.entry(parent).or_default().push(name),
+                None => roots.push(name),
+            }
+            let first_visit = !expanded.contains_key(name);
+            let known = expanded.entry(name).or_default();
+            let before = known.len();
+            known.extend(pending.requirement.extras.iter().cloned());
+            if first_visit || known.len() > before {
+                let extras: Vec<DistributionName> = known.iter().cloned().collect();
+                for requirement in &self.wheels[name].requires {
+                    queue.push_back(Pending { requirement, required_by: Some(name), extras: extras.clone() });
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(ResolveError { problems });
+        }
+        Ok(Resolution { wheels: self.in_order(&roots, &edges) })
+    }
+
+    /// The wheel that meets `requirement`, or why there is none.
+    fn check(
+        &self,
+        requirement: &Requirement,
+        required_by: Option<&DistributionName>,
+    ) -> Result<&DistributionName, Problem> {
+        let required_by = required_by.map(ToString::to_string);
+        let Source::Versions(versions) = &requirement.source else {
+            let bundle = self.summary().to_owned();
+            return Err(Problem::DirectUrl { requirement: requirement.to_string(), bundle });
+        };
+        let Some((name, wheel)) = self.wheels.get_key_value(&requirement.name) else {
+            return Err(Problem::NotInBundle {
+                name: requirement.name.to_string(),
+                required_by,
+                bundle: self.summary().to_owned(),
+                provided_by: self.provider_of(&requirement.name),
+            });
+        };
+        if !versions.contains(&wheel.version) {
+            return Err(Problem::WrongVersion {
+                requirement: requirement.to_string(),
+                name: name.to_string(),
+                version: wheel.version.to_string(),
+                required_by,
+            });
+        }
+        Ok(name)
+    }
+
+    /// For someone who wrote the module's name instead of the distribution's: `PIL` for `pillow`.
+    fn provider_of(&self, wanted: &DistributionName) -> Option<String> {
+        self.modules()
+            .filter(|(module, _)| DistributionName::new(module).as_ref() == Some(wanted))
+            .map(|(_, distribution)| distribution.to_string())
+            .next()
+    }
+
+    /// Depth first, requirements before those who require them.
+    fn in_order(
+        &self,
+        roots: &[&DistributionName],
+        edges: &BTreeMap<&DistributionName, Vec<&DistributionName>>,
+    ) -> Vec<String> {
+        let mut ordered = Vec::new();
+        let mut seen: BTreeSet<&DistributionName> = BTreeSet::new();
+        // (name, index of its next requirement): an explicit stack, so that no table can exhaust ours.
+        let mut stack: Vec<(&DistributionName, usize)> = Vec::new();
+        for root in roots {
+            if seen.insert(root) {
+                stack.push((root, 0));
+            }
+            while let Some((name, next)) = stack.pop() {
+                match edges.get(name).and_then(|required| required.get(next)) {
+                    Some(child) => {
+                        stack.push((name, next + 1));
+                        if seen.insert(child) {
+                            stack.push((child, 0));
+                        }
+                    }
+                    None => ordered.push(self.wheels[name].key.clone()),
+                }
+            }
+        }
+        ordered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::Distribution;
+
+    fn bundle() -> Bundle {
+        Bundle::new([
+            Distribution::new("numpy", "2.4.6").provides(["numpy"]),
+            Distribution::new("pandas", "3.0.2").provides(["pandas"]).requires([
+                "numpy>=2.3.3; python_version >= '3.14'",
+                "numpy<2; python_version < '3.14'",
+                "python-dateutil>=2.8.2",
+                "tzdata; sys_platform == 'win32'",
+                "tzdata; sys_platform == 'emscripten'",
+                "openpyxl>=3.1.5; extra == 'excel'",
+                "pillow; extra == 'plot'",
+            ]),
+            Distribution::new("pillow", "12.2.0").provides(["PIL"]),
+            Distribution::new("python_dateutil", "2.9.0.post0").provides(["dateutil"]).requires(["six>=1.5"]),
+            Distribution::new("six", "1.17.0").provides(["six"]),
+            Distribution::new("tzdata", "2026.6").provides(["tzdata"]),
+            Distribution::new("chicken", "1").requires(["egg"]),
+            Distribution::new("egg", "1").requires(["chicken"]),
+        ])
+        .unwrap()
+    }
+
+    fn resolve(requirements: &[&str]) -> Result<Vec<String>, String> {
+        let requirements: Vec<Requirement> = requirements.iter().map(|text| text.parse().unwrap()).collect();
+        bundle().resolve(&requirements).map(|found| found.wheels).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn takes_what_is_required_in_turn_and_orders_it() {
+        assert_eq!(
+            resolve(&["Pandas>=3", "numpy"]).unwrap(),
+            ["numpy", "six", "python_dateutil", "tzdata", "pandas"]
+        );
+        assert_eq!(resolve(&[]).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn extras_add_their_requirements() {
+        assert!(resolve(&["pandas", "pandas[nonsense,plot]"]).unwrap().contains(&"pillow".to_owned()));
+        assert!(!resolve(&["pandas[nonsense]"]).unwrap().contains(&"pillow".to_owned()));
+        let error = resolve(&["pandas[excel]"]).unwrap_err();
+        assert!(error.starts_with("`openpyxl` (required by `pandas`) is not in the bundle"), "{error}");
+    }
+
+    #[test]
+    fn markers_that_do_not_hold_are_left_out() {
+        assert_eq!(resolve(&["nosuch; sys_platform == 'win32'", "six"]).unwrap(), ["six"]);
+    }
+
+    #[test]
+    fn cycles_end() {
+        assert_eq!(resolve(&["chicken"]).unwrap(), ["egg", "chicken"]);
+    }
+
+    #[test]
+    fn every_problem_is_reported_with_its_way_out() {
+        let error = resolve(&["foo", "numpy<2", "PIL", "six @ https://example.org/six.whl"]).unwrap_err();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(
+            lines[0],
+            "`foo` is not in the bundle of this Brumate (chicken 1, egg 1, numpy 2.4.6, pandas 3.0.2, pillow 12.2.0, \
+             python-dateutil 2.9.0.post0, six 1.17.0, tzdata 2026.6); packages from PyPI are not supported yet. \
+             Use what is there, or leave it out."
+        );
+        assert_eq!(
+            lines[1],
+            "`numpy<2` cannot be met: the bundle of this Brumate has exactly one version, numpy 2.4.6. \
+             Relax the version, or leave it out."
+        );
+        assert!(lines[2].ends_with("Write `pillow`: that package provides the module."), "{}", lines[2]);
+        assert!(lines[3].contains("points at a URL"), "{}", lines[3]);
+    }
+
+    #[test]
+    fn the_number_of_requirements_is_bounded() {
+        let many = vec!["six"; MAX_REQUIREMENTS + 1];
+        assert!(resolve(&many).unwrap_err().contains("at most 256"));
+        assert_eq!(resolve(&many[1..]).unwrap(), ["six"]);
+    }
+}

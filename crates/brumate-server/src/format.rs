@@ -1,0 +1,125 @@
+//! The result of the tool as text and as JSON.
+
+use brumate_engine::api::{Limits, ReturnValue};
+use brumate_session::{RunReport, Status};
+use serde_json::{Map, Value, json};
+
+use crate::escape::escape_tag;
+
+/// How the text of a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReturnMode {
+    /// Sections between tags, for models.
+    #[default]
+    Xml,
+    /// One JSON object, for programs.
+    Json,
+}
+
+/// The text of a result in `mode`.
+pub fn result_text(report: &RunReport, limits: &Limits, mode: ReturnMode) -> String {
+    match mode {
+        ReturnMode::Xml => xml(report, limits),
+        ReturnMode::Json => json_text(report, limits),
+    }
+}
+
+fn xml(report: &RunReport, limits: &Limits) -> String {
+    let mut sections = vec![format!("<status>{}</status>", report.status.as_str())];
+    if !report.dependencies.is_empty() {
+        let list = json!(report.dependencies).to_string();
+        sections.push(format!("<dependencies>{}</dependencies>", escape_tag(&list, "dependencies")));
+    }
+    let output = report.output_text(limits);
+    if !output.is_empty() {
+        sections.push(section("output", output.strip_suffix('\n').unwrap_or(&output)));
+    }
+    match (&report.error, &report.return_value) {
+        (Some(error), _) => sections.push(section("error", error)),
+        (None, Some(value)) => sections.push(section("return_value", &verbatim(value))),
+        (None, None) => {}
+    }
+    sections.join("\n")
+}
+
+fn section(tag: &str, text: &str) -> String {
+    format!("<{tag}>\n{}\n</{tag}>", escape_tag(text, tag))
+}
+
+/// A string without its quotes, anything else as JSON.
+fn verbatim(value: &ReturnValue) -> String {
+    // A string that is no Unicode text (a lone surrogate) can only be shown in its JSON form.
+    match value.is_str.then(|| serde_json::from_str::<String>(&value.json)) {
+        Some(Ok(text)) => text,
+        _ => value.json.clone(),
+    }
+}
+
+/// The same fields as [`structured`], but numbers keep all their digits.
+fn json_text(report: &RunReport, limits: &Limits) -> String {
+    let mut fields = structured(report, limits);
+    let last = match (&report.error, &report.return_value) {
+        (Some(error), _) => format!("\"error\":{}", json!(error)),
+        (None, Some(value)) => format!("\"return_value\":{}", compact(&value.json)),
+        (None, None) => "\"return_value\":null".to_owned(),
+    };
+    fields.remove("error");
+    fields.remove("return_value");
+    let mut text = Value::Object(fields).to_string();
+    // The object has a status, so it is not empty.
+    text.truncate(text.len() - 1);
+    format!("{text},{last}}}")
+}
+
+/// The result as a JSON object: `status`, `output` (lines), `dependencies` if any, `return_value` or `error`.
+pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Value> {
+    let output = report.output_text(limits);
+    let lines: Vec<&str> = match output.as_str() {
+        "" => Vec::new(),
+        text => text.strip_suffix('\n').unwrap_or(text).split('\n').collect(),
+    };
+    let mut fields = Map::new();
+    fields.insert("status".to_owned(), json!(report.status.as_str()));
+    fields.insert("output".to_owned(), json!(lines));
+    if !report.dependencies.is_empty() {
+        fields.insert("dependencies".to_owned(), json!(report.dependencies));
+    }
+    match (&report.error, &report.return_value) {
+        (Some(error), _) => fields.insert("error".to_owned(), json!(error)),
+        // What is nested too deeply to be parsed here, or has numbers out of range, stays text.
+        (None, Some(value)) => fields.insert(
+            "return_value".to_owned(),
+            serde_json::from_str(&value.json).unwrap_or_else(|_| Value::from(value.json.as_str())),
+        ),
+        (None, None) => fields.insert("return_value".to_owned(), Value::Null),
+    };
+    fields
+}
+
+/// `json`, which is valid JSON, without the white space between its tokens.
+fn compact(json: &str) -> String {
+    let mut compact = String::with_capacity(json.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for character in json.chars() {
+        if in_string {
+            in_string = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+        } else if character == '"' {
+            in_string = true;
+        } else if character.is_ascii_whitespace() {
+            continue;
+        }
+        compact.push(character);
+    }
+    compact
+}
+
+/// A result for a run that could not take place, in the same form as any other.
+pub(crate) fn failure_text(message: &str, mode: ReturnMode) -> String {
+    let status = Status::RunError.as_str();
+    match mode {
+        ReturnMode::Xml => format!("<status>{status}</status>\n{}", section("error", message)),
+        ReturnMode::Json => json!({"status": status, "output": [], "error": message}).to_string(),
+    }
+}

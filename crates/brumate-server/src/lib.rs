@@ -1,0 +1,28 @@
+//! The MCP server of Brumate: one tool, `run_python_code`, over standard input and output.
+//!
+//! [`serve`] speaks the Model Context Protocol, all versions from 2024-11-05 to 2026-07-28, over any pair of byte
+//! streams; [`serve_stdio`] over the process's own. Everything that runs is the business of a
+//! [`Runner`](brumate_session::Runner).
+//!
+//! Two kinds of failure, told apart by whose problem they are: what the code did, and arguments that a model can
+//! correct, are tool results; a request that is no request is a protocol error.
+//!
+//! While code runs, a client that sent a progress token gets the output as progress messages, and one that set a log
+//! level gets stdout as `info`, stderr as `warning` and the loading of packages as `debug`. The final result holds
+//! everything in any case.
+
+mod arguments;
+mod escape;
+mod format;
+mod handler;
+mod inflight;
+mod log;
+mod progress;
+mod serve;
+mod tool;
+mod transport;
+mod wire;
+
+pub use format::{ReturnMode, result_text};
+pub use handler::PythonServer;
+pub use serve::{ServeError, serve, serve_stdio};

@@ -1,0 +1,83 @@
+//! What clients learn about the tool. The words are a contract with those who used its predecessor.
+
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{JsonObject, Tool};
+use serde_json::{Value, json};
+
+/// The name of the one tool.
+pub(crate) const TOOL_NAME: &str = "run_python_code";
+/// The name under which the server is known.
+pub(crate) const SERVER_NAME: &str = "MCP Run Python";
+/// What a client may tell its model.
+pub(crate) const INSTRUCTIONS: &str = "Call the \"run_python_code\" tool with the Python code to run.";
+
+const TITLE: &str = "Run Python code";
+const DESCRIPTION: &str = "Tool to execute Python code and return stdout, stderr, and return value.
+
+The code may be async, and the value on the last line will be returned as the return value.
+
+The code will be executed with Python 3.14.";
+
+static TOOL: LazyLock<Tool> = LazyLock::new(|| {
+    Tool::new(TOOL_NAME, DESCRIPTION, object(input_schema()))
+        .with_title(TITLE)
+        .with_raw_output_schema(object(output_schema()))
+});
+
+/// The tool as `tools/list` shows it.
+pub(crate) fn tool() -> Tool {
+    TOOL.clone()
+}
+
+fn object(schema: Value) -> Arc<JsonObject> {
+    match schema {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "python_code": {"type": "string", "description": "Python code to run"},
+            "global_variables": {
+                "type": "object",
+                "additionalProperties": {},
+                "default": {},
+                "description": "Map of global variables in context when the code is executed",
+            },
+        },
+        "required": ["python_code"],
+        "additionalProperties": false,
+        "$schema": "http://json-schema.org/draft-07/schema#",
+    })
+}
+
+fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "status": {
+                "type": "string",
+                "enum": ["success", "install-error", "run-error"],
+                "description": "How the run ended",
+            },
+            "output": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Lines written to stdout and stderr, in order",
+            },
+            "dependencies": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Packages that were loaded; left out when there are none",
+            },
+            "return_value": {"description": "Value of the last expression; left out after an error"},
+            "error": {"type": "string", "description": "Traceback or reason; only after an error"},
+        },
+        "required": ["status", "output"],
+        "$schema": "http://json-schema.org/draft-07/schema#",
+    })
+}

@@ -1,0 +1,114 @@
+//! One line of the stdio transport: JSON text → messages, or the error that answers it.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use serde_json::Value;
+
+/// Messages in one JSON-RPC batch (protocol 2025-03-26 has them).
+const MAX_BATCH: usize = 256;
+
+/// What a line means.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    /// A message for the server.
+    Message(Box<ClientJsonRpcMessage>),
+    /// No message; the client is told so.
+    Refused(Box<ServerJsonRpcMessage>),
+}
+
+/// Reads a line, which is usually one message. Empty lines and unknown notifications are nothing.
+pub(crate) fn parse_line(line: &[u8]) -> Vec<Parsed> {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Vec::new();
+    }
+    match serde_json::from_slice(line) {
+        Ok(Value::Array(batch)) if batch.is_empty() => vec![refused(None, "Invalid request: an empty batch")],
+        Ok(Value::Array(batch)) if batch.len() > MAX_BATCH => {
+            vec![refused(None, &format!("Invalid request: more than {MAX_BATCH} messages in a batch"))]
+        }
+        Ok(Value::Array(batch)) => batch.into_iter().filter_map(parse_message).collect(),
+        Ok(value) => parse_message(value).into_iter().collect(),
+        Err(error) => {
+            let data = ErrorData::new(ErrorCode::PARSE_ERROR, format!("Parse error: {error}"), None);
+            vec![Parsed::Refused(Box::new(JsonRpcMessage::error(data, None)))]
+        }
+    }
+}
+
+/// The answer to a line that is longer than `limit`, which was not kept.
+pub(crate) fn too_long(limit: usize) -> ServerJsonRpcMessage {
+    let message = format!("Invalid request: the message is longer than {limit} bytes");
+    JsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)
+}
+
+fn parse_message(value: Value) -> Option<Parsed> {
+    let id = match value.get("id") {
+        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
+        Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
+        _ => None,
+    };
+    let has_method = value.get("method").is_some_and(Value::is_string);
+    let is_notification = has_method && value.get("id").is_none();
+    match serde_json::from_value::<ClientJsonRpcMessage>(value) {
+        Ok(message) => Some(Parsed::Message(Box::new(message))),
+        // The specification wants no answer to a notification, whatever is wrong with it.
+        Err(_) if is_notification => None,
+        Err(_) => Some(refused(id, "Invalid request: not a JSON-RPC 2.0 message")),
+    }
+}
+
+fn refused(id: Option<RequestId>, message: &str) -> Parsed {
+    let data = ErrorData::new(ErrorCode::INVALID_REQUEST, message.to_owned(), None);
+    Parsed::Refused(Box::new(JsonRpcMessage::error(data, id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ok` for a message, the answer otherwise.
+    fn parsed(line: &str) -> Vec<String> {
+        parse_line(line.as_bytes())
+            .into_iter()
+            .map(|parsed| match parsed {
+                Parsed::Message(_) => "ok".to_owned(),
+                Parsed::Refused(answer) => serde_json::to_string(&answer).unwrap(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn messages_and_batches() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(parsed(ping), ["ok"]);
+        assert_eq!(parsed(&format!("\u{feff} {ping} \r\n")), ["ok"]);
+        assert_eq!(parsed(&format!("[{ping},{initialized}]")), ["ok", "ok"]);
+        assert_eq!(parsed("  \n"), Vec::<String>::new());
+        assert_eq!(parsed(r#"{"method":"textDocument/didOpen"}"#), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered() {
+        for (line, answer) in [
+            ("{oops", r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: key must be a string at line 1 column 2"}}"#),
+            ("3", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: not a JSON-RPC 2.0 message"}}"#),
+            ("[]", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: an empty batch"}}"#),
+            (
+                r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#,
+                r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request: not a JSON-RPC 2.0 message"}}"#,
+            ),
+        ] {
+            assert_eq!(parsed(line), [answer], "{line}");
+        }
+        assert_eq!(parsed("\"\\ud800\"").len(), 1);
+        assert_eq!(parse_line(b"\xff\xfe").len(), 1);
+        assert!(parsed(&format!("[{}]", vec!["1"; MAX_BATCH + 1].join(",")))[0].contains("256"));
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_not_a_crash() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(parsed(&deep)[0].contains("-32700"));
+    }
+}

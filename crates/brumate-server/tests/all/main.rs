@@ -1,0 +1,6 @@
+//! The server over the fake engine, seen from the wire. One program, so that it is linked once.
+
+mod protocol;
+mod results;
+mod running;
+mod support;

@@ -1,0 +1,191 @@
+//! The text and the structure of results, to the letter.
+
+use brumate_server::ReturnMode;
+use brumate_session::engine::{Died, EngineError};
+use brumate_session::testing::Script;
+use brumate_session::RunnerSettings;
+use serde_json::{Value, json};
+use crate::support::{Client, engine, text_of};
+
+async fn text(script: Script) -> String {
+    Client::open(&[("code", script)]).await.text("code").await
+}
+
+async fn json_mode(script: Script) -> String {
+    let mut client = Client::connect(engine(&[("code", script)]), ReturnMode::Json, RunnerSettings::default());
+    client.initialize("2025-06-18").await;
+    client.text("code").await
+}
+
+#[tokio::test]
+async fn the_documented_example() {
+    let script = Script::returning("[\n  1,\n  2,\n  3\n]").imports(&["numpy"], &[]).stdout("[1 2 3]\n");
+    let mut client = Client::open(&[("import numpy", script)]).await;
+    let result = client.run("import numpy").await;
+    assert_eq!(
+        text_of(&result),
+        "<status>success</status>\n\
+         <dependencies>[\"numpy\"]</dependencies>\n\
+         <output>\n[1 2 3]\n</output>\n\
+         <return_value>\n[\n  1,\n  2,\n  3\n]\n</return_value>"
+    );
+    assert_eq!(
+        result["structuredContent"],
+        json!({"status": "success", "output": ["[1 2 3]"], "dependencies": ["numpy"], "return_value": [1, 2, 3]})
+    );
+    assert_eq!(result.get("isError"), None);
+}
+
+#[tokio::test]
+async fn a_value_after_output() {
+    let script = Script::returning("4").stdout("x=4\n");
+    assert_eq!(
+        text(script).await,
+        "<status>success</status>\n<output>\nx=4\n</output>\n<return_value>\n4\n</return_value>"
+    );
+}
+
+#[tokio::test]
+async fn sections_that_are_empty_are_left_out() {
+    assert_eq!(text(Script::silent()).await, "<status>success</status>");
+    assert_eq!(text(Script::silent().stdout("\n")).await, "<status>success</status>\n<output>\n\n</output>");
+}
+
+#[tokio::test]
+async fn strings_are_verbatim_and_anything_else_is_json() {
+    assert_eq!(
+        text(Script::returning_str("fo\"o\nbar")).await,
+        "<status>success</status>\n<return_value>\nfo\"o\nbar\n</return_value>"
+    );
+    assert_eq!(text(Script::returning_str("")).await, "<status>success</status>\n<return_value>\n\n</return_value>");
+    let huge = "123456789012345678901234567890";
+    assert!(text(Script::returning(huge)).await.contains(huge));
+}
+
+#[tokio::test]
+async fn an_exception_replaces_the_value() {
+    let mut client = Client::open(&[("print(unknown)", Script::raising("NameError", "name 'unknown' is not defined"))]).await;
+    let result = client.run("print(unknown)").await;
+    let traceback = "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nNameError: name 'unknown' is not defined";
+    assert_eq!(text_of(&result), format!("<status>run-error</status>\n<error>\n{traceback}\n</error>"));
+    assert_eq!(result["structuredContent"], json!({"status": "run-error", "output": [], "error": traceback}));
+    assert_eq!(result.get("isError"), None);
+}
+
+#[tokio::test]
+async fn a_missing_package_is_an_install_error() {
+    let text = text(Script::silent().imports(&["requests"], &[])).await;
+    assert!(text.starts_with("<status>install-error</status>\n<error>\nthe code imports `requests`"), "{text}");
+    assert!(text.contains("numpy 2.4.6, rich 12.6.0"), "{text}");
+}
+
+#[tokio::test]
+async fn pinned_dependencies_are_shown_as_written() {
+    let code = "# /// script\n# dependencies = [\"rich<13\", \"numpy\"]\n# ///\n";
+    let mut client = Client::open(&[(code, Script::silent())]).await;
+    assert_eq!(
+        client.text(code).await,
+        "<status>success</status>\n<dependencies>[\"rich<13\",\"numpy\"]</dependencies>"
+    );
+}
+
+#[tokio::test]
+async fn each_section_escapes_its_own_tag_only() {
+    let script = Script::returning_str("</return_value> <output>").stdout("</output>\n< OUTPUT x>\n<error>\n");
+    assert_eq!(
+        text(script).await,
+        "<status>success</status>\n\
+         <output>\n&lt;/output&gt;\n&lt; OUTPUT x&gt;\n<error>\n</output>\n\
+         <return_value>\n&lt;/return_value&gt; <output>\n</return_value>"
+    );
+    let error = text(Script::raising("E", "</error><output>")).await;
+    assert!(error.ends_with("E: &lt;/error&gt;<output>\n</error>"), "{error}");
+}
+
+#[tokio::test]
+async fn json_mode_is_one_object() {
+    assert_eq!(json_mode(Script::returning("2")).await, r#"{"status":"success","output":[],"return_value":2}"#);
+    assert_eq!(
+        json_mode(Script::returning_str("foobar")).await,
+        r#"{"status":"success","output":[],"return_value":"foobar"}"#
+    );
+    assert_eq!(
+        json_mode(Script::silent().stdout("a\nb").stderr("\n\nc\n")).await,
+        r#"{"status":"success","output":["ab","","c"],"return_value":null}"#.replace("ab", "a\",\"b")
+    );
+    assert_eq!(
+        json_mode(Script::returning("{\n  \"a b\": [1.50, \" \\\" \"],\n  \"big\": 123456789012345678901234567890\n}")).await,
+        r#"{"status":"success","output":[],"return_value":{"a b":[1.50," \" "],"big":123456789012345678901234567890}}"#
+    );
+    let error = json_mode(Script::raising("E", "x").imports(&["numpy"], &[])).await;
+    let error: Value = serde_json::from_str(&error).unwrap();
+    assert_eq!((&error["status"], &error["dependencies"]), (&json!("run-error"), &json!(["numpy"])));
+    assert!(error["error"].as_str().unwrap().ends_with("E: x"));
+    assert_eq!(error.get("return_value"), None);
+}
+
+#[tokio::test]
+async fn values_that_cannot_be_structured_stay_text() {
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let mut client = Client::open(&[("deep", Script::returning(&deep)), ("nul", Script::returning("1e999"))]).await;
+    assert_eq!(client.run("deep").await["structuredContent"]["return_value"], json!(deep));
+    assert_eq!(client.run("nul").await["structuredContent"]["return_value"], json!("1e999"));
+}
+
+#[tokio::test]
+async fn limits_are_explained() {
+    let text = text(Script::dying(Died::MemoryLimit).stdout("half\n")).await;
+    assert_eq!(
+        text,
+        "<status>run-error</status>\n<output>\nhalf\n</output>\n<error>\n\
+         The code was killed: the code may use at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY).\n</error>"
+    );
+}
+
+#[tokio::test]
+async fn failures_of_the_sandbox_are_tool_errors_in_the_same_form() {
+    let broken = Script::ending_with(Err(EngineError::Unavailable("no user namespaces".to_owned())));
+    let mut client = Client::open(&[("code", broken.clone())]).await;
+    let result = client.run("code").await;
+    assert_eq!(result["isError"], json!(true));
+    assert_eq!(
+        text_of(&result),
+        "<status>run-error</status>\n<error>\n\
+         the sandbox failed: the sandbox is not available: no user namespaces\n</error>"
+    );
+    let text: Value = serde_json::from_str(&json_mode(broken).await).unwrap();
+    assert_eq!(text["status"], "run-error");
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_and_the_server_goes_on() {
+    let mut client = Client::open(&[("boom", Script::silent().panicking()), ("1", Script::returning("1"))]).await;
+    let result = client.run("boom").await;
+    assert_eq!(result["isError"], json!(true));
+    assert!(text_of(&result).contains("this is a defect"));
+    assert_eq!(client.engine.alive(), 0);
+    assert!(client.text("1").await.contains("success"));
+}
+
+#[tokio::test]
+async fn a_busy_server_says_so() {
+    let mut settings = RunnerSettings::default();
+    settings.max_concurrent = 1;
+    let scripts = engine(&[("loop", Script::silent().endless()), ("1", Script::returning("1"))]);
+    let mut client = Client::connect(scripts, ReturnMode::Xml, settings);
+    client.initialize("2025-06-18").await;
+    let call = |code: &str| json!({"name": "run_python_code", "arguments": {"python_code": code}});
+    let first = client.begin("tools/call", call("loop")).await;
+    client.until_executed(1).await;
+    for _ in 0..5 {
+        client.begin("tools/call", call("1")).await;
+    }
+    // One runs and four wait; the fifth is answered at once.
+    let refused = client.receive().await.unwrap();
+    assert_eq!(refused["result"]["isError"], json!(true));
+    assert!(text_of(&refused["result"]).contains("busy: 1 runs are under way and 4 are waiting"));
+    client.notify("notifications/cancelled", json!({"requestId": first})).await;
+    for _ in 0..4 {
+        assert!(text_of(&client.receive().await.unwrap()["result"]).contains("success"));
+    }
+}

@@ -1,0 +1,185 @@
+//! A client that speaks JSON lines, so that tests see exactly what is on the wire.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brumate_packages::{Bundle, Distribution};
+use brumate_server::{PythonServer, ReturnMode, ServeError, serve};
+use brumate_session::testing::{FakeEngine, Script};
+use brumate_session::{CancellationToken, Runner, RunnerSettings};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::task::JoinHandle;
+
+/// Longest wait for an answer that must come; only a failing test waits that long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connected client.
+pub(crate) struct Client {
+    input: Option<DuplexStream>,
+    output: BufReader<DuplexStream>,
+    /// Notifications that came while an answer was waited for.
+    pub(crate) notifications: VecDeque<Value>,
+    pub(crate) engine: Arc<FakeEngine>,
+    pub(crate) shutdown: CancellationToken,
+    server: JoinHandle<Result<(), ServeError>>,
+    next_id: i64,
+}
+
+/// Code and what it does.
+pub(crate) fn engine(scripts: &[(&str, Script)]) -> FakeEngine {
+    scripts.iter().fold(FakeEngine::default(), |engine, (code, script)| engine.on(code, script.clone()))
+}
+
+impl Client {
+    /// Connects without opening a session.
+    pub(crate) fn connect(engine: FakeEngine, mode: ReturnMode, settings: RunnerSettings) -> Self {
+        let engine = Arc::new(engine);
+        let bundle = Bundle::new([
+            Distribution::new("numpy", "2.4.6").provides(["numpy"]),
+            Distribution::new("rich", "12.6.0").provides(["rich"]),
+        ]);
+        let fake: Arc<FakeEngine> = Arc::clone(&engine);
+        let runner = Runner::new(fake, Arc::new(bundle.unwrap()), settings);
+        let (input, server_input) = tokio::io::duplex(1 << 20);
+        let (server_output, output) = tokio::io::duplex(1 << 20);
+        let shutdown = CancellationToken::new();
+        let server = PythonServer::new(runner, mode);
+        let server = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));
+        Self {
+            input: Some(input),
+            output: BufReader::new(output),
+            notifications: VecDeque::new(),
+            engine,
+            shutdown,
+            server,
+            next_id: 0,
+        }
+    }
+
+    /// Connects and opens a session of protocol 2025-06-18.
+    pub(crate) async fn open(scripts: &[(&str, Script)]) -> Self {
+        let mut client = Self::connect(engine(scripts), ReturnMode::Xml, RunnerSettings::default());
+        client.initialize("2025-06-18").await;
+        client
+    }
+
+    pub(crate) async fn initialize(&mut self, version: &str) -> Value {
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let answer = self.request("initialize", params).await;
+        self.notify("notifications/initialized", json!({})).await;
+        answer["result"].clone()
+    }
+
+    pub(crate) async fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("the input is open");
+        input.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.write(&format!("{message}\n")).await;
+    }
+
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+    }
+
+    /// Sends a request and returns its id.
+    pub(crate) async fn begin(&mut self, method: &str, params: Value) -> i64 {
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})).await;
+        self.next_id
+    }
+
+    /// The next message of any kind; `None` at the end.
+    pub(crate) async fn receive(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, self.output.read_line(&mut line));
+        match read.await.expect("a message in time").unwrap() {
+            0 => None,
+            _ => Some(serde_json::from_str(&line).expect("every line is JSON")),
+        }
+    }
+
+    /// The answer to request `id`; notifications before it are kept.
+    pub(crate) async fn answer(&mut self, id: i64) -> Value {
+        loop {
+            let message = self.receive().await.expect("an answer before the end");
+            if message["id"] == json!(id) {
+                return message;
+            }
+            assert!(message.get("method").is_some(), "unexpected answer: {message}");
+            self.notifications.push_back(message);
+        }
+    }
+
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params).await;
+        self.answer(id).await
+    }
+
+    pub(crate) async fn call(&mut self, arguments: Value) -> Value {
+        let params = json!({"name": "run_python_code", "arguments": arguments});
+        self.request("tools/call", params).await["result"].clone()
+    }
+
+    pub(crate) async fn run(&mut self, code: &str) -> Value {
+        self.call(json!({"python_code": code})).await
+    }
+
+    /// The text of a run.
+    pub(crate) async fn text(&mut self, code: &str) -> String {
+        text_of(&self.run(code).await)
+    }
+
+    /// Waits until `count` pieces of code were begun.
+    pub(crate) async fn until_executed(&self, count: usize) {
+        while self.engine.executed().len() < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Ends the input.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Begins `first`, closes the output, and begins `second`, whose answer nobody can receive. The input stays open.
+    pub(crate) async fn hang_up(
+        mut self,
+        first: Value,
+        second: Value,
+    ) -> (Arc<FakeEngine>, JoinHandle<Result<(), ServeError>>) {
+        self.begin("tools/call", first).await;
+        self.until_executed(1).await;
+        drop(self.output);
+        let input = self.input.as_mut().expect("the input is open");
+        let message = json!({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": second});
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        let (engine, server) = (self.engine, self.server);
+        let input = self.input.take();
+        let server = tokio::spawn(async move {
+            let result = server.await.unwrap();
+            drop(input);
+            result
+        });
+        (engine, server)
+    }
+
+    /// Waits for the server's end.
+    pub(crate) async fn finish(mut self) -> Result<(), ServeError> {
+        self.close_input();
+        while self.receive().await.is_some() {}
+        self.server.await.unwrap()
+    }
+}
+
+/// The one text of a result.
+pub(crate) fn text_of(result: &Value) -> String {
+    let content = result["content"].as_array().unwrap_or_else(|| panic!("no content: {result}"));
+    assert_eq!(content.len(), 1);
+    assert_eq!(content[0]["type"], "text");
+    content[0]["text"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,182 @@
+//! The engine of this host: CPython in wasmtime, machines as jailed processes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
+use brumate_packages::{Bundle, BundleError, Distribution};
+use tokio::sync::{OnceCell, mpsc};
+
+use super::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine};
+
+/// How to start a [`LocalEngine`].
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct LocalEngineConfig {
+    /// Where compiled modules are kept.
+    pub cache_dir: PathBuf,
+    /// Refuse to run when a wall of the sandbox is missing on this host.
+    pub require_jail: bool,
+    /// Hears about compilation.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for LocalEngineConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("LocalEngineConfig");
+        debug.field("cache_dir", &self.cache_dir).field("require_jail", &self.require_jail).finish_non_exhaustive()
+    }
+}
+
+/// Machines on this host. The sandbox behind it starts when it is first needed, so that a server can answer its
+/// client at once; a start that failed is tried again by the next call. Clones share it.
+#[derive(Debug, Clone)]
+pub struct LocalEngine {
+    config: Arc<LocalEngineConfig>,
+    sandbox: Arc<OnceCell<Sandbox>>,
+}
+
+impl LocalEngine {
+    /// An engine that is not started yet.
+    pub fn new(config: LocalEngineConfig) -> Self {
+        Self { config: Arc::new(config), sandbox: Arc::default() }
+    }
+
+    /// The sandbox; waits for its start.
+    ///
+    /// # Errors
+    ///
+    /// When the cache cannot be used, the interpreter does not start, or walls are missing that are required.
+    pub async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
+        let start = || async {
+            let config = SandboxConfig {
+                cache_dir: self.config.cache_dir.clone(),
+                require_jail: self.config.require_jail,
+                progress: self.config.progress.clone(),
+                ..SandboxConfig::default()
+            };
+            Sandbox::start(config).await.map_err(engine_error)
+        };
+        self.sandbox.get_or_try_init(start).await
+    }
+
+    /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox.
+    pub fn start_in_background(&self) {
+        let engine = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = engine.sandbox().await {
+                tracing::error!(%error, "the sandbox does not start");
+            }
+        });
+    }
+}
+
+impl Engine for LocalEngine {
+    fn machine(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>> {
+        Box::pin(async move {
+            let machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
+            Ok(Box::new(LocalMachine(machine)) as Box<dyn Machine>)
+        })
+    }
+
+    fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move {
+            let sandbox = self.sandbox().await?.clone();
+            let wheels = wheels.to_vec();
+            // In a task of its own: a caller that loses patience must not waste half a compilation.
+            let preparing = tokio::spawn(async move {
+                let names: Vec<&str> = wheels.iter().map(String::as_str).collect();
+                sandbox.prepare(&names).await.map_err(engine_error)
+            });
+            preparing.await.unwrap_or_else(|error| Err(EngineError::Compile(error.to_string())))
+        })
+    }
+}
+
+#[derive(Debug)]
+struct LocalMachine(client::Machine);
+
+impl Machine for LocalMachine {
+    fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>> {
+        Box::pin(async move { self.0.analyze(code).await.map_err(engine_error) })
+    }
+
+    fn execute<'a>(
+        &'a mut self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
+        Box::pin(async move { self.0.execute(request, events).await.map_err(engine_error) })
+    }
+
+    fn interrupter(&self) -> Arc<dyn Interrupter> {
+        Arc::new(LocalInterrupter(self.0.interrupter()))
+    }
+}
+
+#[derive(Debug)]
+struct LocalInterrupter(client::Interrupter);
+
+impl Interrupter for LocalInterrupter {
+    fn interrupt(&self) {
+        self.0.interrupt();
+    }
+
+    fn kill(&self) {
+        self.0.kill();
+    }
+}
+
+fn engine_error(error: client::Error) -> EngineError {
+    match error {
+        client::Error::MachineDied { reason } => EngineError::Died { reason: died(reason), output_dropped: 0 },
+        client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
+        client::Error::Io(error) => EngineError::Io(error.to_string()),
+        other => EngineError::Unavailable(other.to_string()),
+    }
+}
+
+fn died(reason: client::Died) -> Died {
+    match reason {
+        client::Died::WallLimit => Died::TimeLimit,
+        client::Died::CpuLimit => Died::CpuLimit,
+        client::Died::Cancelled => Died::Cancelled,
+        client::Died::MemoryLimit => Died::MemoryLimit,
+        client::Died::Exit(code) => Died::Exit(code),
+        client::Died::Abort => Died::Abort,
+        client::Died::Trap(text) => Died::Trap(text),
+        client::Died::Signal(signal) => Died::Signal(signal),
+        client::Died::Protocol(text) => Died::Protocol(text),
+        other => Died::Protocol(other.to_string()),
+    }
+}
+
+/// The wheels that this binary ships.
+///
+/// # Errors
+///
+/// When the table that was built into it contradicts itself.
+pub fn bundle() -> Result<Bundle, BundleError> {
+    Bundle::new(brumate_engine::bundle::wheels().iter().map(|wheel| {
+        Distribution::new(wheel.name, wheel.version)
+            .provides(wheel.import_names.iter().copied())
+            .requires(wheel.requires.iter().copied())
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundle_of_this_binary_is_consistent() {
+        let bundle = bundle().unwrap();
+        for wheel in brumate_engine::bundle::wheels() {
+            let requirement = wheel.name.parse().unwrap();
+            let resolved = bundle.resolve(&[requirement]).unwrap();
+            assert_eq!(resolved.wheels.last().map(String::as_str), Some(wheel.name));
+        }
+        assert_eq!(bundle.distribution_of("PIL").unwrap().as_str(), "pillow");
+    }
+}

@@ -1,0 +1,114 @@
+//! What an engine is to the rest of Brumate: something that makes machines and speaks with them in messages.
+
+mod local;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+pub use local::{LocalEngine, LocalEngineConfig, bundle};
+
+/// A boxed future: engines are used as trait objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Makes machines.
+pub trait Engine: Send + Sync {
+    /// A fresh machine.
+    ///
+    /// # Errors
+    ///
+    /// Any [`EngineError`]: no process, no memory, no sandbox on this host.
+    fn machine(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>>;
+
+    /// Makes bundle wheels and what they require ready to be imported. The first time this may compile them, which
+    /// takes seconds; afterwards it costs next to nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Compile`] above all.
+    fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
+}
+
+/// One interpreter in its own process. Dropping it ends the process.
+pub trait Machine: Send {
+    /// Finds the imports of `code` with the guest's own parser. Runs nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Died`] when the parser brings the machine down.
+    fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>>;
+
+    /// Runs code. Events come while it runs and are complete when the future is ready; it enforces the limits of
+    /// the machine's [`MachineSpec`].
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Died`] when the machine did not survive. An exception of the guest is an [`Outcome`].
+    fn execute<'a>(
+        &'a mut self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
+
+    /// A handle that stops the machine from elsewhere.
+    fn interrupter(&self) -> Arc<dyn Interrupter>;
+}
+
+/// Stops a running machine. Both methods return at once and do nothing when the machine is gone.
+pub trait Interrupter: Send + Sync {
+    /// Raises KeyboardInterrupt in the guest; a guest that does not react within the grace time is killed.
+    fn interrupt(&self);
+    /// Ends the machine without asking it.
+    fn kill(&self);
+}
+
+/// Why a machine is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Died {
+    /// It passed the wall-clock limit and did not react to the interrupt.
+    TimeLimit,
+    /// It used up its CPU time and did not react to the interrupt.
+    CpuLimit,
+    /// It took more memory than it may.
+    MemoryLimit,
+    /// The caller cancelled and it did not react to the interrupt.
+    Cancelled,
+    /// A signal ended it.
+    Signal(i32),
+    /// `os._exit` or C's `exit`, with this status.
+    Exit(i32),
+    /// `abort` or a fatal error of Python.
+    Abort,
+    /// The WebAssembly code trapped; the text says how.
+    Trap(String),
+    /// It said something that makes no sense and was ended.
+    Protocol(String),
+}
+
+/// Why an engine could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The machine is gone.
+    #[error("the machine is gone: {reason:?}")]
+    Died {
+        /// Why.
+        reason: Died,
+        /// Output bytes that were dropped past the limit before it died.
+        output_dropped: u64,
+    },
+    /// A wheel or the interpreter could not be compiled.
+    #[error("could not compile: {0}")]
+    Compile(String),
+    /// The host refused something.
+    #[error("the host refused: {0}")]
+    Io(String),
+    /// There is no engine on this host.
+    #[error("the sandbox is not available: {0}")]
+    Unavailable(String),
+}

@@ -1,0 +1,149 @@
+//! Running a script as a shell does: arguments, standard input, an exit status.
+
+use std::os::fd::OwnedFd;
+
+use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::dependencies::Inference;
+use crate::engine::Died;
+use crate::explain;
+use crate::report::RunEnd;
+use crate::runner::{Driven, Failure, Job, RunEvent, Runner};
+
+/// A script and its surroundings.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ScriptRequest {
+    /// Source text.
+    pub code: String,
+    /// Shown in tracebacks.
+    pub file_name: String,
+    /// `sys.argv`.
+    pub argv: Vec<String>,
+    /// Standard input; `None` is an empty one.
+    pub stdin: Option<OwnedFd>,
+    /// Host directories that the script may use.
+    pub mounts: Vec<Mount>,
+}
+
+impl ScriptRequest {
+    /// A script with `argv[0]` equal to its file name and nothing else.
+    pub fn new(code: impl Into<String>, file_name: impl Into<String>) -> Self {
+        let file_name = file_name.into();
+        Self { code: code.into(), argv: vec![file_name.clone()], file_name, ..Self::default() }
+    }
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScriptEnd {
+    /// To its end, or by `SystemExit` or `os._exit`.
+    Exited {
+        /// Exit code, 0 to 255.
+        code: u8,
+        /// What Python prints for it.
+        message: String,
+    },
+    /// An exception reached the top.
+    Raised {
+        /// CPython's traceback, perhaps with a note about a limit.
+        traceback: String,
+    },
+    /// A limit or the user ended it.
+    Stopped {
+        /// Which.
+        reason: StopReason,
+        /// The traceback, if the script could still raise one, and why it ended.
+        text: String,
+    },
+    /// The machine is gone for another reason.
+    Killed {
+        /// Why.
+        text: String,
+    },
+    /// A package that the script needs cannot be had; nothing ran.
+    InstallError {
+        /// Which and why.
+        text: String,
+    },
+}
+
+impl Runner {
+    /// Runs a script. Its output goes to `events` as it comes; a slow consumer slows the script down.
+    ///
+    /// Imported modules that the bundle does not have are left to Python, which may find them in a mount.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] when the script could not be run at all.
+    pub async fn exec(
+        &self,
+        request: ScriptRequest,
+        events: mpsc::Sender<RunEvent>,
+        cancel: &CancellationToken,
+    ) -> Result<ScriptEnd, Failure> {
+        let execute = Execute {
+            code: request.code,
+            file_name: request.file_name,
+            argv: request.argv,
+            script: true,
+            ..Execute::default()
+        };
+        let spec = MachineSpec {
+            limits: *self.limits(),
+            mounts: request.mounts,
+            stdin: request.stdin,
+        };
+        let driven = self.drive(Job { spec, execute, inference: Inference::Lenient }, events, cancel).await?;
+        Ok(match driven {
+            Driven::InstallError { error } => ScriptEnd::InstallError { text: error },
+            Driven::Ran { end, .. } => self.script_end(end),
+        })
+    }
+
+    fn script_end(&self, end: RunEnd) -> ScriptEnd {
+        let limits = self.limits();
+        let (ended, stopped) = match end {
+            RunEnd::Ended(outcome) => (outcome.ended, outcome.stopped),
+            RunEnd::Died { reason, .. } => {
+                let text = explain::died(&reason, limits);
+                return match reason {
+                    Died::Exit(code) => ScriptEnd::Exited { code: low_byte(code), message: String::new() },
+                    Died::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },
+                    Died::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
+                    Died::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
+                    _ => ScriptEnd::Killed { text },
+                };
+            }
+        };
+        if let Some(reason) = stopped {
+            let why = explain::stopped(reason, limits);
+            let text = match ended {
+                Ended::Raised { traceback, .. } => format!("{}\n{why}", traceback.trim_end()),
+                _ => why,
+            };
+            return ScriptEnd::Stopped { reason, text };
+        }
+        match ended {
+            Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
+            Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
+            Ended::Raised { ename, evalue, traceback } => {
+                let traceback = traceback.trim_end();
+                ScriptEnd::Raised {
+                    traceback: match explain::hint(&ename, &evalue, limits) {
+                        Some(hint) => format!("{traceback}\n{hint}"),
+                        None => traceback.to_owned(),
+                    },
+                }
+            }
+        }
+    }
+}
+
+/// What a parent process sees of an exit code.
+fn low_byte(code: i32) -> u8 {
+    (code & 0xff) as u8
+}

@@ -1,0 +1,169 @@
+//! Texts for runs that a limit or a crash ended. Each names the limit and the flag that moves it.
+
+use brumate_engine::api::{Limits, StopReason};
+
+use crate::engine::Died;
+use crate::units::{format_duration, format_size};
+
+/// Where an operator changes a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Command line flag.
+    pub flag: &'static str,
+    /// Environment variable.
+    pub variable: &'static str,
+}
+
+/// Wall-clock time of a run.
+pub const TIMEOUT: Setting = Setting { flag: "--timeout", variable: "BRUMATE_TIMEOUT" };
+/// CPU time of a run.
+pub const CPU_TIMEOUT: Setting = Setting { flag: "--cpu-timeout", variable: "BRUMATE_CPU_TIMEOUT" };
+/// Time between KeyboardInterrupt and SIGKILL.
+pub const GRACE: Setting = Setting { flag: "--grace", variable: "BRUMATE_GRACE" };
+/// Memory of a machine.
+pub const MEMORY: Setting = Setting { flag: "--memory", variable: "BRUMATE_MEMORY" };
+/// Bytes of files a guest may write.
+pub const FILES: Setting = Setting { flag: "--files", variable: "BRUMATE_FILES" };
+/// Bytes of output that are kept.
+pub const OUTPUT_LIMIT: Setting = Setting { flag: "--output-limit", variable: "BRUMATE_OUTPUT_LIMIT" };
+/// Runs at the same time.
+pub const MAX_CONCURRENT: Setting = Setting { flag: "--max-concurrent", variable: "BRUMATE_MAX_CONCURRENT" };
+
+/// Every setting that a text can name.
+pub const SETTINGS: [Setting; 7] = [TIMEOUT, CPU_TIMEOUT, GRACE, MEMORY, FILES, OUTPUT_LIMIT, MAX_CONCURRENT];
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} or {}", self.flag, self.variable)
+    }
+}
+
+/// Why the host interrupted a guest that reacted to it.
+pub fn stopped(reason: StopReason, limits: &Limits) -> String {
+    match reason {
+        StopReason::WallLimit => format!(
+            "The code was stopped: it ran longer than the time limit of {} (set by {TIMEOUT}).",
+            format_duration(limits.wall)
+        ),
+        StopReason::CpuLimit => format!(
+            "The code was stopped: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}).",
+            format_duration(limits.cpu)
+        ),
+        StopReason::Cancelled => "The code was stopped: the call was cancelled.".to_owned(),
+    }
+}
+
+/// Why a machine is gone.
+pub fn died(reason: &Died, limits: &Limits) -> String {
+    let unmoved = || {
+        format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace))
+    };
+    match reason {
+        Died::TimeLimit => format!(
+            "The code was killed: it ran longer than the time limit of {} (set by {TIMEOUT}) and {}.",
+            format_duration(limits.wall),
+            unmoved()
+        ),
+        Died::CpuLimit => format!(
+            "The code was killed: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}) and {}.",
+            format_duration(limits.cpu),
+            unmoved()
+        ),
+        Died::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
+        Died::Cancelled => format!("The code was killed: the call was cancelled and the code {}.", unmoved()),
+        Died::Signal(number) => {
+            let name = signal_name(*number).map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("The Python interpreter crashed: signal {number}{name}. Nothing but this run is affected.")
+        }
+        Died::Exit(code) => exited(*code),
+        Died::Abort => "The Python interpreter aborted. Nothing but this run is affected.".to_owned(),
+        Died::Protocol(text) => format!(
+            "The machine said something that makes no sense ({}) and was ended. Nothing but this run is affected.",
+            text.trim()
+        ),
+        Died::Trap(text) => {
+            format!("The Python interpreter crashed: {}. Nothing but this run is affected.", text.trim())
+        }
+    }
+}
+
+/// The code chose to end.
+pub fn exited(code: i32) -> String {
+    format!("The code exited with status {code}.")
+}
+
+/// What to add to an exception that a limit caused.
+pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
+    match ename {
+        "MemoryError" => Some(format!("Note: {}.", memory(limits))),
+        "OSError" if evalue.contains("No space left on device") => Some(format!(
+            "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
+            format_size(limits.file_bytes),
+            limits.inodes
+        )),
+        _ => None,
+    }
+}
+
+/// A line that stands where output was cut.
+pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
+    format!(
+        "[{} more were cut: only the first {} of output are kept (set by {OUTPUT_LIMIT})]",
+        format_size(dropped),
+        format_size(limits.output_bytes)
+    )
+}
+
+fn memory(limits: &Limits) -> String {
+    format!("the code may use at most {} of memory (set by {MEMORY})", format_size(limits.memory_bytes))
+}
+
+/// Names of the signals that end processes on Linux and macOS alike, and SIGSYS, which is a seccomp violation.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        2 => "SIGINT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_is_stated_with_its_flag() {
+        let limits = Limits::default();
+        for (text, parts) in [
+            (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
+            (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
+            (died(&Died::TimeLimit, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (died(&Died::CpuLimit, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
+            (died(&Died::MemoryLimit, &limits), vec!["1 GiB", "--memory"]),
+            (died(&Died::Signal(11), &limits), vec!["signal 11 (SIGSEGV)"]),
+            (died(&Died::Exit(3), &limits), vec!["status 3"]),
+            (died(&Died::Abort, &limits), vec!["aborted"]),
+            (died(&Died::Protocol("half a frame".into()), &limits), vec!["half a frame"]),
+            (died(&Died::Trap("wasm trap: unreachable\n".into()), &limits), vec!["wasm trap: unreachable. "]),
+            (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
+            (hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(), vec!["256 MiB", "65536", "--files"]),
+            (output_dropped(2048, &limits), vec!["2 KiB", "1 MiB", "--output-limit"]),
+        ] {
+            for part in parts {
+                assert!(text.contains(part), "{part:?} is missing in {text:?}");
+            }
+        }
+        assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
+    }
+}

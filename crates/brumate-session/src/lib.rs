@@ -1,0 +1,43 @@
+//! Running Python code: from a text to a report.
+//!
+//! [`Runner`] is the door. One call takes a fresh machine from an [`Engine`](engine::Engine), finds out which packages
+//! the code needs, prepares them, executes the code and gathers what it said:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use brumate_packages::Bundle;
+//! # use brumate_session::{CancellationToken, RunRequest, Runner, RunnerSettings, Status};
+//! # use brumate_session::testing::{FakeEngine, Script};
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let engine = Arc::new(FakeEngine::default().on("x = 4\nx", Script::returning("4")));
+//! # let bundle = Arc::new(Bundle::new([]).unwrap());
+//! let runner = Runner::new(engine, bundle, RunnerSettings::default());
+//! let report = runner.run(RunRequest::new("x = 4\nx"), &CancellationToken::new(), &mut |_| {}).await?;
+//! assert_eq!(report.status, Status::Success);
+//! assert_eq!(report.return_value.unwrap().json, "4");
+//! # Ok::<(), brumate_session::Failure>(()) }).unwrap();
+//! ```
+//!
+//! Vocabulary: a *machine* is one interpreter, isolated, gone after the run; a *run* is one execution of one text;
+//! a [`RunReport`] is what became of it (also when the code failed); a [`Failure`] is a run that could not take place.
+//! Events carry Jupyter's names.
+//!
+//! The engine is a trait that speaks in messages, so that nothing here knows how a machine is made.
+
+mod admission;
+mod dependencies;
+pub mod engine;
+mod exec;
+pub mod explain;
+mod report;
+mod runner;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod units;
+
+pub use dependencies::Inference;
+pub use exec::{ScriptEnd, ScriptRequest};
+pub use report::{OutputChunk, RunReport, Status};
+pub use runner::{Failure, RunEvent, RunRequest, Runner, RunnerSettings};
+/// Cancels a run when it is cancelled itself.
+pub use tokio_util::sync::CancellationToken;

@@ -1,0 +1,249 @@
+//! What became of a run.
+
+use brumate_engine::api::{Ended, Event, Limits, Outcome, ReturnValue, StopReason, StreamName};
+use serde::Serialize;
+use serde::de::IgnoredAny;
+
+use crate::engine::Died;
+use crate::explain;
+
+/// How a run ended, in the words of the tool's contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The code ran to its end.
+    Success,
+    /// A package that the code needs cannot be had; nothing ran.
+    InstallError,
+    /// The code raised, exited with an error, passed a limit or crashed.
+    RunError,
+}
+
+impl Status {
+    /// The status as the tool writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Success => "success",
+            Status::InstallError => "install-error",
+            Status::RunError => "run-error",
+        }
+    }
+}
+
+/// A piece of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputChunk {
+    /// Where it was written to.
+    pub name: StreamName,
+    /// What was written.
+    pub text: String,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// How it ended.
+    pub status: Status,
+    /// The requirements that were loaded, as the caller would write them.
+    pub dependencies: Vec<String>,
+    /// stdout and stderr in the order in which they were written; neighbours are of different streams.
+    pub output: Vec<OutputChunk>,
+    /// Bytes of output that were cut at the limit.
+    pub output_dropped: u64,
+    /// Value of the last expression; `None` for `None`.
+    pub return_value: Option<ReturnValue>,
+    /// What went wrong, for the caller; set unless the status is [`Status::Success`].
+    pub error: Option<String>,
+    /// Set when a limit or a cancellation ended the run.
+    pub stopped: Option<StopReason>,
+}
+
+impl RunReport {
+    pub(crate) fn install_error(dependencies: Vec<String>, error: String) -> Self {
+        Self {
+            status: Status::InstallError,
+            dependencies,
+            output: Vec::new(),
+            output_dropped: 0,
+            return_value: None,
+            error: Some(error),
+            stopped: None,
+        }
+    }
+
+    /// Output as a terminal would show it, with a last line that says what was cut.
+    pub fn output_text(&self, limits: &Limits) -> String {
+        let mut text: String = self.output.iter().map(|chunk| chunk.text.as_str()).collect();
+        if self.output_dropped > 0 {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&explain::output_dropped(self.output_dropped, limits));
+        }
+        text
+    }
+}
+
+/// Gathers the output of a run. Counts for itself: what a machine says about its limits is not proof.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    chunks: Vec<OutputChunk>,
+    room: usize,
+    dropped: u64,
+}
+
+impl Collector {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
+        Self { chunks: Vec::new(), room, dropped: 0 }
+    }
+
+    /// Keeps as much of `text` as there is room for and returns that part.
+    pub(crate) fn push<'a>(&mut self, name: StreamName, text: &'a str) -> &'a str {
+        let kept = prefix(text, self.room);
+        self.dropped += (text.len() - kept.len()) as u64;
+        // Once something is cut, nothing that comes later may close the gap.
+        self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
+        match self.chunks.last_mut() {
+            _ if kept.is_empty() => {}
+            Some(last) if last.name == name => last.text.push_str(kept),
+            _ => self.chunks.push(OutputChunk { name, text: kept.to_owned() }),
+        }
+        kept
+    }
+
+    /// The report of an execution.
+    pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
+        let mut report = RunReport {
+            status: Status::Success,
+            dependencies,
+            output: self.chunks,
+            output_dropped: self.dropped,
+            return_value: None,
+            error: None,
+            stopped: None,
+        };
+        match end {
+            RunEnd::Ended(outcome) => {
+                report.output_dropped += outcome.output_dropped;
+                report.stopped = outcome.stopped;
+                match judged(outcome, limits) {
+                    Ok(value) => report.return_value = value,
+                    Err(error) => report.error = Some(error),
+                }
+            }
+            // `os._exit(0)` skips what Python does at its end, but it is no failure.
+            RunEnd::Died { reason: Died::Exit(0), output_dropped } => report.output_dropped += output_dropped,
+            RunEnd::Died { reason, output_dropped } => {
+                report.output_dropped += output_dropped;
+                report.stopped = stop_reason(&reason);
+                report.error = Some(explain::died(&reason, limits));
+            }
+        }
+        if report.error.is_some() {
+            report.status = Status::RunError;
+        }
+        report
+    }
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// The machine answered.
+    Ended(Outcome),
+    /// The machine is gone.
+    Died { reason: Died, output_dropped: u64 },
+}
+
+/// Value or error text of an outcome.
+fn judged(outcome: Outcome, limits: &Limits) -> Result<Option<ReturnValue>, String> {
+    let stop = outcome.stopped.map(|reason| explain::stopped(reason, limits));
+    match (outcome.ended, stop) {
+        (Ended::Returned(value), None) => value.map(|value| checked(value, limits)).transpose(),
+        // The guest swallowed the interrupt and finished. It still passed a limit, and the caller must learn that.
+        (Ended::Returned(_) | Ended::Exited { .. }, Some(stop)) => Err(stop),
+        (Ended::Raised { traceback, .. }, Some(stop)) => {
+            Err(bounded_error(format!("{stop}\n{}", traceback.trim_end()), limits))
+        }
+        (Ended::Raised { ename, evalue, traceback }, None) => {
+            let traceback = bounded_error(traceback.trim_end().to_owned(), limits);
+            Err(match explain::hint(&ename, &evalue, limits) {
+                Some(hint) => format!("{traceback}\n{hint}"),
+                None => traceback,
+            })
+        }
+        (Ended::Exited { code: 0, .. }, None) => Ok(None),
+        (Ended::Exited { code, message }, None) => {
+            let message = match message.trim_end() {
+                "" => String::new(),
+                message => format!("{message}\n"),
+            };
+            Err(bounded_error(format!("{message}{}", explain::exited(code)), limits))
+        }
+    }
+}
+
+/// The value if it is JSON and not too large; otherwise what can be shown of it.
+fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
+    if serde_json::from_str::<IgnoredAny>(&value.json).is_err() {
+        return Err("The machine sent a return value that is not JSON; this is a defect of Brumate.".to_owned());
+    }
+    let limit = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
+    if value.json.len() <= limit {
+        return Ok(value);
+    }
+    let text = match value.is_str.then(|| serde_json::from_str::<String>(&value.json)) {
+        Some(Ok(text)) => text,
+        _ => value.json,
+    };
+    let kept = prefix(&text, limit);
+    let note = explain::output_dropped((text.len() - kept.len()) as u64, limits);
+    Ok(ReturnValue { json: serde_json::Value::from(format!("{kept}\n{note}")).to_string(), is_str: true })
+}
+
+/// An error text of at most [`Limits::output_bytes`], without its middle: both ends of a traceback matter.
+fn bounded_error(text: String, limits: &Limits) -> String {
+    let limit = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
+    if text.len() <= limit {
+        return text;
+    }
+    let head = prefix(&text, limit / 2);
+    let mut tail = text.len() - limit / 2;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let note = explain::output_dropped((tail - head.len()) as u64, limits);
+    format!("{head}\n{note}\n{}", &text[tail..])
+}
+
+/// The longest prefix of at most `limit` bytes that ends between characters.
+fn prefix(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn stop_reason(reason: &Died) -> Option<StopReason> {
+    match reason {
+        Died::TimeLimit => Some(StopReason::WallLimit),
+        Died::CpuLimit => Some(StopReason::CpuLimit),
+        Died::Cancelled => Some(StopReason::Cancelled),
+        _ => None,
+    }
+}
+
+/// What an event adds to the output. A displayed object is shown as a terminal shows it: by its text.
+pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
+    match event {
+        Event::Stream { name, text } => Some((name, text)),
+        Event::DisplayData { mut data } => {
+            data.remove("text/plain").map(|text| (StreamName::Stdout, format!("{text}\n")))
+        }
+        // The value, the error and the state come with the outcome.
+        Event::ExecuteResult { .. } | Event::Error { .. } | Event::Status { .. } => None,
+    }
+}

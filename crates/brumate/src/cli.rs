@@ -1,0 +1,228 @@
+//! The command line: what can be said. What it means is decided in `settings`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brumate_session::units::{parse_duration, parse_size};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::env_vars;
+
+const ABOUT: &str = "Runs Python code in a sandbox: an MCP server with real CPython, numpy, pandas and matplotlib";
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    done
+  1    failed; of exec: an exception, or packages that cannot be had
+  2    wrong command line
+  124  exec: the time limit or the CPU limit ended the script
+  125  the sandbox failed
+  130  interrupted
+  137  exec: the script was killed (memory, crash)
+  143  terminated
+Any other status of exec is the script's own.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "brumate", version, about = ABOUT, after_help = EXIT_STATUS, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(subcommand)]
+    pub(crate) mode: Mode,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mode {
+    /// Serve the tool `run_python_code` over standard input and output
+    Stdio,
+    /// Run a script as a shell would: `brumate exec script.py [arguments]`, or `-` for standard input
+    Exec(ExecArgs),
+    /// Run a small numpy script and show its result
+    Example,
+    /// Prepare everything that a first run would otherwise wait for, and prove that it works
+    Warmup,
+    /// Say what is cached, which walls and limits hold, and what is missing
+    Doctor(DoctorArgs),
+    /// Serve over streamable HTTP (not in this version)
+    #[command(hide = true, alias = "streamable_http")]
+    StreamableHttp,
+    /// Serve over streamable HTTP without sessions (not in this version)
+    #[command(hide = true, alias = "streamable_http_stateless")]
+    StreamableHttpStateless,
+    /// Serve over HTTP with server-sent events (not in this version)
+    #[command(hide = true)]
+    Sse,
+}
+
+impl Mode {
+    /// The name of a mode that this version does not have.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        match self {
+            Mode::StreamableHttp => Some("streamable-http"),
+            Mode::StreamableHttpStateless => Some("streamable-http-stateless"),
+            Mode::Sse => Some("sse"),
+            _ => None,
+        }
+    }
+}
+
+/// Options of every mode; they may stand before or after it.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Packages that every run gets, as a comma list of requirements
+    #[arg(long, alias = "dependencies", global = true, env = env_vars::DEPS, value_name = "LIST")]
+    pub(crate) deps: Option<String>,
+    /// Wall-clock time of a run
+    #[arg(long, global = true, env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    /// CPU time of a run
+    #[arg(long, global = true, env = env_vars::CPU_TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    pub(crate) cpu_timeout: Duration,
+    /// Time between KeyboardInterrupt and SIGKILL when a limit is reached
+    #[arg(long, global = true, env = env_vars::GRACE, default_value = "2s", value_name = "TIME", value_parser = duration)]
+    pub(crate) grace: Duration,
+    /// Memory of a run
+    #[arg(long, global = true, env = env_vars::MEMORY, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: u64,
+    /// Bytes of files that a run may write
+    #[arg(long, global = true, env = env_vars::FILES, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) files: u64,
+    /// Bytes of output that are kept of a run, and of its return value
+    #[arg(long, global = true, env = env_vars::OUTPUT_LIMIT, default_value = "1MiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) output_limit: u64,
+    /// Runs at the same time; four times as many may wait [default: 4 per processor]
+    #[arg(long, global = true, env = env_vars::MAX_CONCURRENT, value_name = "NUMBER")]
+    pub(crate) max_concurrent: Option<usize>,
+    /// Directory for compiled modules [default: brumate in the user's cache directory]
+    #[arg(long, global = true, env = env_vars::CACHE_DIR, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Refuse to run when a wall of the sandbox is missing on this host
+    #[arg(long, global = true, env = env_vars::REQUIRE_JAIL)]
+    pub(crate) require_jail: bool,
+    /// How results are written
+    #[arg(long, global = true, env = env_vars::RETURN_MODE, default_value = "xml", value_enum)]
+    pub(crate) return_mode: ReturnModeArg,
+    /// Which tools are served
+    #[arg(long, global = true, env = env_vars::TOOLS, default_value = "run", value_enum)]
+    pub(crate) tools: Tools,
+    /// Log more, to standard error
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    /// Accepted for compatibility: code has no network unless it is given one
+    #[arg(long, global = true, hide = true)]
+    pub(crate) disable_networking: bool,
+    /// Port of an HTTP mode
+    #[arg(long, global = true, hide = true, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Address of an HTTP mode
+    #[arg(long, global = true, hide = true, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReturnModeArg {
+    /// Sections between tags, for models
+    Xml,
+    /// One JSON object, for programs
+    Json,
+}
+
+/// Sets of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tools {
+    /// run_python_code
+    Run,
+    /// Sessions (not in this version)
+    #[value(hide = true)]
+    Interpreter,
+    /// Everything (not in this version)
+    #[value(hide = true)]
+    All,
+}
+
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Grant a directory of the host to the script; may be given several times
+    #[arg(long, value_name = "HOST:GUEST[:ro]")]
+    pub(crate) mount: Vec<OsString>,
+    /// The script, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Arguments of the script
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use brumate_session::explain;
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_texts_about_limits_name_flags_that_exist() {
+        let command = Cli::command();
+        for setting in explain::SETTINGS {
+            let argument = command
+                .get_arguments()
+                .find(|argument| argument.get_long().map(|long| format!("--{long}")).as_deref() == Some(setting.flag));
+            let variable = argument.and_then(|argument| argument.get_env());
+            assert_eq!(variable, Some(std::ffi::OsStr::new(setting.variable)), "{setting}");
+        }
+    }
+
+    #[test]
+    fn options_stand_before_or_after_the_mode() {
+        for line in [["brumate", "--deps", "numpy", "stdio"], ["brumate", "stdio", "--dependencies", "numpy"]] {
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert_eq!(cli.options.deps.as_deref(), Some("numpy"));
+            assert!(matches!(cli.mode, Mode::Stdio));
+        }
+    }
+
+    #[test]
+    fn arguments_after_the_script_are_its_own() {
+        let cli =
+            Cli::try_parse_from(["brumate", "exec", "--mount", "a:/b", "tool.py", "--timeout", "x", "-v"]).unwrap();
+        assert_eq!(cli.options.timeout, Duration::from_secs(60));
+        let Mode::Exec(exec) = cli.mode else { panic!("{:?}", cli.mode) };
+        assert_eq!((exec.file.as_path(), exec.arguments.len()), (std::path::Path::new("tool.py"), 3));
+        let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
+        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file == std::path::Path::new("-")));
+    }
+
+    #[test]
+    fn old_names_of_modes_are_known() {
+        for name in ["streamable-http", "streamable_http", "streamable_http_stateless", "sse"] {
+            assert!(Cli::try_parse_from(["brumate", name]).unwrap().mode.missing().is_some(), "{name}");
+        }
+        assert!(Cli::try_parse_from(["brumate", "noop"]).is_err());
+        assert!(Cli::try_parse_from(["brumate"]).is_err());
+    }
+}

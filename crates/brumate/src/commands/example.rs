@@ -1,0 +1,36 @@
+//! `brumate example`: the numpy script of the documentation, with the text that the tool gives.
+
+use brumate_server::result_text;
+use brumate_session::{CancellationToken, RunRequest, RunReport, Runner, Status};
+
+use super::{complain, print};
+use crate::exit_status;
+use crate::sandbox::sandbox;
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+const CODE: &str = "
+import numpy
+a = numpy.array([1, 2, 3])
+print(a)
+a
+";
+
+pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
+    let sandbox = sandbox(settings)?;
+    let cancel = CancellationToken::new();
+    let (report, signalled) = Signals::listen()?.guard(&cancel, report(&sandbox.runner, &cancel)).await;
+    let report = report?;
+    print(&result_text(&report, sandbox.runner.limits(), settings.return_mode))?;
+    if report.status == Status::Success {
+        return Ok(exit_status::SUCCESS);
+    }
+    complain("The example needs numpy. `brumate doctor` says what this host lacks.");
+    Ok(signalled.unwrap_or(exit_status::FAILURE))
+}
+
+/// Runs the example.
+pub(crate) async fn report(runner: &Runner, cancel: &CancellationToken) -> anyhow::Result<RunReport> {
+    let request = RunRequest::new(CODE).with_file_name("example.py");
+    Ok(runner.run(request, cancel, &mut |_| {}).await?)
+}

@@ -1,0 +1,177 @@
+//! `brumate exec`: a script in the sandbox, used like `python script.py`.
+
+use std::ffi::OsStr;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use brumate_engine::api::{Mount, StreamName};
+use brumate_session::units::format_size;
+use brumate_session::{CancellationToken, RunEvent, ScriptEnd, ScriptRequest};
+use tokio::sync::mpsc;
+
+use super::complain;
+use crate::cli::ExecArgs;
+use crate::exit_status;
+use crate::sandbox::sandbox;
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+/// Longest script that is read.
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Events that may wait for the output; beyond that the script waits.
+const EVENT_QUEUE: usize = 16;
+
+pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
+    let request = match request(arguments) {
+        Ok(request) => request,
+        Err(error) => {
+            complain(&format!("brumate: {error:#}"));
+            return Ok(exit_status::USAGE);
+        }
+    };
+    let sandbox = sandbox(settings)?;
+    let cancel = CancellationToken::new();
+    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    // Writing may block, so it has a thread of its own.
+    let writing = tokio::task::spawn_blocking({
+        let cancel = cancel.clone();
+        move || write_output(events, &cancel)
+    });
+    let running = sandbox.runner.exec(request, sender, &cancel);
+    let (end, signalled) = Signals::listen()?.guard(&cancel, running).await;
+    if writing.await?.is_err() {
+        return Ok(exit_status::BROKEN_PIPE);
+    }
+    let end = end?;
+    match &end {
+        ScriptEnd::Exited { message, .. } if message.is_empty() => {}
+        ScriptEnd::Exited { message, .. } => complain(message.trim_end_matches('\n')),
+        ScriptEnd::Raised { traceback } => complain(traceback),
+        ScriptEnd::Stopped { text, .. } | ScriptEnd::Killed { text } | ScriptEnd::InstallError { text } => complain(text),
+        other => bail!("an end that this version does not know: {other:?}"),
+    }
+    let status = exit_status::of_script(&end);
+    Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+}
+
+fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
+    let from_stdin = arguments.file == Path::new("-");
+    let name = if from_stdin { "<stdin>".to_owned() } else { arguments.file.to_string_lossy().into_owned() };
+    let bytes = if from_stdin {
+        read_bounded(std::io::stdin().lock()).context("cannot read standard input")?
+    } else {
+        let open = std::fs::File::open(&arguments.file).and_then(read_bounded);
+        open.with_context(|| format!("cannot read {}", arguments.file.display()))?
+    };
+    let code = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8 text"))?;
+    let code = code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code);
+    let mut request = ScriptRequest::new(code, name);
+    if from_stdin {
+        // As CPython: `sys.argv[0]` is what was written on the command line.
+        request.argv = vec!["-".to_owned()];
+    } else {
+        request.stdin = Some(std::io::stdin().as_fd().try_clone_to_owned().context("cannot pass standard input on")?);
+    }
+    request.argv.extend(arguments.arguments.iter().map(|argument| argument.to_string_lossy().into_owned()));
+    request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
+    Ok(request)
+}
+
+fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
+        let message = format!("it is longer than {}", format_size(MAX_SCRIPT_BYTES));
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may hold colons; guest paths may not.
+fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
+    let shown = text.to_string_lossy();
+    let bytes = text.as_bytes();
+    let (bytes, read_only) = match bytes.strip_suffix(b":ro") {
+        Some(rest) => (rest, true),
+        None => (bytes.strip_suffix(b":rw").unwrap_or(bytes), false),
+    };
+    let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|index| *index > 0);
+    let Some(colon) = colon else {
+        bail!("`--mount {shown}` is not HOST:GUEST or HOST:GUEST:ro");
+    };
+    let host = PathBuf::from(OsStr::from_bytes(&bytes[..colon]));
+    let guest = String::from_utf8(bytes[colon + 1..].to_vec()).unwrap_or_default();
+    if !guest.starts_with('/') || guest.split('/').any(|part| part == "..") || guest.contains('\0') {
+        bail!("`--mount {shown}`: the path in the sandbox must be absolute, without `..`");
+    }
+    let kind = std::fs::metadata(&host).with_context(|| format!("`--mount {shown}`: cannot use {}", host.display()))?;
+    if !kind.is_dir() {
+        bail!("`--mount {shown}`: {} is not a directory", host.display());
+    }
+    let host = std::path::absolute(&host).with_context(|| format!("`--mount {shown}`"))?;
+    Ok(Mount { host, guest, read_only })
+}
+
+/// Passes the script's output on, each piece at once. When nobody reads it any more the script is interrupted.
+fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
+    let mut result = Ok(());
+    while let Some(event) = events.blocking_recv() {
+        let RunEvent::Output { name, text } = event else { continue };
+        if result.is_err() {
+            continue;
+        }
+        result = match name {
+            StreamName::Stdout => write_all(std::io::stdout().lock(), &text),
+            StreamName::Stderr => write_all(std::io::stderr().lock(), &text),
+        };
+        if result.is_err() {
+            cancel.cancel();
+        }
+    }
+    result
+}
+
+fn write_all(mut output: impl Write, text: &str) -> std::io::Result<()> {
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts() {
+        let directory = tempfile::tempdir().unwrap();
+        let odd = directory.path().join("a:b");
+        std::fs::create_dir(&odd).unwrap();
+        let host = odd.to_str().unwrap();
+        for (text, read_only) in [(format!("{host}:/data"), false), (format!("{host}:/data:ro"), true), (format!("{host}:/data:rw"), false)] {
+            let mount = parse_mount(OsStr::new(&text)).unwrap();
+            assert_eq!((mount.host.as_path(), mount.guest.as_str(), mount.read_only), (odd.as_path(), "/data", read_only));
+        }
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for (text, part) in [
+            ("nothing".to_owned(), "is not HOST:GUEST"),
+            (":/data".to_owned(), "is not HOST:GUEST"),
+            (format!("{host}:data"), "must be absolute"),
+            (format!("{host}:/a/../etc"), "must be absolute"),
+            (format!("{host}/missing:/data"), "cannot use"),
+            (format!("{}:/data", file.display()), "is not a directory"),
+        ] {
+            let error = format!("{:#}", parse_mount(OsStr::new(&text)).unwrap_err());
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn scripts_are_bounded() {
+        assert_eq!(read_bounded(&b"abc"[..]).unwrap(), b"abc");
+        let error = read_bounded(std::io::repeat(b'x')).unwrap_err();
+        assert!(error.to_string().contains("16 MiB"), "{error}");
+    }
+}

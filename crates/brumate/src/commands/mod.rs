@@ -1,0 +1,21 @@
+//! One file per mode.
+
+pub(crate) mod doctor;
+pub(crate) mod example;
+pub(crate) mod exec;
+pub(crate) mod stdio;
+pub(crate) mod warmup;
+
+use std::io::Write;
+
+/// Writes a line to standard output.
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{text}")?;
+    output.flush()
+}
+
+/// Writes a line to standard error. A terminal that is gone is no reason to stop.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,49 @@
+//! `brumate warmup`: does now what the first run would otherwise wait for.
+
+use anyhow::bail;
+use brumate_server::{ReturnMode, result_text};
+use brumate_session::{CancellationToken, Status};
+
+use super::{complain, example, print};
+use crate::exit_status;
+use crate::sandbox::{Sandbox, sandbox};
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
+    let sandbox = sandbox(settings)?;
+    let cancel = CancellationToken::new();
+    let work = async {
+        tokio::select! {
+            result = warm_up(&sandbox, settings) => result,
+            () = cancel.cancelled() => bail!("interrupted; what is compiled so far is kept"),
+        }
+    };
+    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    match (result, signalled) {
+        (Err(error), Some(status)) => {
+            complain(&error.to_string());
+            Ok(status)
+        }
+        (result, _) => result,
+    }
+}
+
+async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
+    sandbox.engine.sandbox().await?;
+    let everything: Vec<String> =
+        brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
+    for requirements in [&everything, &settings.runner.dependencies] {
+        if let Err(problems) = sandbox.runner.warm_up(requirements).await? {
+            complain(&problems);
+            return Ok(exit_status::FAILURE);
+        }
+    }
+    let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
+    if report.status != Status::Success {
+        complain(&result_text(&report, sandbox.runner.limits(), ReturnMode::Xml));
+        return Ok(exit_status::FAILURE);
+    }
+    print(&format!("Ready: {} packages are compiled in {}", everything.len(), settings.cache_dir.display()))?;
+    Ok(exit_status::SUCCESS)
+}

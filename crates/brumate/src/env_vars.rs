@@ -1,0 +1,86 @@
+//! Every environment variable that Brumate reads, in one place. `docs/environment.md` lists the same ones; a test
+//! compares the two.
+
+/// One variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    /// The version that read it first.
+    #[cfg_attr(not(test), expect(dead_code, reason = "documentation, compared by a test"))]
+    pub(crate) since: &'static str,
+}
+
+macro_rules! variables {
+    ($($(#[doc = $doc:literal])+ $constant:ident = $name:literal since $since:literal;)+) => {
+        $($(#[doc = $doc])+ pub(crate) const $constant: &str = $name;)+
+        /// All of them.
+        #[cfg_attr(not(test), expect(dead_code, reason = "compared with the documentation by a test"))]
+        pub(crate) const ALL: &[Variable] = &[$(Variable { name: $name, since: $since }),+];
+    };
+}
+
+variables! {
+    /// Directory for compiled modules; as `--cache-dir`.
+    CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
+    /// CPU time of a run; as `--cpu-timeout`.
+    CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
+    /// Comma list of packages for every run; as `--deps`.
+    DEPS = "BRUMATE_DEPS" since "0.1.0";
+    /// Bytes of files that code may write; as `--files`.
+    FILES = "BRUMATE_FILES" since "0.1.0";
+    /// Time between KeyboardInterrupt and SIGKILL; as `--grace`.
+    GRACE = "BRUMATE_GRACE" since "0.1.0";
+    /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
+    LOG = "BRUMATE_LOG" since "0.1.0";
+    /// Runs at the same time; as `--max-concurrent`.
+    MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
+    /// Memory of a run; as `--memory`.
+    MEMORY = "BRUMATE_MEMORY" since "0.1.0";
+    /// Bytes of output that are kept; as `--output-limit`.
+    OUTPUT_LIMIT = "BRUMATE_OUTPUT_LIMIT" since "0.1.0";
+    /// `true` refuses to run when a wall of the sandbox is missing; as `--require-jail`.
+    REQUIRE_JAIL = "BRUMATE_REQUIRE_JAIL" since "0.1.0";
+    /// `xml` or `json`; as `--return-mode`.
+    RETURN_MODE = "BRUMATE_RETURN_MODE" since "0.1.0";
+    /// Wall-clock time of a run; as `--timeout`.
+    TIMEOUT = "BRUMATE_TIMEOUT" since "0.1.0";
+    /// Which tools are served; as `--tools`.
+    TOOLS = "BRUMATE_TOOLS" since "0.1.0";
+    /// The user's cache directory (XDG Base Directory Specification), when none is given.
+    XDG_CACHE_HOME = "XDG_CACHE_HOME" since "0.1.0";
+    /// The user's home, for the cache directory.
+    HOME = "HOME" since "0.1.0";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use brumate_session::explain;
+
+    use super::*;
+
+    const DOCUMENT: &str = include_str!("../../../docs/environment.md");
+
+    #[test]
+    fn the_document_lists_exactly_these_variables() {
+        let documented: BTreeSet<(&str, &str)> = DOCUMENT
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `"))
+            .filter_map(|row| {
+                let (name, rest) = row.split_once('`')?;
+                name.chars().all(|character| character.is_ascii_uppercase() || character == '_').then_some(())?;
+                Some((name, rest.trim_end_matches([' ', '|']).rsplit('|').next()?.trim()))
+            })
+            .collect();
+        let read: BTreeSet<(&str, &str)> = ALL.iter().map(|variable| (variable.name, variable.since)).collect();
+        assert_eq!(documented, read);
+    }
+
+    #[test]
+    fn the_texts_about_limits_name_variables_that_exist() {
+        for setting in explain::SETTINGS {
+            assert!(ALL.iter().any(|variable| variable.name == setting.variable), "{setting}");
+        }
+    }
+}

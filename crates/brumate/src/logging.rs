@@ -1,0 +1,31 @@
+//! Logs go to standard error: standard output belongs to the protocol.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::env_vars;
+
+/// Warnings, but not rmcp's, which repeat what clients send.
+const DEFAULT: &str = "warn,rmcp=error";
+/// What `--verbose` shows.
+const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
+
+/// Installs the subscriber.
+///
+/// # Errors
+///
+/// A text when `BRUMATE_LOG` is no filter.
+pub(crate) fn start(verbose: bool) -> Result<(), String> {
+    let given = std::env::var(env_vars::LOG).ok().filter(|text| !text.is_empty());
+    let filter = match &given {
+        Some(text) => EnvFilter::try_new(text).map_err(|error| format!("{} is not a filter: {error}", env_vars::LOG))?,
+        None => EnvFilter::new(if verbose { VERBOSE } else { DEFAULT }),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Brumate: Python for AI agents, in a sandbox, over MCP.
+//!
+//! Flags become settings (`settings`), settings become a runner (`sandbox`), and each mode is a file of `commands`.
+
+mod cli;
+mod commands;
+mod env_vars;
+mod exit_status;
+mod logging;
+mod progress;
+mod sandbox;
+mod settings;
+mod signals;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Mode};
+use crate::commands::complain;
+use crate::settings::{Environment, Settings};
+
+/// How long threads that still write may hold up the end of the process.
+const SHUTDOWN: Duration = Duration::from_millis(500);
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // First of all: what runs guest code jails itself, and must have one thread then.
+    if let Some(code) = brumate_engine::internal_main(&arguments) {
+        return code;
+    }
+    let cli = Cli::parse();
+    let settings = match Settings::resolve(&cli.options, &cli.mode, &Environment::of_this_process()) {
+        Ok(settings) => settings,
+        Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
+    };
+    if let Err(message) = logging::start(cli.options.verbose) {
+        Cli::command().error(ErrorKind::ValueValidation, message).exit();
+    }
+    ExitCode::from(run(&cli.mode, &settings))
+}
+
+/// Runs a mode to its end and gives the exit status.
+fn run(mode: &Mode, settings: &Settings) -> u8 {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("brumate: cannot start threads: {error}"));
+            return exit_status::SANDBOX;
+        }
+    };
+    let result = runtime.block_on(async {
+        match mode {
+            Mode::Stdio => commands::stdio::run(settings).await,
+            Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
+            Mode::Example => commands::example::run(settings).await,
+            Mode::Warmup => commands::warmup::run(settings).await,
+            Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
+            // Refused when the settings were made.
+            Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => Ok(exit_status::USAGE),
+        }
+    });
+    runtime.shutdown_timeout(SHUTDOWN);
+    match result {
+        Ok(status) => status,
+        Err(error) => {
+            complain(&format!("brumate: {error:#}"));
+            exit_status::SANDBOX
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Compilation on a terminal: one line that is written over and removed at the end.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+
+use brumate_engine::client::Progress;
+
+/// Longest module name that is shown.
+const MAX_NAME: usize = 40;
+
+/// Shows compilation when standard error is a terminal.
+pub(crate) fn on_terminal() -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
+    std::io::stderr().is_terminal().then(|| Arc::new(show) as Arc<dyn Fn(Progress) + Send + Sync>)
+}
+
+fn show(progress: Progress) {
+    // The terminal may be gone; that is no reason to stop.
+    let _ = write!(std::io::stderr().lock(), "{}", line(&progress));
+}
+
+fn line(progress: &Progress) -> String {
+    if progress.done >= progress.total {
+        return "\r\x1b[K".to_owned();
+    }
+    let name: String = progress.name.chars().take(MAX_NAME).collect();
+    format!("\r\x1b[KCompiling, once: {name} ({} of {})", progress.done, progress.total)
+}

@@ -1,0 +1,217 @@
+//! What a command line and an environment mean. Everything is decided here, once; commands see no flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brumate_engine::api::Limits;
+use brumate_server::ReturnMode;
+use brumate_session::RunnerSettings;
+use brumate_session::units::{format_duration, format_size};
+
+use crate::cli::{Mode, Options, ReturnModeArg, Tools};
+use crate::env_vars;
+
+/// Longest time limit: a day. What runs longer wants a scheduler.
+const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// Shortest time limit; below it not even `pass` is sure to end.
+const MIN_TIME: Duration = Duration::from_millis(50);
+/// Least memory: the interpreter itself and some room.
+const MIN_MEMORY: u64 = 64 << 20;
+/// Most memory: what 32-bit addresses reach.
+const MAX_MEMORY: u64 = 4 << 30;
+/// Least output: an error message should fit.
+const MIN_OUTPUT: u64 = 1 << 10;
+/// Most output; it is held in memory for each run.
+const MAX_OUTPUT: u64 = 64 << 20;
+/// Most files; they live in the memory of the machine.
+const MAX_FILES: u64 = 64 << 30;
+/// Most runs at the same time.
+const MAX_CONCURRENT: usize = 4096;
+
+/// The settings of a process.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) runner: RunnerSettings,
+    pub(crate) cache_dir: PathBuf,
+    pub(crate) require_jail: bool,
+    pub(crate) return_mode: ReturnMode,
+}
+
+/// Values of the environment that are no options.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    pub(crate) xdg_cache_home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process. Relative paths are ignored, as the XDG specification wants it.
+    pub(crate) fn of_this_process() -> Self {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        Self { xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME), home: absolute(env_vars::HOME) }
+    }
+}
+
+impl Settings {
+    /// Decides what `options` mean.
+    ///
+    /// # Errors
+    ///
+    /// A text that says which option is wrong and what is possible.
+    pub(crate) fn resolve(options: &Options, mode: &Mode, environment: &Environment) -> Result<Self, String> {
+        if let Some(name) = mode.missing() {
+            return Err(format!("`{name}` is not in this version; it serves over standard input and output: `stdio`"));
+        }
+        if options.port.is_some() || options.host.is_some() {
+            return Err("`--port` and `--host` need an HTTP mode, and this version has none".to_owned());
+        }
+        if options.tools != Tools::Run {
+            return Err("this version has the tools of `--tools run` only".to_owned());
+        }
+        let mut limits = Limits::default();
+        limits.wall = within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?;
+        limits.cpu = within("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?;
+        limits.grace = within("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?;
+        limits.memory_bytes = within("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?;
+        limits.file_bytes = within("--files", options.files, 0..=MAX_FILES, format_size)?;
+        limits.output_bytes = within("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?;
+        let mut runner = RunnerSettings::default();
+        runner.limits = limits;
+        runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
+        if let Some(number) = options.max_concurrent {
+            let text = |number: usize| number.to_string();
+            runner.max_concurrent = within("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
+        }
+        let cache_dir = options.cache_dir.clone().or_else(|| default_cache_dir(environment)).ok_or(
+            "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
+        )?;
+        let return_mode = match options.return_mode {
+            ReturnModeArg::Xml => ReturnMode::Xml,
+            ReturnModeArg::Json => ReturnMode::Json,
+        };
+        Ok(Self { runner, cache_dir, require_jail: options.require_jail, return_mode })
+    }
+}
+
+fn within<T: PartialOrd + Copy>(
+    flag: &str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+    text: impl Fn(T) -> String,
+) -> Result<T, String> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
+}
+
+fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
+    let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+    let base = environment
+        .xdg_cache_home
+        .clone()
+        .or_else(|| environment.home.as_ref().map(|home| home.join(home_cache)))?;
+    Some(base.join("brumate"))
+}
+
+/// Splits a comma list of requirements. Commas inside `[extras]` and between version specifiers do not separate:
+/// `pandas[plot,excel]>=2,<4,numpy` is two requirements.
+fn split_requirements(list: &str) -> Vec<String> {
+    let mut requirements: Vec<String> = Vec::new();
+    let mut depth = 0_usize;
+    for piece in list.split(',') {
+        let continues = depth > 0 || piece.trim_start().starts_with(['<', '>', '=', '!', '~']);
+        match requirements.last_mut() {
+            Some(last) if continues => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ if piece.trim().is_empty() => continue,
+            _ => requirements.push(piece.to_owned()),
+        }
+        let count = |character| piece.matches(character).count();
+        depth = (depth + count('[') + count('(')).saturating_sub(count(']') + count(')'));
+    }
+    requirements.iter().map(|requirement| requirement.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn resolve(arguments: &[&str]) -> Result<Settings, String> {
+        let cli = Cli::try_parse_from(["brumate"].iter().chain(arguments)).unwrap();
+        let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
+        Settings::resolve(&cli.options, &cli.mode, &environment)
+    }
+
+    #[test]
+    fn the_defaults_are_the_documented_ones() {
+        let settings = resolve(&["stdio"]).unwrap();
+        assert_eq!(settings.runner.limits, Limits::default());
+        assert_eq!(settings.return_mode, ReturnMode::Xml);
+        assert!(!settings.require_jail);
+        let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+        assert_eq!(settings.cache_dir, PathBuf::from("/home/ada").join(home_cache).join("brumate"));
+    }
+
+    #[test]
+    fn every_limit_can_be_set() {
+        let settings = resolve(&[
+            "--timeout", "5", "--cpu-timeout=3s", "stdio", "--memory", "256MiB", "--files", "0", "--output-limit",
+            "2KiB", "--grace", "500ms", "--max-concurrent", "2", "--return-mode", "json", "--cache-dir", "/c",
+        ])
+        .unwrap();
+        let limits = settings.runner.limits;
+        assert_eq!((limits.wall, limits.cpu), (Duration::from_secs(5), Duration::from_secs(3)));
+        assert_eq!((limits.memory_bytes, limits.file_bytes, limits.output_bytes), (256 << 20, 0, 2048));
+        assert_eq!((limits.grace, settings.runner.max_concurrent), (Duration::from_millis(500), 2));
+        assert_eq!((settings.return_mode, settings.cache_dir), (ReturnMode::Json, PathBuf::from("/c")));
+    }
+
+    #[test]
+    fn what_is_out_of_range_or_missing_is_refused() {
+        for (arguments, part) in [
+            (vec!["stdio", "--timeout", "0"], "`--timeout` must be from 0.05 s to 86400 s, not 0 s"),
+            (vec!["stdio", "--memory", "8GiB"], "`--memory` must be from 64 MiB to 4 GiB, not 8 GiB"),
+            (vec!["stdio", "--max-concurrent", "0"], "`--max-concurrent` must be from 1 to 4096, not 0"),
+            (vec!["stdio", "--output-limit", "1"], "not 1 byte"),
+            (vec!["stdio", "--port", "3001"], "need an HTTP mode"),
+            (vec!["streamable_http"], "`streamable-http` is not in this version"),
+            (vec!["sse"], "`sse` is not in this version"),
+            (vec!["stdio", "--tools", "all"], "`--tools run` only"),
+        ] {
+            let error = resolve(&arguments).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_cache_follows_the_environment() {
+        let cli = Cli::try_parse_from(["brumate", "stdio"]).unwrap();
+        let xdg = Environment { xdg_cache_home: Some("/x".into()), home: None };
+        let settings = Settings::resolve(&cli.options, &cli.mode, &xdg).unwrap();
+        assert_eq!(settings.cache_dir, PathBuf::from("/x/brumate"));
+        let error = Settings::resolve(&cli.options, &cli.mode, &Environment::default()).unwrap_err();
+        assert!(error.contains("--cache-dir"), "{error}");
+    }
+
+    #[test]
+    fn lists_of_requirements() {
+        for (list, requirements) in [
+            ("", vec![]),
+            (" , ", vec![]),
+            ("numpy", vec!["numpy"]),
+            ("numpy, pandas,", vec!["numpy", "pandas"]),
+            ("numpy>=2,<3,rich", vec!["numpy>=2,<3", "rich"]),
+            ("pandas[plot,excel]>=2, <4,six", vec!["pandas[plot,excel]>=2, <4", "six"]),
+            ("<3", vec!["<3"]),
+            ("a],b", vec!["a]", "b"]),
+        ] {
+            assert_eq!(split_requirements(list), requirements, "{list:?}");
+        }
+    }
+}

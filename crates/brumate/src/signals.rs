@@ -1,0 +1,46 @@
+//! SIGINT and SIGTERM.
+
+use brumate_session::CancellationToken;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit_status;
+
+/// The signals that ask a process to end.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Begins to listen; from now on the signals do not end the process by themselves.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses to.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next signal; gives the exit status that belongs to it.
+    pub(crate) async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => exit_status::INTERRUPTED,
+            _ = self.terminate.recv() => exit_status::TERMINATED,
+        }
+    }
+
+    /// Drives `work` to its end. The first signal cancels `cancel`, and the status that belongs to it is returned
+    /// beside the result; the second signal ends the process at once.
+    pub(crate) async fn guard<T>(mut self, cancel: &CancellationToken, work: impl Future<Output = T>) -> (T, Option<u8>) {
+        tokio::pin!(work);
+        let status = tokio::select! {
+            result = &mut work => return (result, None),
+            status = self.next() => status,
+        };
+        cancel.cancel();
+        tokio::select! {
+            result = work => (result, Some(status)),
+            status = self.next() => std::process::exit(status.into()),
+        }
+    }
+}

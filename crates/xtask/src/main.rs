@@ -1,0 +1,45 @@
+//! `cargo xtask <task>`: everything a contributor runs besides plain cargo.
+//!
+//! The tasks need nothing but this repository, cargo and, where they say so, node, Python or a
+//! Debian host. They write below `target/`, except `runtime lock` and `runtime build`, whose job
+//! is to change `runtime/`.
+
+#![allow(clippy::print_stdout)] // a task's report is its output
+
+mod bench;
+mod ci;
+mod process;
+mod runtime;
+mod test;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own tasks")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// The files the binary embeds: interpreter, standard library, wheels
+    #[command(subcommand)]
+    Runtime(runtime::Task),
+    /// Set up what the tests need, then run them all
+    Test(test::Args),
+    /// Every check of the continuous integration, in its order
+    Ci(ci::Args),
+    /// Run the benchmarks
+    Bench(bench::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().task {
+        Task::Runtime(task) => runtime::run(&task),
+        Task::Test(args) => test::run(&args),
+        Task::Ci(args) => ci::run(&args),
+        Task::Bench(args) => bench::run(&args),
+    }
+}

@@ -1,0 +1,220 @@
+//! `runtime.lock.toml`: its types, reading and writing.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// File name of the lock inside `runtime/`.
+pub(crate) const LOCK_NAME: &str = "runtime.lock.toml";
+
+/// Version of the lock's layout; `crates/brumate-engine/build.rs` reads the same one.
+pub(crate) const LOCK_VERSION: u32 = 1;
+
+const HEADER: &str = "\
+# What the binary embeds. Written by `cargo xtask runtime lock`, checked by `cargo xtask runtime verify`.
+# `licence` (an SPDX expression) and the origins of what was compiled are set by hand and kept; the
+# rest comes from the files.
+";
+
+/// The whole lock.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lock {
+    pub(crate) version: u32,
+    /// One entry per file below `runtime/` that ships.
+    #[serde(rename = "file", default)]
+    pub(crate) files: Vec<Entry>,
+}
+
+/// What a file is to the engine.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// The npm package that holds the interpreter's WebAssembly module.
+    Interpreter,
+    /// The standard library with bytecode, mounted at `/lib/python3.14`.
+    Stdlib,
+    /// Bytecode of the pure-Python wheels, a layer over `site-packages`.
+    Pycache,
+    /// A wheel, unpacked into `site-packages`.
+    Wheel,
+}
+
+impl Kind {
+    /// The lock's word for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::Stdlib => "stdlib",
+            Self::Pycache => "pycache",
+            Self::Wheel => "wheel",
+        }
+    }
+}
+
+/// One file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Project name as its metadata spells it.
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) kind: Kind,
+    /// Path relative to `runtime/`, with forward slashes.
+    pub(crate) file: String,
+    /// Lower-case hexadecimal.
+    pub(crate) sha256: String,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// SPDX licence expression of everything inside.
+    #[serde(default)]
+    pub(crate) licence: String,
+    /// Top-level modules a wheel provides; empty for other kinds.
+    #[serde(default)]
+    pub(crate) import_names: Vec<String>,
+    /// Normalised names of the projects a wheel requires here; empty for other kinds.
+    #[serde(default)]
+    pub(crate) requires: Vec<String>,
+    /// What the file was made from.
+    #[serde(default)]
+    pub(crate) origin: Vec<Origin>,
+}
+
+/// One source of a file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Origin {
+    pub(crate) from: Registry,
+    /// The source's file name there; for `bundle`, another entry's `file`.
+    pub(crate) file: String,
+    pub(crate) sha256: String,
+}
+
+/// Where a source was published.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Registry {
+    Npm,
+    Pypi,
+    /// The source package of a Debian release.
+    Debian,
+    /// This bundle: the file is derived from another of its files.
+    Bundle,
+}
+
+impl Registry {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pypi => "pypi",
+            Self::Debian => "debian",
+            Self::Bundle => "bundle",
+        }
+    }
+}
+
+impl Lock {
+    /// Reads the lock of the bundle in `runtime`.
+    pub(crate) fn load(runtime: &Path) -> Result<Self> {
+        let path = runtime.join(LOCK_NAME);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+    }
+
+    /// The lock as text, entries sorted by kind, then by file.
+    pub(crate) fn render(&self) -> String {
+        let mut out = format!("{HEADER}version = {}\n", self.version);
+        let mut files: Vec<&Entry> = self.files.iter().collect();
+        files.sort_by(|a, b| (a.kind, &a.file).cmp(&(b.kind, &b.file)));
+        for entry in files {
+            entry.render(&mut out);
+        }
+        out
+    }
+}
+
+impl Entry {
+    fn render(&self, out: &mut String) {
+        let mut line = |key: &str, value: String| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "{key} = {value}");
+        };
+        line("\n[[file]]\nname", quoted(&self.name));
+        line("version", quoted(&self.version));
+        line("kind", quoted(self.kind.as_str()));
+        line("file", quoted(&self.file));
+        line("sha256", quoted(&self.sha256));
+        line("size", self.size.to_string());
+        line("licence", quoted(&self.licence));
+        if self.kind == Kind::Wheel {
+            line("import_names", list(&self.import_names));
+            line("requires", list(&self.requires));
+        }
+        let origins: Vec<String> = self.origin.iter().map(Origin::render).collect();
+        line("origin", format!("[\n{}]", origins.concat()));
+    }
+}
+
+impl Origin {
+    fn render(&self) -> String {
+        format!(
+            "  {{ from = {}, file = {}, sha256 = {} }},\n",
+            quoted(self.from.as_str()),
+            quoted(&self.file),
+            quoted(&self.sha256)
+        )
+    }
+}
+
+/// A TOML basic string. What the lock holds has no control characters; they would end its line.
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let printable: String = escaped.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{printable}\"")
+}
+
+fn list(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_rendered_reads_back_the_same() {
+        let entry = Entry {
+            name: "demo".into(),
+            version: "1.0".into(),
+            kind: Kind::Wheel,
+            file: "wheels/demo-1.0-py3-none-any.whl".into(),
+            sha256: "ab".repeat(32),
+            size: 12,
+            licence: "MIT AND \"quoted\" \\".into(),
+            import_names: vec!["demo".into(), "_demo".into()],
+            requires: vec![],
+            origin: vec![Origin {
+                from: Registry::Pypi,
+                file: "demo-1.0.tar.gz".into(),
+                sha256: "cd".repeat(32),
+            }],
+        };
+        let lock = Lock {
+            version: LOCK_VERSION,
+            files: vec![entry],
+        };
+        let text = lock.render();
+        let again: Lock = toml::from_str(&text).expect("own output parses");
+        assert_eq!(again.render(), text);
+        assert_eq!(again.files[0].licence, "MIT AND \"quoted\" \\");
+        assert_eq!(again.files[0].origin, lock.files[0].origin);
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        assert!(toml::from_str::<Lock>("version = 1\nextra = 2\n").is_err());
+    }
+}

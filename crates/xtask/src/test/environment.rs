@@ -1,0 +1,187 @@
+//! What the tests need besides cargo, below `target/test-env`, and the variables that name it.
+//!
+//! Each part is made once: a stamp beside it holds what it was made from, and a part whose stamp
+//! differs is made again. Tests read the variables only, so that they run with other installations
+//! just as well.
+
+use super::upstream;
+use crate::{process, workspace};
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Python environments: directory, variable, requirement.
+const PYTHONS: &[(&str, &str, &str)] = &[
+    ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"),
+    ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3"),
+];
+
+/// npm packages besides the interpreter's, which is installed from `runtime/`.
+const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];
+
+const NODE_MODULES: &str = "BRUMATE_TEST_NODE_MODULES";
+
+const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
+
+/// The prepared test environment.
+pub(crate) struct Environment {
+    variables: Vec<(&'static str, PathBuf)>,
+    /// Where tools of our own are, `cargo-nextest` if the host has none.
+    tools: PathBuf,
+}
+
+impl Environment {
+    /// Makes what is missing; quick when nothing is.
+    pub(crate) fn prepare() -> Result<Self> {
+        let base = workspace::target().join("test-env");
+        std::fs::create_dir_all(&base)?;
+        let mut variables = Vec::new();
+        for (name, variable, requirement) in PYTHONS {
+            variables.push((*variable, python(&base.join(name), requirement)?));
+        }
+        variables.push((NODE_MODULES, node_modules(&base)?));
+        variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
+        let tools = base.join("tools");
+        nextest(&tools)?;
+        Ok(Self { variables, tools })
+    }
+
+    /// A cargo command that sees the environment.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = Command::new("cargo");
+        command
+            .env("PATH", with_tools(&self.tools))
+            .envs(self.variables.iter().cloned());
+        command
+    }
+
+    /// Prints the variables as shell assignments.
+    pub(crate) fn print(&self) {
+        for (name, value) in &self.variables {
+            println!("export {name}={}", value.display());
+        }
+    }
+}
+
+/// `PATH` with our own tools last, so that the host's are preferred.
+fn with_tools(tools: &Path) -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":");
+    path.push(tools.join("bin"));
+    path
+}
+
+/// A virtual environment with `requirement`; returns its interpreter.
+fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
+    let interpreter = directory.join("bin/python");
+    once(directory, requirement, || {
+        process::run(
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(directory),
+        )?;
+        process::run(Command::new(&interpreter).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            requirement,
+        ]))
+    })?;
+    Ok(interpreter)
+}
+
+/// The npm packages; returns their `node_modules`.
+fn node_modules(base: &Path) -> Result<PathBuf> {
+    let directory = base.join("npm");
+    let pyodide = workspace::interpreter_package()?;
+    let made_from = format!("{} {}", NPM_PACKAGES.join(" "), pyodide.display());
+    once(&directory, &made_from, || {
+        // Without a package.json of its own npm would look for one in the parent directories.
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
+        let mut npm = Command::new("npm");
+        npm.args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--loglevel=error",
+        ]);
+        process::run(npm.args(NPM_PACKAGES).arg(&pyodide).current_dir(&directory))
+    })?;
+    Ok(directory.join("node_modules"))
+}
+
+/// Installs `cargo-nextest` below `tools` unless there is one.
+fn nextest(tools: &Path) -> Result<()> {
+    let mut probe = Command::new("cargo");
+    if process::succeeds(
+        probe
+            .args(["nextest", "--version"])
+            .env("PATH", with_tools(tools)),
+    ) {
+        return Ok(());
+    }
+    let mut install = Command::new("cargo");
+    install
+        .args(["install", "--locked", "--root"])
+        .arg(tools)
+        .arg("cargo-nextest");
+    // Its own target directory would otherwise be left in the system's temporary one.
+    process::run(install.env("CARGO_TARGET_DIR", tools.join("build")))?;
+    std::fs::remove_dir_all(tools.join("build")).context("cannot remove the build directory")
+}
+
+/// Runs `make` unless `directory` was already made from `made_from`.
+pub(super) fn once(
+    directory: &Path,
+    made_from: &str,
+    make: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let stamp = directory.join(".made-from");
+    if std::fs::read_to_string(&stamp).is_ok_and(|found| found == made_from) {
+        return Ok(());
+    }
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)?;
+    }
+    make()?;
+    std::fs::write(stamp, made_from)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_made_once_and_again_when_its_sources_change() {
+        let base = tempfile::tempdir().expect("temporary directory");
+        let part = base.path().join("part");
+        let mut made = 0;
+        for made_from in ["a", "a", "b", "b", "a"] {
+            once(&part, made_from, || {
+                made += 1;
+                std::fs::create_dir(&part).map_err(Into::into)
+            })
+            .expect("made");
+        }
+        assert_eq!(made, 3);
+    }
+
+    #[test]
+    fn a_part_that_failed_is_made_again() {
+        let base = tempfile::tempdir().expect("temporary directory");
+        let part = base.path().join("part");
+        assert!(once(&part, "a", || anyhow::bail!("no network")).is_err());
+        let mut made = false;
+        once(&part, "a", || {
+            made = true;
+            std::fs::create_dir(&part).map_err(Into::into)
+        })
+        .expect("made");
+        assert!(made);
+    }
+}

@@ -1,0 +1,66 @@
+"""The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
+
+The host keeps references to the functions of this module ([`boot`], [`settle`], [`reseed`], [`analyze`],
+[`execute`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
+the shapes of the engine's `api.rs`.
+"""
+
+from .pristine import __builtins__
+
+import builtins
+import gc
+import os
+import sys
+
+from . import channel, display, execution, figures, interrupts, loops, platform_support, streams
+from .execution import execute
+from .imports import analyze
+from .reseeding import reseed
+
+__all__ = ["analyze", "boot", "execute", "reseed", "settle"]
+
+
+def boot(event_fd=-1, home=None):
+    """Prepares the interpreter for guest code. Called once, before the first fork.
+
+    `event_fd` is the descriptor that takes event frames (negative: none); `home` the guest's home and working
+    directory (None: leave both as they are).
+    """
+    channel.open_channel(int(event_fd))
+    if home is not None:
+        os.environ["HOME"] = home
+        os.makedirs(home, exist_ok=True)
+        os.chdir(home)
+    os.environ.setdefault("MPLBACKEND", figures.BACKEND)
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    _move_to_end(os.path.dirname(os.path.dirname(__file__)))
+    streams.install()
+    interrupts.install()
+    builtins.display = display.display
+    if sys.platform == "emscripten":
+        platform_support.patch()
+        loops.patch()
+    execution.prepare()
+    # The first run of each path compiles regular expressions, fills caches and imports what traceback imports late.
+    execute('{"code":"import json\\n1+1"}')
+    execute('{"code":"1/0"}')
+    execute('{"code":"bootstrap_unknown_name"}')
+    analyze("import json")
+    settle()
+
+
+def settle():
+    """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared.
+
+    To be called once more when the host has imported more modules into an image.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def _move_to_end(directory):
+    """Guest modules come first: nothing in our directory may hide one of theirs."""
+    while directory in sys.path:
+        sys.path.remove(directory)
+    sys.path.append(directory)

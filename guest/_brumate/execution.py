@@ -1,0 +1,160 @@
+"""One `Execute` from its request to its answer (JSON in, JSON out; the shapes are the engine's `api.rs`)."""
+
+from .pristine import __builtins__
+
+import asyncio
+import atexit
+import sys
+import types
+
+from . import channel, display, figures, interrupts, loops, pristine, reports, space, streams, values
+from .source import Program
+from .text import parse, quote
+
+# Given back when memory is exhausted, so that the report of it can be made.
+RESERVE_BYTES = 256 << 10
+
+_exec = exec
+_eval = eval
+_Coroutine = types.CoroutineType
+_Future = asyncio.Future
+_run_exit_functions = atexit._run_exitfuncs
+_EXCEPT_HOOK = sys.excepthook
+
+
+class _Reserve:
+    memory = None
+
+
+def prepare():
+    """Done once, at boot."""
+    _Reserve.memory = bytearray(RESERVE_BYTES)
+
+
+def execute(request_json):
+    """Runs one request; returns `{"ended": ...}` as JSON text. Never raises."""
+    try:
+        interrupts.install()
+        request = parse(request_json)
+        ended = _Execution(request).run()
+    except BaseException as error:
+        ended = _raised(reports.describe_safely(error))
+    interrupts.forget()
+    return f'{{"ended":{ended}}}'
+
+
+class _Execution:
+    def __init__(self, request):
+        self.request = request
+        self.script = request.get("script") is True
+        self.rich = request.get("rich") is True
+        self.session = request.get("session") is True
+        self.figures = request.get("figures") is not False
+        self.program = None
+
+    def run(self):
+        """Executes; returns `Ended` as JSON text."""
+        channel.start_run()
+        figures.start_run()
+        streams.start_run()
+        answer, error = interrupts.call(self._guest)
+        changed = pristine.repair()
+        ended = self._conclude(answer, error)
+        if self.session:
+            if changed:
+                pristine.restore(changed)
+            if _Reserve.memory is None:
+                interrupts.call(prepare)
+        return ended
+
+    def _guest(self):
+        """Everything that runs as the guest: interruptible, and what it raises is the guest's result."""
+        request = self.request
+        home = space.open_space(request, self.session)
+        self.program = program = Program(home.file_name, request["code"])
+        program.register()
+        program.compile(self.script, home.futures)
+        home.futures |= program.futures if self.session else 0
+        namespace = home.namespace
+        if program.needs_loop:
+            value = loops.run(loops.run_program(program, namespace))
+        else:
+            if program.body is not None:
+                _exec(program.body, namespace)
+            if program.last is None:
+                return None
+            value = _eval(program.last, namespace)
+        kind = type(value)
+        if kind is _Coroutine or (issubclass(kind, _Future) and value.get_loop() is loops.current_loop()):
+            value = loops.run(loops.finish(value))
+        if value is None or self.script or not program.wanted:
+            return None
+        return self._convert(value)
+
+    def _convert(self, value):
+        if self.rich:
+            streams.flush()
+            channel.emit("ExecuteResult", display.bundle(value))
+        is_str = "true" if issubclass(type(value), str) else "false"
+        return f'{{"Returned":{{"json":{quote(values.to_json(value))},"is_str":{is_str}}}}}'
+
+    def _conclude(self, answer, error):
+        """Ends the run. What is left to do is guest code as well, but of it only an interrupt changes the result."""
+        ended = answer or '{"Returned":null}'
+        if error is not None:
+            ended = self._report(error)
+        for step in self._last_steps():
+            _, late = interrupts.call(step)
+            if late is None:
+                continue
+            if error is None and isinstance(late, KeyboardInterrupt):
+                error = late
+                ended = self._report(late)
+            else:
+                text = self._describe(late)[2]
+                interrupts.call(streams.write_error, f"Exception ignored at the end of the run:\n{text}")
+        streams.flush()
+        return ended
+
+    def _last_steps(self):
+        if not self.session and loops.current_loop() is not None:
+            yield loops.close_loop
+        if self.figures and "matplotlib.pyplot" in sys.modules:
+            yield figures.show_open
+        if self.script:
+            yield _run_exit_functions
+        yield streams.flush_guest
+
+    def _report(self, error):
+        """`Ended` for an exception that reached the top."""
+        if isinstance(error, SystemExit):
+            status, failure = interrupts.call(reports.exit_status, error)
+            if failure is None:
+                return f'{{"Exited":{{"code":{status[0]},"message":{quote(status[1])}}}}}'
+        if self.program is not None:
+            self.program.register()
+        if self.script and sys.excepthook is not _EXCEPT_HOOK and not isinstance(error, SystemExit):
+            _, failure = interrupts.call(_call_hook, error)
+            if failure is None:
+                return '{"Exited":{"code":1,"message":""}}'
+        return _raised(self._describe(error))
+
+    def _describe(self, error):
+        if isinstance(error, MemoryError):
+            _Reserve.memory = None
+        described, failure = interrupts.call(reports.describe, error)
+        if failure is None:
+            return described
+        if isinstance(failure, MemoryError):
+            _Reserve.memory = None
+        return reports.describe_safely(error)
+
+
+def _call_hook(error):
+    reports.hide_driver(error)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _raised(described):
+    name, message, text = described
+    return f'{{"Raised":{{"ename":{quote(name)},"evalue":{quote(message)},"traceback":{quote(text)}}}}}'

@@ -1,0 +1,142 @@
+"""Which distributions a source text needs, read from its syntax tree. Never runs the text, never raises."""
+
+from .pristine import __builtins__
+
+import ast
+import os
+import sys
+import warnings
+
+from . import interrupts
+from .text import quote
+
+# Names reported of one source text.
+MAX_NAMES = 1000
+
+# Ours, and what Pyodide's standard library archive holds besides the standard library. `js` and `pyodide` are
+# JavaScript's side of it, which does not exist here: there is nothing to install for them.
+_NOT_DISTRIBUTIONS = frozenset(("__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "pyodide", "pyodide_js"))
+_STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
+_CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+_compile = compile
+_TRY = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
+
+
+def analyze(code):
+    """The engine's `Analysis` as JSON text."""
+    found, error = interrupts.call(_analyze, code)
+    if error is not None:
+        return '{"imports":[],"optional_imports":[],"syntax_error":true}'
+    required = ",".join([quote(name) for name, optional in found.items() if not optional])
+    optional = ",".join([quote(name) for name, optional in found.items() if optional])
+    return f'{{"imports":[{required}],"optional_imports":[{optional}],"syntax_error":false}}'
+
+
+def _analyze(code):
+    """Name → whether it is optional, in order of appearance."""
+    if code[:1] == "\ufeff":
+        code = code[1:]
+    if "\\" in code or "import" in code:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # running the text will show its SyntaxWarnings
+            tree = _compile(code, "main.py", "exec", _FLAGS, True)
+    else:
+        tree = _compile(code, "main.py", "exec", _FLAGS, True)
+    found = {}
+    if "import" not in code:
+        return found
+    calls = "import_module" in code or "__import__" in code
+    # A stack of (node, whether it is optional), children pushed in reverse: order of appearance without recursion.
+    todo = [(tree, False)]
+    while todo:
+        node, optional = todo.pop()
+        kind = type(node)
+        if kind is ast.Import:
+            for alias in node.names:
+                _add(found, alias.name, optional)
+        elif kind is ast.ImportFrom:
+            if not node.level and node.module:
+                _add(found, node.module, optional)
+        elif kind is ast.Call and calls:
+            name = _dynamic_import(node)
+            if name is not None:
+                _add(found, name, True)
+        if calls or not isinstance(node, ast.expr):
+            children = list(_children(node, optional, calls))
+            children.reverse()
+            todo.extend(children)
+    return found
+
+
+def _children(node, optional, calls):
+    """The children of a node with their optionality; expressions only when calls are looked for."""
+    kind = type(node)
+    guarded = ()
+    if kind in _TRY and any(_catches_import_error(handler.type) for handler in node.handlers):
+        # A handler's imports are the alternative: either side may be missing.
+        guarded = ("body", "handlers")
+    elif kind is ast.If and _last_name(node.test) == "TYPE_CHECKING":
+        guarded = ("body",)
+    elif kind in (ast.With, ast.AsyncWith) and any(_suppresses_import_error(item) for item in node.items):
+        guarded = ("body",)
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            for child in value:
+                if isinstance(child, ast.AST) and (calls or not isinstance(child, ast.expr)):
+                    yield child, optional or field in guarded
+        elif isinstance(value, ast.AST) and (calls or not isinstance(value, ast.expr)):
+            yield value, optional
+
+
+def _last_name(node):
+    """`b` of the expressions `b` and `a.b`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _catches_import_error(node):
+    if node is None:
+        return True
+    if isinstance(node, ast.Tuple):
+        return any(_last_name(item) in _CATCHES for item in node.elts)
+    return _last_name(node) in _CATCHES
+
+
+def _suppresses_import_error(item):
+    call = item.context_expr
+    return (
+        isinstance(call, ast.Call)
+        and _last_name(call.func) == "suppress"
+        and any(_last_name(argument) in _CATCHES for argument in call.args)
+    )
+
+
+def _dynamic_import(call):
+    if _last_name(call.func) not in ("import_module", "__import__") or not call.args:
+        return None
+    name = call.args[0]
+    if isinstance(name, ast.Constant) and type(name.value) is str and name.value[:1] != ".":
+        return name.value
+    return None
+
+
+def _add(found, name, optional):
+    name = name.partition(".")[0]
+    if name in found:
+        found[name] = found[name] and optional
+    elif name and name not in _STANDARD and len(found) < MAX_NAMES and name.isidentifier() and not _is_local(name):
+        found[name] = optional
+
+
+def _is_local(name):
+    """Whether the working directory holds a module of this name."""
+    try:
+        if os.path.isfile(name + ".py"):
+            return True
+        return os.path.isdir(name) and any(entry.endswith(".py") for entry in os.listdir(name))
+    except (OSError, ValueError):
+        return False

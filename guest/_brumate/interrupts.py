@@ -1,0 +1,103 @@
+"""Where a KeyboardInterrupt may land.
+
+The host interrupts the guest by writing CPython's signal words, so SIGINT's handler can run between any two bytecodes:
+also in the driver, before and after guest code. The handler installed here has two faces. While guest code runs it is
+CPython's own `default_int_handler`; the rest of the time it only takes a note. Changing the face is one attribute
+store: no call, no jump, hence no point where a signal could be handled in between.
+
+The handler is an object whose `__call__` is the C function itself, so an interrupt adds no frame to tracebacks.
+`signal.getsignal` does not report `default_int_handler`: `asyncio.Runner` then leaves SIGINT alone, and a busy
+coroutine stops at the first interrupt instead of the second.
+"""
+
+from .pristine import __builtins__
+
+import signal
+import sys
+
+_SIGINT = signal.SIGINT
+_signal = signal.signal
+_getsignal = signal.getsignal
+_settrace = sys.settrace
+_setprofile = sys.setprofile
+_get_recursion_limit = sys.getrecursionlimit
+_set_recursion_limit = sys.setrecursionlimit
+
+# The driver needs some stack of its own: a limit that a guest lowered below this lasts until its run ends.
+MIN_RECURSION_LIMIT = 500
+
+
+class _State:
+    """An interrupt that arrived while it could not be raised."""
+
+    pending = False
+
+
+def _note(_signum, _frame):
+    _State.pending = True
+
+
+_RAISE = staticmethod(signal.default_int_handler)
+_NOTE = staticmethod(_note)
+
+
+class _Handler:
+    __slots__ = ()
+    __call__ = _NOTE
+
+    def __repr__(self):
+        return "<SIGINT handler of this sandbox: raises KeyboardInterrupt>"
+
+
+HANDLER = _Handler()
+
+# A guest handler that raises at each interrupt can defeat an attempt; it cannot do so forever, since the host sends few.
+_INSTALL_ATTEMPTS = 8
+
+
+def install():
+    """Makes [`HANDLER`] the handler of SIGINT. Guest code may have put another one in place."""
+    for _ in range(_INSTALL_ATTEMPTS):
+        try:
+            if _getsignal(_SIGINT) is not HANDLER:
+                _signal(_SIGINT, HANDLER)
+            return
+        except BaseException:
+            _State.pending = True
+
+
+def forget():
+    """Drops an interrupt that arrived too late to stop anything."""
+    _State.pending = False
+
+
+def call(function, *args):
+    """Calls what may run guest code. Returns `(value, exception)`, one of them None; never raises.
+
+    Interrupts are raised inside, and only inside. Trace and profile functions that the guest left behind are removed
+    before any other Python code of ours can be traced by them.
+    """
+    value = error = None
+    try:
+        _Handler.__call__ = _RAISE
+        if _State.pending:
+            _State.pending = False
+            raise KeyboardInterrupt
+        value = function(*args)
+        _Handler.__call__ = _NOTE
+    except BaseException as caught:
+        _Handler.__call__ = _NOTE
+        error = caught
+    if _get_recursion_limit() < MIN_RECURSION_LIMIT:
+        _set_recursion_limit(MIN_RECURSION_LIMIT)
+    for _ in (1, 2):  # a profile function may raise when it sees the call that removes it; it is removed by that
+        try:
+            _setprofile(None)
+            _settrace(None)
+            break
+        except BaseException:
+            pass
+    try:
+        return value, error
+    finally:
+        error = value = None  # the traceback refers to this frame: no cycle

@@ -1,0 +1,155 @@
+"""asyncio inside the sandbox: no sockets for the self-pipe, no threads for executors."""
+
+from .pristine import __builtins__
+
+import asyncio
+from asyncio import base_events, events, runners, selector_events, tasks
+
+from .reports import guest_part
+from .source import is_coroutine
+
+_eval = eval
+_run = asyncio.run
+_get_running_loop = events._get_running_loop
+_set_running_loop = events._set_running_loop
+
+
+def patch():
+    """Makes asyncio work where `socketpair` and threads do not exist."""
+    loop = selector_events.BaseSelectorEventLoop
+    loop._make_self_pipe = _make_self_pipe
+    loop._close_self_pipe = _close_self_pipe
+    loop._write_to_self = _write_to_self
+    base_events.BaseEventLoop.run_in_executor = _run_in_executor
+    asyncio.run = runners.run = _nested_run
+
+
+def _make_self_pipe(loop):
+    # Only signals and other threads would wake the loop through it; the host wakes it by ending the poll.
+    loop._ssock = loop._csock = None
+    loop._internal_fds += 1
+
+
+def _close_self_pipe(loop):
+    loop._internal_fds -= 1
+
+
+def _write_to_self(loop):
+    pass
+
+
+def _run_in_executor(loop, executor, func, *args):
+    """Calls `func` here and now: there is no other thread. `asyncio.to_thread` ends up here."""
+    loop._check_closed()
+    if loop._debug:
+        loop._check_callback(func, "run_in_executor")
+    future = loop.create_future()
+    try:
+        result = func(*args)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except StopIteration as error:  # which a future cannot hold
+        wrapped = RuntimeError("function raised StopIteration")
+        wrapped.__cause__ = error
+        future.set_exception(wrapped)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    return future
+
+
+def _nested_run(main, **options):
+    """`asyncio.run`, also below a top-level `await`: the sandbox's own loop then waits until `main` is done."""
+    outer = _get_running_loop()
+    if outer is None or outer is not _Current.loop:
+        return _run(main, **options)
+    task = tasks.current_task(outer)
+    if task is not None:
+        tasks._leave_task(outer, task)
+    _set_running_loop(None)
+    try:
+        return _run(main, **options)
+    finally:
+        events.set_event_loop(outer)
+        _set_running_loop(outer)
+        if task is not None:
+            tasks._enter_task(outer, task)
+
+
+_nested_run.__name__ = _nested_run.__qualname__ = "run"
+_nested_run.__module__ = "asyncio.runners"
+_nested_run.__doc__ = _run.__doc__
+
+
+class _Current:
+    """The loop that runs top-level `await`s, while there is one."""
+
+    loop = None
+
+
+def current_loop():
+    """The loop that a session keeps between its cells, or None."""
+    return _Current.loop
+
+
+def open_loop():
+    """The loop for top-level `await`s: the session's, or a new one."""
+    loop = _Current.loop
+    if loop is None or loop.is_closed():
+        loop = _Current.loop = asyncio.new_event_loop()
+        events.set_event_loop(loop)
+    return loop
+
+
+def close_loop():
+    """Cancels what is left, like `asyncio.run` at its end, and closes the loop. Runs guest code."""
+    loop, _Current.loop = _Current.loop, None
+    if loop is None or loop.is_closed():
+        return
+    try:
+        runners._cancel_all_tasks(loop)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        events.set_event_loop(None)
+        loop.close()
+
+
+async def run_program(program, namespace):
+    """Executes both parts of a program that awaits at its top level."""
+    if program.body is not None:
+        result = _eval(program.body, namespace)
+        if is_coroutine(program.body):
+            await result
+    if program.last is None:
+        return None
+    value = _eval(program.last, namespace)
+    if is_coroutine(program.last):
+        value = await value
+    return value
+
+
+async def finish(awaitable):
+    """Awaits the value of the last expression."""
+    return await awaitable
+
+
+def run(coroutine):
+    """Runs a coroutine in the sandbox's loop. Runs guest code; raises what the coroutine raises.
+
+    An interrupt that arrives while the loop idles is raised in the loop's own frames. The coroutine is then cancelled,
+    so that its `finally` blocks run, and the interrupt takes the place of the cancellation in the traceback.
+    """
+    loop = open_loop()
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except KeyboardInterrupt as interrupt:
+        if not task.done():
+            task.cancel()
+            try:
+                loop.run_until_complete(task)
+            except asyncio.CancelledError as cancelled:
+                if guest_part(interrupt.__traceback__) is None:
+                    interrupt.__traceback__ = cancelled.__traceback__
+        raise interrupt from None

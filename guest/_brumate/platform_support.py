@@ -1,0 +1,110 @@
+"""What WebAssembly lacks, replaced or said clearly: threads, processes, JavaScript.
+
+Only for `sys.platform == "emscripten"`; other platforms have all of it.
+"""
+
+from .pristine import __builtins__
+
+import _thread
+import importlib.machinery
+import os
+import sys
+import threading
+from concurrent.futures import Future
+from concurrent.futures.thread import ThreadPoolExecutor
+
+_Spec = importlib.machinery.ModuleSpec
+
+NO_THREADS = (
+    "can't start new thread: this Python runs in a WebAssembly sandbox without threads. Call the function directly, "
+    "or use asyncio; asyncio.to_thread and ThreadPoolExecutor work here, one call after the other"
+)
+NO_PROCESSES = "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing"
+NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
+
+_PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
+_JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
+# On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
+_URLLIB3_HOOK = "urllib3.contrib.emscripten"
+
+
+class Finder:
+    """First on `sys.meta_path`: imports that need an answer of our own."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in _PROCESS_MODULES:
+            raise ModuleNotFoundError(f"No module named {name!r}: {NO_PROCESSES}", name=name)
+        if name.partition(".")[0] in _JAVASCRIPT_MODULES:
+            raise ModuleNotFoundError(f"No module named {name!r}: {NO_JAVASCRIPT}", name=name)
+        if name.endswith(_URLLIB3_HOOK) and name[: -len(_URLLIB3_HOOK)] in ("", "pip._vendor.", "botocore.vendored."):
+            return _Spec(name, _Urllib3Hook, is_package=True)
+        return None
+
+    @staticmethod
+    def invalidate_caches():
+        pass
+
+
+class _Urllib3Hook:
+    """Loads a module whose `inject_into_urllib3` leaves urllib3 as it is."""
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        def inject_into_urllib3():
+            """Keeps urllib3's own connections."""
+
+        module.inject_into_urllib3 = inject_into_urllib3
+
+
+def patch():
+    """Installs the finder and the messages."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
+    _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
+    if hasattr(_thread, "start_joinable_thread"):
+        _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
+    ThreadPoolExecutor.submit = _submit
+    os.system = _no_system
+
+
+def _submit(executor, fn, /, *args, **kwargs):
+    """`ThreadPoolExecutor.submit` on the calling thread, the only one: the future is done when it is returned."""
+    if executor._shutdown:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+    if not getattr(executor, "_initialized", False):
+        executor._initialized = True
+        _initialize(executor)
+    future = Future()
+    future.set_running_or_notify_cancel()
+    try:
+        result = fn(*args, **kwargs)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    return future
+
+
+def _initialize(executor):
+    if hasattr(executor, "_create_worker_context"):  # since 3.14
+        executor._create_worker_context().initialize()
+    elif executor._initializer is not None:
+        executor._initializer(*executor._initargs)
+
+
+def _no_thread(*_arguments, **_options):
+    raise RuntimeError(NO_THREADS)
+
+
+def _no_system(command):
+    """`os.system`, answering like a shell that does not find the command."""
+    os.fsencode(command)
+    print(f"sh: {os.fsdecode(command)}: not found ({NO_PROCESSES})", file=sys.stderr)
+    return 127 << 8

@@ -1,0 +1,140 @@
+"""`sys.stdout` and `sys.stderr`: few writes to the host, and the order between the two kept.
+
+Both are ordinary `io.TextIOWrapper`s in write-through mode over a subclass of `io.BufferedWriter`, which does the
+buffering in C (an interrupt cannot tear it). Only stdout ever holds text back. It is passed on
+
+* when a line ends, for the first lines of a burst: a guest that is killed later has not lost them;
+* in a burst, at most every [`BURST_INTERVAL`] seconds at a line's end, or when [`BUFFER_BYTES`] are full;
+* before anything is written to stderr, by `flush()`, before an event frame, and at the end of the run.
+
+`os.write(1, ...)` and C code that prints are not seen here: as in CPython they may overtake an unfinished line.
+"""
+
+from .pristine import __builtins__
+
+import io
+import sys
+from time import monotonic as _monotonic
+
+BUFFER_BYTES = 8192
+# Lines that are passed on at once before stdout starts to collect them.
+BURST_LINES = 256
+# Seconds between two passes while it collects; a pause this long also ends the burst.
+BURST_INTERVAL = 0.02
+
+_Writer = io.BufferedWriter
+_write = _Writer.write
+_flush = _Writer.flush
+
+
+class _Stdout(_Writer):
+    """stdout's bytes; see the module's rules."""
+
+    def __init__(self):
+        _Writer.__init__(self, io.FileIO(1, "wb", closefd=False), BUFFER_BYTES)
+        self.start_run()
+
+    def start_run(self):
+        self._lines = BURST_LINES
+        self._passed = 0.0
+
+    def write(self, data):
+        count = _write(self, data)
+        if type(data) is not bytes or data[-1:] == b"\n" or data[-1:] == b"\r":
+            if self._lines > 0:
+                self._lines -= 1
+                if self._lines == 0:
+                    self._passed = _monotonic()
+                _flush(self)
+            else:
+                now = _monotonic()
+                pause = now - self._passed
+                if pause > BURST_INTERVAL:
+                    self._passed = now
+                    if pause > BURST_INTERVAL * 10:
+                        self._lines = BURST_LINES
+                    _flush(self)
+        return count
+
+
+class _Stderr(_Writer):
+    """stderr's bytes: stdout first, then at once."""
+
+    def __init__(self, stdout):
+        _Writer.__init__(self, io.FileIO(2, "wb", closefd=False), BUFFER_BYTES)
+        self._stdout = stdout
+
+    def write(self, data):
+        try:
+            _flush(self._stdout)
+        except (ValueError, OSError):
+            pass  # stdout is closed: nothing of it is left to keep in order
+        count = _write(self, data)
+        _flush(self)
+        return count
+
+
+class _Current:
+    out = err = None
+
+
+def _text(raw, errors):
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", write_through=True)
+    stream.mode = "w"
+    raw.raw.name = "<stdout>" if errors == "surrogateescape" else "<stderr>"
+    return stream
+
+
+def install():
+    """Makes new streams and puts them in `sys`."""
+    out = _Stdout()
+    _Current.out = _text(out, "surrogateescape")
+    _Current.err = _text(_Stderr(out), "backslashreplace")
+    sys.stdout = sys.__stdout__ = _Current.out
+    sys.stderr = sys.__stderr__ = _Current.err
+
+
+def start_run():
+    """Replaces what an earlier run of the session closed or detached, and renews stdout's allowance."""
+    try:
+        broken = _Current.out.closed or _Current.err.closed or _Current.out.buffer.closed
+        _Current.out.buffer.start_run()
+    except Exception:  # detached: ValueError; a wrapper without a buffer: AttributeError
+        broken = True
+    if broken:
+        out, err = sys.stdout, sys.stderr
+        ours = (_Current.out, _Current.err)
+        install()
+        if not (out in ours or getattr(out, "closed", True)):
+            sys.stdout = out
+        if not (err in ours or getattr(err, "closed", True)):
+            sys.stderr = err
+    if getattr(sys.stdin, "closed", False):  # exit() closes it
+        sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = _Current.out
+    if sys.stderr is None:
+        sys.stderr = _Current.err
+
+
+def flush():
+    """Passes on what our own streams hold. Never raises."""
+    for stream in (_Current.out, _Current.err):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
+def flush_guest():
+    """Flushes what the guest put in `sys.stdout` and `sys.stderr`: guest code, to be called as such."""
+    out, err = sys.stdout, sys.stderr
+    if out is not _Current.out and out is not None:
+        out.flush()
+    if err is not _Current.err and err is not None:
+        err.flush()
+
+
+def write_error(text):
+    """Writes to our own stderr, whatever `sys.stderr` is now."""
+    _Current.err.write(text)

@@ -1,0 +1,58 @@
+"""Runs requests in a booted guest; started by `support.run` in a process of its own.
+
+Arguments: a file with a JSON object {"emulate": bool, "seed": hex or null, "requests": [...]}, and the descriptors for
+answers and event frames. An answer is written as soon as its request is done, one JSON line each. A request may have
+"interrupt_after": SIGINT is sent so many seconds after its start.
+"""
+
+import _thread
+import json
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import _brumate  # noqa: E402
+
+
+def main(plan_path, answers_fd, events_fd):
+    with open(plan_path, encoding="utf-8") as file:
+        plan = json.load(file)
+    if plan["emulate"]:
+        from _brumate import loops, platform_support
+
+        platform_support.patch()
+        loops.patch()
+    sys.path.pop(0)
+    del sys.path[0]  # the directory of this file, which `python file` adds
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    execute, analyze = _brumate.execute, _brumate.analyze
+    _brumate.boot(events_fd)
+    os.environ.pop("PYTHONPATH", None)
+    write = os.write
+    for request in plan["requests"]:
+        if "analyze" in request:
+            answer = analyze(request["analyze"])
+        else:
+            delay = request.pop("interrupt_after", None)
+            if delay is not None:
+                start_thread(interrupt, (delay, _thread.get_ident()))
+            answer = execute(encode(request))
+        data = answer.encode() + b"\n"
+        while data:
+            data = data[write(answers_fd, data):]
+    os._exit(0)
+
+
+encode = json.JSONEncoder().encode
+start_thread = _thread.start_new_thread  # before the emulation takes it away
+
+
+def interrupt(delay, thread):
+    time.sleep(delay)
+    signal.pthread_kill(thread, signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

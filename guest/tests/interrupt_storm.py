@@ -1,0 +1,71 @@
+"""Executes short runs while another thread interrupts the main thread again and again; prints a JSON report.
+
+`_thread.interrupt_main` sets the same flag as the host does (`PyErr_SetInterruptEx`), so the exception comes up at
+any check point of the interpreter, also in the driver's own code.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from random import Random
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import _brumate  # noqa: E402
+from _brumate import loops  # noqa: E402
+
+CODES = [
+    "1+1",
+    "x = [i * i for i in range(50)]\nprint(x[3], end='')\n{'a': x}",
+    "import asyncio\nawait asyncio.sleep(0.0001)\n3",
+    "import asyncio\nasync def f():\n    try:\n        await asyncio.sleep(0)\n    finally:\n        print(end='')\nf()",
+    "1/0",
+    "class A:\n    def __repr__(self): return 'x' * sum(range(100))\n[A()]",
+    "raise SystemExit(3)",
+    "import sys\nsys.stdout.flush()\ndisplay(1)",
+]
+
+
+def main(seconds, report_path):
+    loops.patch()
+    _brumate.boot(os.open(os.devnull, os.O_WRONLY))
+    stop = False
+    source = Random(1)
+
+    def storm():
+        while not stop:
+            time.sleep(source.random() * 0.0004)
+            interrupt_main()
+
+    requests = [json.dumps({"code": code, "script": n % 5 == 4}) for n, code in enumerate(CODES * 5)]
+    endings = []
+    thread = threading.Thread(target=storm)
+    thread.start()
+    end = time.monotonic() + seconds
+    runs = 0
+    # The main thread may be interrupted here, outside the driver, too: the handler only takes a note there.
+    while time.monotonic() < end:
+        for request in requests:
+            endings.append(_brumate.execute(request))
+            runs += 1
+    stop = True
+    thread.join()
+    counts = {}
+    for text in endings:
+        ended = json.loads(text)["ended"]
+        (kind,) = ended
+        name = kind if kind != "Raised" else ended[kind]["ename"]
+        counts[name] = counts.get(name, 0) + 1
+        if kind == "Raised" and "_brumate" in ended[kind]["traceback"]:
+            counts["own frames"] = counts.get("own frames", 0) + 1
+    last = json.loads(_brumate.execute('{"code":"40+2"}'))["ended"]
+    if "Raised" in last:  # the last interrupt was still on its way
+        last = json.loads(_brumate.execute('{"code":"40+2"}'))["ended"]
+    with open(report_path, "w", encoding="utf-8") as file:
+        json.dump({"runs": runs, "counts": counts, "last": last}, file)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,105 @@
+"""Tracebacks and warnings are CPython's own, to the character."""
+
+import os
+import re
+import sys
+import unittest
+
+import golden_cases
+from golden_cases import CASES, GOLDEN, VERSION, normalized
+from support import run
+
+
+def shown(code):
+    """What a terminal would show of a guest's stderr."""
+    result = run(code, script=True)
+    text = result.output
+    if "Raised" in result.ended:
+        text += result.raised["traceback"]
+    elif "Exited" in result.ended and result.exited[1]:
+        text += result.exited[1] + "\n"
+    return normalized(text)
+
+
+# Depends on the depth at which the driver calls the guest: how often a line was repeated.
+def without_depth(text):
+    return re.sub(r"repeated \d+ more times", "repeated N more times", text)
+
+
+# In these a guest's own output goes to stdout, or `atexit` runs before the host shows the traceback.
+SPECIAL = {"atexit_error", "syntax_warning", "blank_line_with_error_at_end"}
+
+
+class Golden(unittest.TestCase):
+    maxDiff = None
+
+    def compare(self, name, expected, code):
+        text = shown(code)
+        if name == "atexit_error":
+            self.assertIn("ValueError: first", text)
+            self.assertIn("ZeroDivisionError: division by zero", text)
+        elif name in SPECIAL:
+            self.assertIn(expected.rstrip("\n"), text)
+        elif name == "mutual_recursion":
+            # Cut at the same depth only by chance: compare both ends.
+            self.assertEqual(text.splitlines()[:6], expected.splitlines()[:6])
+            self.assertEqual(text.splitlines()[-1], expected.splitlines()[-1])
+        else:
+            self.assertEqual(without_depth(text), without_depth(expected))
+
+
+def add(name, code):
+    @unittest.skipIf(sys.version_info < (3, 13), "the interpreter printed tracebacks from C, with other details")
+    def test_live(self):
+        self.compare(name, golden_cases.expected(code), code)
+
+    @unittest.skipIf(sys.version_info[:2] != VERSION, "recorded with another version")
+    def test_recorded(self):
+        with open(os.path.join(GOLDEN, name + ".txt"), encoding="utf-8") as file:
+            self.compare(name, file.read(), code)
+
+    setattr(Golden, f"test_live_{name}", test_live)
+    setattr(Golden, f"test_recorded_{name}", test_recorded)
+
+
+for _name, _code in CASES.items():
+    add(_name, _code)
+
+
+class OurFrames(unittest.TestCase):
+    def test_none_in_async_code(self):
+        for code in (
+            "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    1/0\nawait f()",
+            "import asyncio\nasync def f():\n    1/0\nasync with asyncio.TaskGroup() as g:\n    g.create_task(f())",
+            "import asyncio\nasync def f():\n    1/0\nf()",
+            "import asyncio\nasync def f():\n    await asyncio.sleep(9)\nawait asyncio.wait_for(f(), 0.01)",
+        ):
+            with self.subTest(code=code):
+                text = run(code).raised["traceback"]
+                self.assertNotIn("_brumate", text)
+                self.assertNotIn("run_until_complete", text)
+                self.assertIn('File "main.py"', text)
+
+    def test_none_in_the_middle(self):
+        text = run("class A:\n    def _repr_html_(self): return 1\n    def __repr__(self): 1/0\ndisplay(A())").raised["traceback"]
+        self.assertEqual(re.findall(r'File "(.*?)", line (\d+)', text), [("main.py", "4"), ("main.py", "3")])
+
+    def test_ignored_exceptions(self):
+        # Printed from C, which takes source lines from files only: the rest is as usual.
+        output = run("class A:\n    def __del__(self): raise ValueError('del')\na = A()\ndel a").output
+        self.assertIn('  File "main.py", line 2, in __del__\n', output)
+        self.assertIn("ValueError: del\n", output)
+        self.assertNotIn("_brumate", output)
+
+    def test_called_asyncio_run_is_shown(self):
+        text = run("import asyncio\nasync def f(): 1/0\nasyncio.run(f())").raised["traceback"]
+        self.assertIn("run_until_complete", text)
+        self.assertNotIn("_brumate", text)
+
+    def test_value_and_statement_look_the_same(self):
+        text = run("x = 1\nx / 0").raised["traceback"]
+        self.assertEqual(text.splitlines()[1], '  File "main.py", line 2, in <module>')
+
+
+if __name__ == "__main__":
+    unittest.main()
