@@ -9,15 +9,25 @@ from .pristine import __builtins__
 
 import builtins
 import gc
+import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, interrupts, loops, platform_support, streams
+from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, streams
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
 
 __all__ = ["analyze", "boot", "execute", "reseed", "settle"]
+
+# Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
+# compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.
+PRELOADED = (
+    "base64", "bisect", "calendar", "collections.abc", "copy", "csv", "datetime", "decimal", "fractions", "glob",
+    "hashlib", "heapq", "html", "io", "itertools", "json", "logging", "math", "operator", "pathlib", "pprint", "random",
+    "re", "secrets", "shutil", "statistics", "string", "struct", "tempfile", "textwrap", "time", "timeit", "typing",
+    "unicodedata", "urllib.parse", "uuid", "zlib",
+)  # fmt: skip
 
 
 def boot(event_fd=-1, home=None):
@@ -37,15 +47,20 @@ def boot(event_fd=-1, home=None):
     _move_to_end(os.path.dirname(os.path.dirname(__file__)))
     streams.install()
     interrupts.install()
+    ignored.install()
     builtins.display = display.display
     if sys.platform == "emscripten":
         platform_support.patch()
         loops.patch()
     execution.prepare()
+    for name in PRELOADED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass  # an interpreter built without it
     # The first run of each path compiles regular expressions, fills caches and imports what traceback imports late.
-    execute('{"code":"import json\\n1+1"}')
-    execute('{"code":"1/0"}')
-    execute('{"code":"bootstrap_unknown_name"}')
+    for code in ("1+1", "1/0", "unknown_name", "import asyncio\\nawait asyncio.sleep(0)"):
+        execute(f'{{"code":"{code}"}}')
     analyze("import json")
     settle()
 

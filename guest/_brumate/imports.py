@@ -27,6 +27,7 @@ _TRY = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, n
 def analyze(code):
     """The engine's `Analysis` as JSON text."""
     found, error = interrupts.call(_analyze, code)
+    interrupts.forget()
     if error is not None:
         return '{"imports":[],"optional_imports":[],"syntax_error":true}'
     required = ",".join([quote(name) for name, optional in found.items() if not optional])

@@ -12,12 +12,13 @@ coroutine stops at the first interrupt instead of the second.
 
 from .pristine import __builtins__
 
-import signal
+import _signal
 import sys
 
-_SIGINT = signal.SIGINT
-_signal = signal.signal
-_getsignal = signal.getsignal
+# The C functions: those of `signal` convert numbers to enumerations, and can be patched.
+_SIGINT = _signal.SIGINT
+_set_handler = _signal.signal
+_get_handler = _signal.getsignal
 _settrace = sys.settrace
 _setprofile = sys.setprofile
 _get_recursion_limit = sys.getrecursionlimit
@@ -37,7 +38,7 @@ def _note(_signum, _frame):
     _State.pending = True
 
 
-_RAISE = staticmethod(signal.default_int_handler)
+_RAISE = staticmethod(_signal.default_int_handler)
 _NOTE = staticmethod(_note)
 
 
@@ -59,8 +60,8 @@ def install():
     """Makes [`HANDLER`] the handler of SIGINT. Guest code may have put another one in place."""
     for _ in range(_INSTALL_ATTEMPTS):
         try:
-            if _getsignal(_SIGINT) is not HANDLER:
-                _signal(_SIGINT, HANDLER)
+            if _get_handler(_SIGINT) is not HANDLER:
+                _set_handler(_SIGINT, HANDLER)
             return
         except BaseException:
             _State.pending = True

@@ -63,6 +63,8 @@ def _str(value):
 
 
 def _with_offset(value):
+    if value != value:  # pandas' NaT
+        return repr(value)
     text = value.isoformat()
     offset = value.utcoffset()
     if offset is None:
@@ -114,7 +116,6 @@ TEXTS = {
     ("re", "Pattern"): _pattern,
     ("pathlib", "Path"): str,
     ("pathlib._local", "Path"): str,
-    ("pandas._libs.tslibs.nattype", "NaTType"): repr,
     ("pydantic_core._pydantic_core", "Url"): str,
     ("pydantic_core._pydantic_core", "MultiHostUrl"): str,
     ("ipaddress", "IPv4Address"): str,

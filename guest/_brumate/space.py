@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 
+from .ignored import print_ignored
 from .text import parse
 
 DEFAULT_FILE_NAME = "main.py"
@@ -29,7 +30,12 @@ class Space:
     def enter(self, request, session):
         """Makes this the `__main__` of the process, with the request's names, arguments and environment."""
         name = request.get("file_name") or (f"<cell {self.cells + 1}>" if session else DEFAULT_FILE_NAME)
-        if session:
+        if not session:
+            # What an earlier run of the same process left behind.
+            sys.excepthook = sys.__excepthook__
+            sys.displayhook = sys.__displayhook__
+            sys.unraisablehook = print_ignored
+        else:
             self.cells += 1
             if name in linecache.cache:
                 # Functions of an earlier cell keep pointing at that cell's text.

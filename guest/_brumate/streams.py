@@ -1,11 +1,14 @@
 """`sys.stdout` and `sys.stderr`: few writes to the host, and the order between the two kept.
 
-Both are ordinary `io.TextIOWrapper`s in write-through mode over a subclass of `io.BufferedWriter`, which does the
-buffering in C (an interrupt cannot tear it). Only stdout ever holds text back. It is passed on
+Both are `io.TextIOWrapper`s over a subclass of `io.BufferedWriter`; the buffering is done in C, where an interrupt
+cannot tear it. Only stdout ever holds text back. It is passed on
 
 * when a line ends, for the first lines of a burst: a guest that is killed later has not lost them;
 * in a burst, at most every [`BURST_INTERVAL`] seconds at a line's end, or when [`BUFFER_BYTES`] are full;
-* before anything is written to stderr, by `flush()`, before an event frame, and at the end of the run.
+* before anything is written to stderr, by `sys.stdout.flush()`, before an event frame, and at the end of the run.
+
+stdout is line-buffered: `TextIOWrapper.write` calls `buffer.flush()` at the end of a line, and that is where the first
+two rules live. What the guest calls is `TextIOWrapper.flush`, so it can be told apart. A line costs one call into Python.
 
 `os.write(1, ...)` and C code that prints are not seen here: as in CPython they may overtake an unfinished line.
 """
@@ -19,54 +22,69 @@ from time import monotonic as _monotonic
 BUFFER_BYTES = 8192
 # Lines that are passed on at once before stdout starts to collect them.
 BURST_LINES = 256
-# Seconds between two passes while it collects; a pause this long also ends the burst.
+# Seconds between two passes while it collects; a pause ten times as long ends the burst.
 BURST_INTERVAL = 0.02
 
 _Writer = io.BufferedWriter
 _write = _Writer.write
 _flush = _Writer.flush
+_Wrapper = io.TextIOWrapper
+_flush_text = _Wrapper.flush
 
 
 class _Stdout(_Writer):
     """stdout's bytes; see the module's rules."""
 
-    def __init__(self):
-        _Writer.__init__(self, io.FileIO(1, "wb", closefd=False), BUFFER_BYTES)
+    def __init__(self, raw):
+        _Writer.__init__(self, raw, BUFFER_BYTES)
         self.start_run()
 
     def start_run(self):
         self._lines = BURST_LINES
         self._passed = 0.0
+        self.forced = False
 
-    def write(self, data):
-        count = _write(self, data)
-        if type(data) is not bytes or data[-1:] == b"\n" or data[-1:] == b"\r":
-            if self._lines > 0:
-                self._lines -= 1
-                if self._lines == 0:
-                    self._passed = _monotonic()
+    def flush(self):
+        if self.forced:
+            self.forced = False
+            _flush(self)
+        elif self._lines > 0:
+            self._lines -= 1
+            if self._lines == 0:
+                self._passed = _monotonic()
+            _flush(self)
+        else:
+            now = _monotonic()
+            pause = now - self._passed
+            if pause > BURST_INTERVAL:
+                self._passed = now
+                if pause > BURST_INTERVAL * 10:
+                    self._lines = BURST_LINES
                 _flush(self)
-            else:
-                now = _monotonic()
-                pause = now - self._passed
-                if pause > BURST_INTERVAL:
-                    self._passed = now
-                    if pause > BURST_INTERVAL * 10:
-                        self._lines = BURST_LINES
-                    _flush(self)
-        return count
+
+
+class _Text(_Wrapper):
+    """stdout's text: `flush` passes everything on."""
+
+    def __init__(self, raw):
+        _Wrapper.__init__(self, _Stdout(raw), "utf-8", "surrogateescape", "\n", line_buffering=True)
+        self.mode = "w"
+
+    def flush(self):
+        self.buffer.forced = True
+        _flush_text(self)
 
 
 class _Stderr(_Writer):
     """stderr's bytes: stdout first, then at once."""
 
-    def __init__(self, stdout):
-        _Writer.__init__(self, io.FileIO(2, "wb", closefd=False), BUFFER_BYTES)
+    def __init__(self, raw, stdout):
+        _Writer.__init__(self, raw, BUFFER_BYTES)
         self._stdout = stdout
 
     def write(self, data):
         try:
-            _flush(self._stdout)
+            self._stdout.flush()
         except (ValueError, OSError):
             pass  # stdout is closed: nothing of it is left to keep in order
         count = _write(self, data)
@@ -78,20 +96,25 @@ class _Current:
     out = err = None
 
 
-def _text(raw, errors):
-    stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", write_through=True)
-    stream.mode = "w"
-    raw.raw.name = "<stdout>" if errors == "surrogateescape" else "<stderr>"
-    return stream
+def _descriptor(number, name):
+    raw = io.FileIO(number, "wb", closefd=False)
+    raw.name = name
+    return raw
+
+
+_Text.__name__ = _Text.__qualname__ = "TextIOWrapper"
+_Text.__module__ = "_io"
 
 
 def install():
     """Makes new streams and puts them in `sys`."""
-    out = _Stdout()
-    _Current.out = _text(out, "surrogateescape")
-    _Current.err = _text(_Stderr(out), "backslashreplace")
-    sys.stdout = sys.__stdout__ = _Current.out
-    sys.stderr = sys.__stderr__ = _Current.err
+    out = _Current.out = _Text(_descriptor(1, "<stdout>"))
+    raw = _Stderr(_descriptor(2, "<stderr>"), out)
+    # Write-through: each write reaches `_Stderr.write` at once.
+    err = _Current.err = _Wrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
+    err.mode = "w"
+    sys.stdout = sys.__stdout__ = out
+    sys.stderr = sys.__stderr__ = err
 
 
 def start_run():

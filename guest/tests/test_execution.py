@@ -153,7 +153,7 @@ class Exits(unittest.TestCase):
         ]
         for script in (False, True):
             result = run(*[code for code, _ in table], script=script)
-            for (code, expected), ended in zip(table, result.all):
+            for (code, expected), ended in zip(table, result.all, strict=True):
                 with self.subTest(code=code, script=script):
                     self.assertEqual((ended["Exited"]["code"], ended["Exited"]["message"]), expected)
 

@@ -74,7 +74,7 @@ class Guest(unittest.TestCase):
         self.stops("x = 1\n" * 400_000 + "while True: pass")
 
     def test_caught_by_the_guest(self):
-        result = run("try:\n    while True: pass\nexcept KeyboardInterrupt:\n    x = 'caught'\nx", interrupt_after=SOON)
+        result = run("try:\n    while True:\n        pass\nexcept KeyboardInterrupt:\n    x = 'caught'\nx", interrupt_after=SOON)
         self.assertEqual(result.value, "caught")
 
     def test_guest_handler_lasts_one_run(self):

@@ -19,8 +19,8 @@ class Order(unittest.TestCase):
         self.assertEqual(run(code).output, expected)
 
     def test_bytes_and_text(self):
-        code = "import sys\nsys.stdout.write('a')\nsys.stdout.buffer.write(b'b')\nsys.stdout.buffer.write(bytearray(b'c'))\nsys.stderr.buffer.write(b'd')\nprint('e')"
-        self.assertEqual(run(code).output, "abcde\n")
+        code = "import sys\nprint('a')\nsys.stdout.buffer.write(b'b')\nsys.stdout.buffer.write(bytearray(b'c'))\nsys.stderr.buffer.write(b'd')\nprint('e')"
+        self.assertEqual(run(code).output, "a\nbcde\n")
 
     def test_warning_between_prints(self):
         output = run("import warnings\nprint('a', end='')\nwarnings.warn('w')\nprint('b')").output
@@ -55,10 +55,7 @@ class Writes(unittest.TestCase):
                 "class _Raw(io.RawIOBase):\n"
                 "    def writable(self): return True\n"
                 "    def write(self, b):\n        global _count\n        _count += 1\n        return _real.write(b)\n"
-                "class _Out(_s._Stdout):\n"
-                "    def __init__(self):\n        io.BufferedWriter.__init__(self, _Raw(), _s.BUFFER_BYTES)\n        self.start_run()\n"
-                "_out = io.TextIOWrapper(_Out(), encoding='utf-8', write_through=True)\n"
-                f"sys.stdout = _out\n{code}\n_out.flush()\n_count"
+                f"sys.stdout = _out = _s._Text(_Raw())\n{code}\n_out.flush()\n_count"
             )
             result = run(counted, cwd=directory)
         return result.value, result.output
@@ -98,6 +95,10 @@ class Shape(unittest.TestCase):
                 ["<stderr>", "utf-8", "w", 2, False, True, "backslashreplace", True, True, True],
             ],
         )
+
+    def test_reconfigured_by_the_guest(self):
+        code = "import sys\nsys.stdout.reconfigure(line_buffering=False)\nprint('a')\nprint('b', file=sys.stderr)\nsys.stdout.reconfigure(encoding='latin-1', newline='\\r\\n')\nprint('c')"
+        self.assertEqual(run(code).output, "a\nb\nc\r\n")
 
     def test_odd_text(self):
         self.assertEqual(run("print('é😀\\x00\\r\\n')").output, "é😀\x00\r\n\n")

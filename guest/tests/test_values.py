@@ -81,7 +81,7 @@ class MyDict(dict):
 
 
 Pair = collections.namedtuple("Pair", "a b")
-UTC = dt.timezone.utc
+UTC = dt.UTC
 
 
 def zone(**offset):

@@ -27,7 +27,7 @@ need node nodejs
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
   awk '$1 == "Debian" && $2 == "Debian" { print $3; exit }')}
 : "${mirror:?no Debian mirror in the apt sources; set DEBIAN_MIRROR}"
-index=$(cd "$recipes" && python3 -c 'import fetch; print(fetch.index_url())')
+index=$(cd "$recipes" && python3 -B -c 'import fetch; print(fetch.index_url())')
 
 in_root() {  # <command ...>, with a clean environment
   env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
@@ -35,11 +35,12 @@ in_root() {  # <command ...>, with a clean environment
     JOBS="$jobs" chroot "$root" "$@"
 }
 finish() {  # <output directory> <options of finish.py> -- <project ...>
-  local target=$1 options=() project; shift
+  local target=$1 options=() project built; shift
   while [ "$1" != -- ]; do options+=("$1"); shift; done; shift
   mkdir -p "$work/$target"
   for project in "$@"; do
-    in_root python3.14 /w/recipes/chroot/finish.py /w/whl/"$project"-*.whl /w/fin "${options[@]}"
+    built=("$root"/w/whl/"$project"-*.whl)
+    in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin "${options[@]}"
     mv "$root"/w/fin/"$project"-*.whl "$work/$target/"
   done
 }

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 /// What one machine may use. Every field is enforced; `Default` holds the documented defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Limits {
     /// Wall-clock time of one [`Execute`]; then KeyboardInterrupt, then SIGKILL after [`Limits::grace`].
     pub wall: Duration,

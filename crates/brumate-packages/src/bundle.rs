@@ -113,8 +113,7 @@ impl Bundle {
         for module in required {
             match self.distribution_of(module) {
                 Some(name) => names.push(name),
-                None => problems
-                    .push(Problem::UnknownModule { module: module.clone(), bundle: self.summary.clone() }),
+                None => problems.push(Problem::UnknownModule { module: module.clone(), bundle: self.summary.clone() }),
             }
         }
         if !problems.is_empty() {
@@ -178,8 +177,7 @@ mod tests {
 
     #[test]
     fn every_unknown_module_is_reported() {
-        let problems =
-            bundle().requirements_of_imports(&texts(&["requests", "PIL", "yaml"]), &[]).unwrap_err();
+        let problems = bundle().requirements_of_imports(&texts(&["requests", "PIL", "yaml"]), &[]).unwrap_err();
         let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(problems.len(), 2);
         assert!(text[0].contains("`requests`") && text[0].contains("pillow 12.2.0"), "{text:?}");

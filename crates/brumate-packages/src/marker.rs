@@ -36,9 +36,7 @@ impl MarkerEnvironment {
             "os_name" | "os.name" => "posix",
             "sys_platform" | "sys.platform" => "emscripten",
             "platform_machine" | "platform.machine" => "wasm32",
-            "platform_python_implementation"
-            | "platform.python_implementation"
-            | "python_implementation" => "CPython",
+            "platform_python_implementation" | "platform.python_implementation" | "python_implementation" => "CPython",
             "platform_release" => "5.0.3",
             "platform_system" => "Emscripten",
             "platform_version" | "platform.version" => "#1",
@@ -63,18 +61,11 @@ enum Operand<'a> {
 }
 
 /// Evaluates the marker at the scanner and consumes it.
-pub(crate) fn evaluate(
-    scanner: &mut Scanner<'_>,
-    environment: &MarkerEnvironment,
-) -> Result<bool, String> {
+pub(crate) fn evaluate(scanner: &mut Scanner<'_>, environment: &MarkerEnvironment) -> Result<bool, String> {
     disjunction(scanner, environment, 0)
 }
 
-fn disjunction(
-    scanner: &mut Scanner<'_>,
-    environment: &MarkerEnvironment,
-    depth: usize,
-) -> Result<bool, String> {
+fn disjunction(scanner: &mut Scanner<'_>, environment: &MarkerEnvironment, depth: usize) -> Result<bool, String> {
     let mut value = conjunction(scanner, environment, depth)?;
     loop {
         scanner.skip_whitespace();
@@ -86,11 +77,7 @@ fn disjunction(
     }
 }
 
-fn conjunction(
-    scanner: &mut Scanner<'_>,
-    environment: &MarkerEnvironment,
-    depth: usize,
-) -> Result<bool, String> {
+fn conjunction(scanner: &mut Scanner<'_>, environment: &MarkerEnvironment, depth: usize) -> Result<bool, String> {
     let mut value = comparison(scanner, environment, depth)?;
     loop {
         scanner.skip_whitespace();
@@ -101,11 +88,7 @@ fn conjunction(
     }
 }
 
-fn comparison(
-    scanner: &mut Scanner<'_>,
-    environment: &MarkerEnvironment,
-    depth: usize,
-) -> Result<bool, String> {
+fn comparison(scanner: &mut Scanner<'_>, environment: &MarkerEnvironment, depth: usize) -> Result<bool, String> {
     scanner.skip_whitespace();
     if scanner.take("(") {
         if depth == MAX_DEPTH {
@@ -133,8 +116,7 @@ fn operand<'a>(scanner: &mut Scanner<'a>) -> Result<Operand<'a>, String> {
             Err("a quoted text in its marker does not end".to_owned())
         };
     }
-    let word = scanner
-        .take_while(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '.'));
+    let word = scanner.take_while(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '.'));
     match word {
         "extra" => Ok(Operand::Extra),
         "" => Err("its marker ends early, or has a value that is not quoted".to_owned()),

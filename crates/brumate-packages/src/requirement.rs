@@ -57,9 +57,7 @@ impl Requirement {
         match self.marker {
             None => true,
             // The same text was read without an error when the requirement was made.
-            Some(offset) => {
-                marker::evaluate(&mut Scanner::new(&self.text[offset..]), environment).unwrap_or(false)
-            }
+            Some(offset) => marker::evaluate(&mut Scanner::new(&self.text[offset..]), environment).unwrap_or(false),
         }
     }
 

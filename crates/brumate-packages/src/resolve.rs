@@ -189,10 +189,7 @@ mod tests {
 
     #[test]
     fn takes_what_is_required_in_turn_and_orders_it() {
-        assert_eq!(
-            resolve(&["Pandas>=3", "numpy"]).unwrap(),
-            ["numpy", "six", "python_dateutil", "tzdata", "pandas"]
-        );
+        assert_eq!(resolve(&["Pandas>=3", "numpy"]).unwrap(), ["numpy", "six", "python_dateutil", "tzdata", "pandas"]);
         assert_eq!(resolve(&[]).unwrap(), Vec::<String>::new());
     }
 

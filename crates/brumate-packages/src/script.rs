@@ -50,8 +50,8 @@ impl ScriptMetadata {
             return Err(ScriptMetadataError::TooLarge { bytes, limit: MAX_SCRIPT_METADATA_BYTES });
         }
         let text: String = content.iter().flat_map(|line| [without_marker(line), "\n"]).collect();
-        let document: Document =
-            toml::from_str(&text).map_err(|error| ScriptMetadataError::Toml(error.to_string().trim_end().to_owned()))?;
+        let document: Document = toml::from_str(&text)
+            .map_err(|error| ScriptMetadataError::Toml(error.to_string().trim_end().to_owned()))?;
         let metadata = Self { dependencies: document.dependencies, requires_python: document.requires_python };
         metadata.python_specifiers()?;
         Ok(Some(metadata))
@@ -166,10 +166,7 @@ mod tests {
     fn errors() {
         let block = "# /// script\n# dependencies = []\n# ///\n";
         let error = |code: &str| ScriptMetadata::parse(code).unwrap_err().to_string();
-        assert_eq!(
-            error(&format!("{block}\n{block}")),
-            "the code has 2 `# /// script` blocks; exactly one is allowed"
-        );
+        assert_eq!(error(&format!("{block}\n{block}")), "the code has 2 `# /// script` blocks; exactly one is allowed");
         assert!(error("# /// script\n# dependencies = [\n# ///\n").contains("line"));
         assert!(error("# /// script\n# dependencies = 'numpy'\n# ///\n").contains("sequence"));
         assert!(error("# /// script\n# requires-python = 'new'\n# ///\n").contains("version specifier"));

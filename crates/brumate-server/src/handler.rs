@@ -128,9 +128,7 @@ impl ServerHandler for PythonServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
         ServerConfig::new(capabilities)
-            .with_server_info(
-                Implementation::new(tool::SERVER_NAME, env!("CARGO_PKG_VERSION")).with_title("Brumate"),
-            )
+            .with_server_info(Implementation::new(tool::SERVER_NAME, env!("CARGO_PKG_VERSION")).with_title("Brumate"))
             .with_instructions(tool::INSTRUCTIONS)
     }
 

@@ -91,8 +91,14 @@ mod tests {
     #[test]
     fn what_is_no_message_is_answered() {
         for (line, answer) in [
-            ("{oops", r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: key must be a string at line 1 column 2"}}"#),
-            ("3", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: not a JSON-RPC 2.0 message"}}"#),
+            (
+                "{oops",
+                r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: key must be a string at line 1 column 2"}}"#,
+            ),
+            (
+                "3",
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: not a JSON-RPC 2.0 message"}}"#,
+            ),
             ("[]", r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: an empty batch"}}"#),
             (
                 r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#,

@@ -60,12 +60,7 @@ pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
 /// # Errors
 ///
 /// A text for the caller: every requirement that the bundle cannot meet.
-pub(crate) fn plan(
-    bundle: &Bundle,
-    stated: Stated,
-    analysis: &Analysis,
-    inference: Inference,
-) -> Result<Plan, String> {
+pub(crate) fn plan(bundle: &Bundle, stated: Stated, analysis: &Analysis, inference: Inference) -> Result<Plan, String> {
     let mut requirements = stated.requirements;
     let mut problems = Vec::new();
     if stated.infer {
@@ -95,9 +90,8 @@ pub(crate) fn plan(
 
 /// Adds `new` unless it says nothing that `requirements` do not say already.
 fn add(requirements: &mut Vec<Requirement>, new: Requirement) {
-    let known = requirements.iter().any(|old| {
-        old.name == new.name && (new.is_bare() || old.to_string() == new.to_string())
-    });
+    let known =
+        requirements.iter().any(|old| old.name == new.name && (new.is_bare() || old.to_string() == new.to_string()));
     if !known {
         requirements.push(new);
     }
@@ -126,7 +120,12 @@ mod tests {
         }
     }
 
-    fn dependencies(startup: &[&str], code: &str, analysis: &Analysis, inference: Inference) -> Result<Vec<String>, String> {
+    fn dependencies(
+        startup: &[&str],
+        code: &str,
+        analysis: &Analysis,
+        inference: Inference,
+    ) -> Result<Vec<String>, String> {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
         plan(&bundle(), stated(&startup, code)?, analysis, inference).map(|plan| plan.dependencies)
     }

@@ -10,7 +10,8 @@ use crate::dependencies::Inference;
 use crate::engine::Died;
 use crate::explain;
 use crate::report::RunEnd;
-use crate::runner::{Driven, Failure, Job, RunEvent, Runner};
+use crate::request::{Failure, RunEvent};
+use crate::runner::{Driven, Job, Runner};
 
 /// A script and its surroundings.
 #[derive(Debug, Default)]
@@ -92,11 +93,7 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let spec = MachineSpec {
-            limits: *self.limits(),
-            mounts: request.mounts,
-            stdin: request.stdin,
-        };
+        let spec = MachineSpec { limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
         let driven = self.drive(Job { spec, execute, inference: Inference::Lenient }, events, cancel).await?;
         Ok(match driven {
             Driven::InstallError { error } => ScriptEnd::InstallError { text: error },

@@ -55,9 +55,8 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
 
 /// Why a machine is gone.
 pub fn died(reason: &Died, limits: &Limits) -> String {
-    let unmoved = || {
-        format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace))
-    };
+    let unmoved =
+        || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
         Died::TimeLimit => format!(
             "The code was killed: it ran longer than the time limit of {} (set by {TIMEOUT}) and {}.",
@@ -157,7 +156,10 @@ mod tests {
             (died(&Died::Protocol("half a frame".into()), &limits), vec!["half a frame"]),
             (died(&Died::Trap("wasm trap: unreachable\n".into()), &limits), vec!["wasm trap: unreachable. "]),
             (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
-            (hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(), vec!["256 MiB", "65536", "--files"]),
+            (
+                hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
+                vec!["256 MiB", "65536", "--files"],
+            ),
             (output_dropped(2048, &limits), vec!["2 KiB", "1 MiB", "--output-limit"]),
         ] {
             for part in parts {

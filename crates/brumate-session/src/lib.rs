@@ -30,6 +30,7 @@ pub mod engine;
 mod exec;
 pub mod explain;
 mod report;
+mod request;
 mod runner;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -38,6 +39,7 @@ pub mod units;
 pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptRequest};
 pub use report::{OutputChunk, RunReport, Status};
-pub use runner::{Failure, RunEvent, RunRequest, Runner, RunnerSettings};
+pub use request::{Failure, RunEvent, RunRequest, RunnerSettings};
+pub use runner::Runner;
 /// Cancels a run when it is cancelled itself.
 pub use tokio_util::sync::CancellationToken;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Execute, Limits, MachineSpec, StreamName};
+use brumate_engine::api::{Analysis, Execute, Limits, MachineSpec};
 use brumate_packages::Bundle;
-use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -13,112 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Admission;
 use crate::dependencies::{self, Inference, Plan};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
-use crate::explain;
 use crate::report::{Collector, RunEnd, RunReport, output_of};
+use crate::request::{Failure, RunEvent, RunRequest, RunnerSettings};
 
 /// Machine events that may wait for their consumer; beyond that the guest waits.
 const EVENT_QUEUE: usize = 64;
 /// How much later than its limits allow an engine may answer before the machine is killed over its head.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10);
-
-/// Settings of a [`Runner`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct RunnerSettings {
-    /// Limits of each machine.
-    pub limits: Limits,
-    /// Requirements that every run gets.
-    pub dependencies: Vec<String>,
-    /// Runs at the same time; four times as many may wait.
-    pub max_concurrent: usize,
-}
-
-impl Default for RunnerSettings {
-    /// The engine's default limits, no dependencies, four runs per processor.
-    fn default() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { limits: Limits::default(), dependencies: Vec::new(), max_concurrent: processors * 4 }
-    }
-}
-
-/// Code to run.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct RunRequest {
-    /// Source text.
-    pub code: String,
-    /// Shown in tracebacks; `main.py` when empty.
-    pub file_name: String,
-    /// Globals beside Python's own.
-    pub globals: serde_json::Map<String, serde_json::Value>,
-}
-
-impl RunRequest {
-    /// Code without globals, in `main.py`.
-    pub fn new(code: impl Into<String>) -> Self {
-        Self { code: code.into(), ..Self::default() }
-    }
-
-    /// Sets the globals.
-    #[must_use]
-    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
-        self.globals = globals;
-        self
-    }
-
-    /// Sets the file name.
-    #[must_use]
-    pub fn with_file_name(mut self, file_name: impl Into<String>) -> Self {
-        self.file_name = file_name.into();
-        self
-    }
-}
-
-/// What an onlooker sees while a run goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RunEvent {
-    /// Packages are made ready.
-    Loading {
-        /// Wheels, requirements first.
-        wheels: Vec<String>,
-    },
-    /// Packages are ready.
-    Loaded {
-        /// The same wheels.
-        wheels: Vec<String>,
-    },
-    /// Output of the guest, in order and within the limit.
-    Output {
-        /// Which stream.
-        name: StreamName,
-        /// The text.
-        text: String,
-    },
-}
-
-/// A run that could not take place, or whose result nobody waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Failure {
-    /// Too many runs.
-    #[error(
-        "the server is busy: {running} runs are under way and {waiting} are waiting (set by {}); try again later",
-        explain::MAX_CONCURRENT
-    )]
-    Busy {
-        /// Runs under way.
-        running: usize,
-        /// Calls that wait.
-        waiting: usize,
-    },
-    /// The call was cancelled before the code ran.
-    #[error("the call was cancelled")]
-    Cancelled,
-    /// The engine failed.
-    #[error("the sandbox failed: {0}")]
-    Engine(EngineError),
-}
 
 /// Runs code, each time in a fresh machine. Clones share the limit on runs at the same time.
 #[derive(Clone)]
@@ -218,9 +118,8 @@ impl Runner {
     ///
     /// The outer one is the engine's; the inner one is a text that says which requirements cannot be met.
     pub async fn warm_up(&self, requirements: &[String]) -> Result<Result<Vec<String>, String>, Failure> {
-        let planned = dependencies::stated(requirements, "").and_then(|stated| {
-            dependencies::plan(&self.bundle, stated, &Analysis::default(), Inference::Lenient)
-        });
+        let planned = dependencies::stated(requirements, "")
+            .and_then(|stated| dependencies::plan(&self.bundle, stated, &Analysis::default(), Inference::Lenient));
         match planned {
             Err(error) => Ok(Err(error)),
             Ok(plan) => {
@@ -263,10 +162,11 @@ impl Runner {
         inference: Inference,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Ready, Failure> {
-        let permit = self.admission.enter().await.map_err(|busy| Failure::Busy {
-            running: busy.running,
-            waiting: busy.waiting,
-        })?;
+        let permit = self
+            .admission
+            .enter()
+            .await
+            .map_err(|busy| Failure::Busy { running: busy.running, waiting: busy.waiting })?;
         // Before a machine is taken: most mistakes in metadata cost nothing.
         let stated = match dependencies::stated(&self.settings.dependencies, code) {
             Ok(stated) => stated,

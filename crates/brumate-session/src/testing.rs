@@ -52,9 +52,8 @@ impl Script {
 
     /// Raises.
     pub fn raising(ename: &str, evalue: &str) -> Self {
-        let traceback = format!(
-            "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\n{ename}: {evalue}\n"
-        );
+        let traceback =
+            format!("Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\n{ename}: {evalue}\n");
         Self::ending(Ended::Raised { ename: ename.to_owned(), evalue: evalue.to_owned(), traceback })
     }
 

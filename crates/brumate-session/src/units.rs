@@ -34,7 +34,9 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         .find_map(|(suffix, unit)| lower.strip_suffix(suffix).map(|number| (number, *unit)))
         .unwrap_or((&lower, 1));
     scaled(number.trim(), unit).ok_or_else(|| {
-        UnitError(format!("`{text}` is not a size; write a number and B, KiB, MiB, GiB, KB, MB or GB, such as `256MiB`"))
+        UnitError(format!(
+            "`{text}` is not a size; write a number and B, KiB, MiB, GiB, KB, MB or GB, such as `256MiB`"
+        ))
     })
 }
 
@@ -140,7 +142,9 @@ mod tests {
 
     #[test]
     fn written_as_they_are_read() {
-        for (bytes, text) in [(1 << 30, "1 GiB"), (256 << 20, "256 MiB"), (1_572_864, "1.5 MiB"), (17, "17 bytes"), (1, "1 byte")] {
+        for (bytes, text) in
+            [(1 << 30, "1 GiB"), (256 << 20, "256 MiB"), (1_572_864, "1.5 MiB"), (17, "17 bytes"), (1, "1 byte")]
+        {
             assert_eq!(format_size(bytes), text);
         }
         for (millis, text) in [(60_000, "60 s"), (500, "0.5 s"), (1_250, "1.25 s")] {

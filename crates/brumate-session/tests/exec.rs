@@ -55,20 +55,26 @@ async fn modules_that_nobody_knows_are_left_to_python() {
 
 #[tokio::test]
 async fn every_end_is_told_apart() {
-    assert_eq!(
-        end(Script::exiting(258, "bye")).await,
-        ScriptEnd::Exited { code: 2, message: "bye".to_owned() }
-    );
+    assert_eq!(end(Script::exiting(258, "bye")).await, ScriptEnd::Exited { code: 2, message: "bye".to_owned() });
     assert_eq!(end(Script::dying(Died::Exit(3))).await, ScriptEnd::Exited { code: 3, message: String::new() });
-    assert!(matches!(end(Script::raising("ValueError", "no")).await, ScriptEnd::Raised { traceback } if traceback.ends_with("ValueError: no")));
-    assert!(matches!(end(Script::dying(Died::TimeLimit)).await, ScriptEnd::Stopped { reason: StopReason::WallLimit, .. }));
-    assert!(matches!(end(Script::dying(Died::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory")));
+    assert!(
+        matches!(end(Script::raising("ValueError", "no")).await, ScriptEnd::Raised { traceback } if traceback.ends_with("ValueError: no"))
+    );
+    assert!(matches!(
+        end(Script::dying(Died::TimeLimit)).await,
+        ScriptEnd::Stopped { reason: StopReason::WallLimit, .. }
+    ));
+    assert!(
+        matches!(end(Script::dying(Died::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory"))
+    );
 }
 
 #[tokio::test]
 async fn cancelling_interrupts_the_script() {
     let cancel = CancellationToken::new();
     let (end, output, _) = exec(Script::silent().stdout("cancel me").endless(), &cancel).await;
-    assert!(matches!(end, ScriptEnd::Stopped { reason: StopReason::Cancelled, text } if text.contains("KeyboardInterrupt")));
+    assert!(
+        matches!(end, ScriptEnd::Stopped { reason: StopReason::Cancelled, text } if text.contains("KeyboardInterrupt"))
+    );
     assert_eq!(output, "cancel me");
 }

@@ -19,7 +19,9 @@ const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=d
 pub(crate) fn start(verbose: bool) -> Result<(), String> {
     let given = std::env::var(env_vars::LOG).ok().filter(|text| !text.is_empty());
     let filter = match &given {
-        Some(text) => EnvFilter::try_new(text).map_err(|error| format!("{} is not a filter: {error}", env_vars::LOG))?,
+        Some(text) => {
+            EnvFilter::try_new(text).map_err(|error| format!("{} is not a filter: {error}", env_vars::LOG))?
+        }
         None => EnvFilter::new(if verbose { VERBOSE } else { DEFAULT }),
     };
     tracing_subscriber::fmt()

@@ -107,10 +107,8 @@ fn within<T: PartialOrd + Copy>(
 
 fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
     let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
-    let base = environment
-        .xdg_cache_home
-        .clone()
-        .or_else(|| environment.home.as_ref().map(|home| home.join(home_cache)))?;
+    let base =
+        environment.xdg_cache_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_cache)))?;
     Some(base.join("brumate"))
 }
 
@@ -161,8 +159,24 @@ mod tests {
     #[test]
     fn every_limit_can_be_set() {
         let settings = resolve(&[
-            "--timeout", "5", "--cpu-timeout=3s", "stdio", "--memory", "256MiB", "--files", "0", "--output-limit",
-            "2KiB", "--grace", "500ms", "--max-concurrent", "2", "--return-mode", "json", "--cache-dir", "/c",
+            "--timeout",
+            "5",
+            "--cpu-timeout=3s",
+            "stdio",
+            "--memory",
+            "256MiB",
+            "--files",
+            "0",
+            "--output-limit",
+            "2KiB",
+            "--grace",
+            "500ms",
+            "--max-concurrent",
+            "2",
+            "--return-mode",
+            "json",
+            "--cache-dir",
+            "/c",
         ])
         .unwrap();
         let limits = settings.runner.limits;

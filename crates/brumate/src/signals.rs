@@ -31,7 +31,11 @@ impl Signals {
 
     /// Drives `work` to its end. The first signal cancels `cancel`, and the status that belongs to it is returned
     /// beside the result; the second signal ends the process at once.
-    pub(crate) async fn guard<T>(mut self, cancel: &CancellationToken, work: impl Future<Output = T>) -> (T, Option<u8>) {
+    pub(crate) async fn guard<T>(
+        mut self,
+        cancel: &CancellationToken,
+        work: impl Future<Output = T>,
+    ) -> (T, Option<u8>) {
         tokio::pin!(work);
         let status = tokio::select! {
             result = &mut work => return (result, None),

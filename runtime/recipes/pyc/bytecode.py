@@ -11,101 +11,13 @@ import warnings
 import zipfile
 import zlib
 
+from canonical import canonical
+
 #: Modification time of every archive member: the zip format has no time zone and starts in 1980.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 #: Where the engine puts what wheels contain.
 SITE_PACKAGES = "/lib/python3.14/site-packages"
-
-_FLAG_REF = 0x80
-_NO_PAYLOAD = frozenset(b"0NFTS.")
-_FIXED = {ord("i"): 4, ord("g"): 8, ord("y"): 16}
-_SIZED = frozenset(b"sutaA")  # 4-byte length, then that many bytes
-_SHORT = frozenset(b"zZ")  # 1-byte length
-_SEQUENCES = frozenset(b"([<>")  # 4-byte count, then that many objects
-
-
-class _Walker:
-    """Finds the reference flags and the back references of one marshal stream (format 5)."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.pos = 0
-        self.flagged: list[int] = []  # position of the type byte, by reference number
-        self.references: list[int] = []  # position of the 4-byte number of each back reference
-
-    def _u32(self) -> int:
-        value = int.from_bytes(self.data[self.pos : self.pos + 4], "little", signed=True)
-        self.pos += 4
-        return value
-
-    def _skip(self, count: int) -> None:
-        self.pos += count
-
-    def object(self) -> int:
-        start = self.pos
-        byte = self.data[start]
-        self.pos += 1
-        kind = byte & ~_FLAG_REF
-        if byte & _FLAG_REF:
-            self.flagged.append(start)
-        if kind in _NO_PAYLOAD:
-            pass
-        elif kind in _FIXED:
-            self.pos += _FIXED[kind]
-        elif kind == ord("l"):
-            self._skip(2 * abs(self._u32()))
-        elif kind in _SIZED:
-            self._skip(self._u32())
-        elif kind in _SHORT:
-            self.pos += 1 + self.data[self.pos]
-        elif kind == ord("r"):
-            self.references.append(self.pos)
-            self.pos += 4
-        elif kind == ord(")"):
-            count = self.data[self.pos]
-            self.pos += 1
-            self.objects(count)
-        elif kind in _SEQUENCES:
-            self.objects(self._u32())
-        elif kind == ord("{"):
-            while self.object() != ord("0"):
-                self.object()
-        elif kind == ord(":"):
-            self.objects(3)
-        elif kind == ord("c"):
-            self.pos += 20  # argcount, posonlyargcount, kwonlyargcount, stacksize, flags
-            self.objects(8)  # code, consts, names, localsplus names and kinds, file, name, qualname
-            self.pos += 4  # firstlineno
-            self.objects(2)  # line table, exception table
-        else:
-            raise ValueError(f"unknown marshal type {kind:#x} at {start}")
-        return kind
-
-    def objects(self, count: int) -> None:
-        for _ in range(count):
-            self.object()
-
-
-def canonical(data: bytes) -> bytes:
-    """The same marshal stream with a reference flag only on what is referred to.
-
-    CPython sets the flag on every object whose reference count is above one while it writes, which
-    depends on what else the process holds: the one source of non-determinism in .pyc files.
-    """
-    walker = _Walker(data)
-    walker.object()
-    if walker.pos != len(data):
-        raise ValueError("trailing bytes after the marshalled object")
-    out = bytearray(data)
-    numbers = [int.from_bytes(data[pos : pos + 4], "little") for pos in walker.references]
-    used = sorted(set(numbers))
-    for number in set(range(len(walker.flagged))).difference(used):
-        out[walker.flagged[number]] &= ~_FLAG_REF
-    renumbered = {old: new for new, old in enumerate(used)}
-    for pos, number in zip(walker.references, numbers):
-        out[pos : pos + 4] = renumbered[number].to_bytes(4, "little")
-    return bytes(out)
 
 
 def compile_pyc(source: bytes, filename: str) -> bytes:

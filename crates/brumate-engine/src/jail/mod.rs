@@ -16,7 +16,8 @@
 //!
 //! Signals: the server may signal every process of the jail (same user, or root). The zygote is the first process of
 //! its process namespace: of signals sent from outside only `SIGKILL`, `SIGSTOP` and those it has a handler for reach
-//! it. Machines are ordinary processes. Process ids inside mean nothing outside; the server learns a machine's from
+//! it, and its own `abort` ends in `SIGSEGV`. When it ends, the kernel kills every machine: after the server's end it must
+//! live until their last wills are written. Machines are ordinary processes. Process ids inside mean nothing outside; the server learns a machine's from
 //! `SCM_CREDENTIALS` on its socket.
 
 mod config;
@@ -116,7 +117,7 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
 
     let proc = namespaces::proc_self(&mut report);
     if let Some(proc) = &proc {
-        namespaces::prefer_oom(proc, &mut report)?;
+        namespaces::prefer_oom(proc, &mut report);
     }
     root::mount(&taken, &mut report);
     namespaces::name_host(&mut taken);

@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, UnshareFlags};
 
-use super::{JailConfig, JailError, Report, Wall, identity, sys};
+use super::{JailConfig, Report, Wall, identity, sys};
 
 /// The namespaces besides the user namespace: wall, flag, name under `/proc/self/ns`.
 const OTHERS: [(Wall, UnshareFlags, &str); 6] = [
@@ -91,16 +91,13 @@ pub(super) fn take(config: &JailConfig) -> Taken {
         .fold(UnshareFlags::empty(), |flags, (_, flag, _)| flags | *flag);
     let privileged = identity::has(CapabilitySet::SYS_ADMIN);
     let user = if privileged {
-        Err("not yet: the other namespaces belong to the host".to_owned())
+        Err("/proc/self cannot be opened".to_owned())
     } else {
         new_user_namespace(None)
     };
     let others = if !privileged && user.is_err() {
-        OTHERS.map(|_| {
-            Err(user.as_ref().err().map_or_else(String::new, |reason| {
-                format!("no capability, and no user namespace: {reason}")
-            }))
-        })
+        let reason = user.as_ref().err().map_or("", String::as_str);
+        OTHERS.map(|_| Err(format!("no capability, and no user namespace: {reason}")))
     } else if sys::unshare(all).is_ok() {
         OTHERS.map(|_| Ok(()))
     } else {
@@ -165,7 +162,11 @@ pub(super) fn name_host(taken: &mut Taken) {
     let named = rustix::system::sethostname(HOST_NAME.as_bytes())
         .and_then(|()| rustix::system::setdomainname(b""));
     if let Err(errno) = named {
-        taken.others[4] = Err(format!("naming the host: {errno}"));
+        for ((wall, _, _), result) in OTHERS.iter().zip(&mut taken.others) {
+            if *wall == Wall::UtsNamespace {
+                *result = Err(format!("naming the host: {errno}"));
+            }
+        }
     }
 }
 
@@ -213,10 +214,9 @@ pub(super) fn proc_self(report: &mut Report) -> Option<ProcSelf> {
 }
 
 /// Puts this process first in line when memory runs out. Must come before `/proc` goes.
-pub(super) fn prefer_oom(proc: &ProcSelf, report: &mut Report) -> Result<(), JailError> {
+pub(super) fn prefer_oom(proc: &ProcSelf, report: &mut Report) {
     match proc.write("oom_score_adj", "1000") {
         Ok(()) => report.active(Wall::OomScore, "1000"),
         Err(errno) => report.missing(Wall::OomScore, errno.to_string()),
     }
-    Ok(())
 }

@@ -58,23 +58,12 @@ pub(super) fn install(profile: Profile, report: &mut Report) -> Result<(), JailE
 
 /// Installs the warden's own, shorter allow-list.
 pub(super) fn install_warden() -> Result<(), JailError> {
-    let allowed = compile(
+    apply(&compile(
         &calls::warden(),
         SeccompAction::Errno(libc::ENOSYS as u32),
         SeccompAction::Allow,
-    )?;
-    apply(&deadly(&[])?)?;
-    apply(&allowed)
-}
-
-/// Installs what a machine is refused on top of its zygote's list: signals to any process but `own_pid`, and further
-/// filters.
-pub(super) fn install_machine(own_pid: u32) -> Result<(), JailError> {
-    apply(&compile(
-        &forbidden::machine(own_pid),
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM as u32),
-    )?)
+    )?)?;
+    apply(&deadly()?)
 }
 
 fn apply(program: &BpfProgram) -> Result<(), JailError> {
@@ -93,21 +82,14 @@ fn programs(profile: Profile) -> Result<[BpfProgram; 3], JailError> {
         SeccompAction::Allow,
         SeccompAction::Errno(libc::EACCES as u32),
     )?;
-    // Installing a program is allowed by the first, so that the others can follow; the last one ends that where nobody
-    // needs it any more.
-    let also: &[libc::c_long] = match profile {
-        Profile::Zygote => &[],
-        Profile::Compile => &[libc::SYS_seccomp],
-    };
-    Ok([allowed, denied, deadly(also)?])
+    // Installing programs is allowed by the first, so that the others can follow, and ended by the last.
+    Ok([allowed, denied, deadly()?])
 }
 
-fn deadly(also: &[libc::c_long]) -> Result<BpfProgram, JailError> {
+fn deadly() -> Result<BpfProgram, JailError> {
     let entries: Vec<Entry> = FORBIDDEN
         .iter()
-        .map(|(_, call)| call)
-        .chain(also)
-        .map(|&call| (call, Vec::new()))
+        .map(|&(_, call)| (call, Vec::new()))
         .collect();
     let mut program = compile(&entries, SeccompAction::Allow, SeccompAction::KillProcess)?;
     let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
@@ -150,7 +132,6 @@ fn rule(alternative: &Alternative) -> Result<SeccompRule, seccompiler::BackendEr
         .map(|condition| {
             let (op, value) = match condition.test {
                 Test::Is(value) => (SeccompCmpOp::Eq, value),
-                Test::IsNot(value) => (SeccompCmpOp::Ne, value),
                 Test::Masked(mask, value) => (SeccompCmpOp::MaskedEq(mask), value),
             };
             let width = if condition.wide {

@@ -23,7 +23,8 @@ pub const MAIN_STACK_BYTES: u64 = 512 << 20;
 /// `PR_SET_PDEATHSIG` from the server: it would fire when the spawning thread ends. Until [`super::enter`] ties the
 /// process to the server, the end of the control socket tells it that the server is gone.
 ///
-/// Works with `tokio::process::Command::from` too.
+/// Works with `tokio::process::Command::from` too. `program` must be an absolute path. In a closure that the caller adds
+/// with `pre_exec`, [`CONTROL_FD`] is the control socket already, whatever had that number in the server.
 ///
 /// # Errors
 ///

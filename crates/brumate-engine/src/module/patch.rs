@@ -17,10 +17,22 @@ const RESERVED_PREFIX: &str = "__brumate_";
 
 /// The timer number that marks a call of `env._setitimer_js` as a sleep. Real timers are 0 to 2.
 pub const SLEEP_TIMER: i32 = 99;
-/// The main module's sleep, `(f64 milliseconds) -> ()`, which waits by reading the clock in a loop.
-const SLEEP_EXPORT: &str = "emscripten_thread_sleep";
-/// The import that takes its place, `(i32 timer, f64 milliseconds) -> i32`.
-const TIMER_IMPORT: (&str, &str) = ("env", "_setitimer_js");
+
+/// A function of the main module that a patch refers to.
+struct Symbol {
+    name: &'static str,
+    params: &'static [ValType],
+    results: &'static [ValType],
+}
+
+/// The main module's sleep in milliseconds, which waits by reading the clock and checking timers in a loop.
+const SLEEP: Symbol = Symbol { name: "emscripten_thread_sleep", params: &[ValType::F64], results: &[] };
+/// Raises the signals of timers that have expired at a time, in milliseconds.
+const CHECK_TIMERS: Symbol = Symbol { name: "_emscripten_check_timers", params: &[ValType::F64], results: &[] };
+/// Imported: the time in milliseconds.
+const NOW: Symbol = Symbol { name: "emscripten_get_now", params: &[], results: &[ValType::F64] };
+/// Imported: starts a timer, given its number and milliseconds.
+const TIMER: Symbol = Symbol { name: "_setitimer_js", params: &[ValType::I32, ValType::F64], results: &[ValType::I32] };
 
 /// An export to add.
 #[derive(Debug)]
@@ -73,39 +85,47 @@ impl Patches {
         Ok(Patches { exports, bodies: BTreeMap::new() })
     }
 
-    /// Makes the main module's sleep one call of the host: `_setitimer_js(SLEEP_TIMER, milliseconds)`.
+    /// Makes the main module's sleep one call of the host, `_setitimer_js(SLEEP_TIMER, milliseconds)`, whose result is ignored.
+    /// Timers that expired meanwhile raise their signals afterwards, where the loop raised them while it went on sleeping.
     pub(super) fn sleep_in_host(&mut self, layout: &Layout<'_>) -> Result<(), ModuleError> {
-        let imported = layout.imported_functions();
-        let position = layout
-            .exports
-            .iter()
-            .find(|export| export.kind == ExternalKind::Func && export.name == SLEEP_EXPORT)
-            .and_then(|export| export.index.checked_sub(imported))
-            .ok_or_else(|| ModuleError::Patch(format!("does not define and export {SLEEP_EXPORT}")))?;
-        let sleep = layout
-            .functions
-            .get(position as usize)
-            .and_then(|ty| layout.function_type(*ty))
-            .is_some_and(|ty| ty.params() == [ValType::F64] && ty.results().is_empty());
-        if !sleep {
-            return Err(ModuleError::Patch(format!("{SLEEP_EXPORT} is not of type (f64) -> ()")));
-        }
-        let timer = layout
-            .function_imports
-            .iter()
-            .position(|(module, name, _)| (*module, *name) == TIMER_IMPORT)
-            .ok_or_else(|| ModuleError::Patch(format!("does not import {}", TIMER_IMPORT.1)))?;
-        let timer_type = layout.function_type(layout.function_imports[timer].2);
-        if !timer_type.is_some_and(|ty| ty.params() == [ValType::I32, ValType::F64] && ty.results() == [ValType::I32]) {
-            return Err(ModuleError::Patch(format!("{} is not of type (i32, f64) -> i32", TIMER_IMPORT.1)));
-        }
+        let sleep = exported(layout, &SLEEP)? - layout.imported_functions();
         let mut body = Function::new([]);
         body.instruction(&Instruction::I32Const(SLEEP_TIMER))
             .instruction(&Instruction::LocalGet(0))
-            .instruction(&Instruction::Call(timer as u32))
+            .instruction(&Instruction::Call(imported(layout, &TIMER)?))
             .instruction(&Instruction::Drop)
+            .instruction(&Instruction::Call(imported(layout, &NOW)?))
+            .instruction(&Instruction::Call(exported(layout, &CHECK_TIMERS)?))
             .instruction(&Instruction::End);
-        self.bodies.insert(position as usize, body.into_raw_body());
+        self.bodies.insert(sleep as usize, body.into_raw_body());
         Ok(())
     }
+}
+
+/// The index of a function that the module defines and exports.
+fn exported(layout: &Layout<'_>, symbol: &Symbol) -> Result<u32, ModuleError> {
+    let export = layout.exports.iter().find(|export| export.kind == ExternalKind::Func && export.name == symbol.name);
+    let defined = export.and_then(|export| export.index.checked_sub(layout.imported_functions()));
+    let ty = defined.and_then(|defined| layout.functions.get(defined as usize)).copied();
+    let index = export.map(|export| export.index);
+    checked(layout, symbol, index.zip(ty), "define and export")
+}
+
+/// The index of a function that the module imports from `env`.
+fn imported(layout: &Layout<'_>, symbol: &Symbol) -> Result<u32, ModuleError> {
+    let mut imports = (0..).zip(&layout.function_imports);
+    let found = imports.find(|(_, (module, name, _))| (*module, *name) == ("env", symbol.name));
+    checked(layout, symbol, found.map(|(index, (_, _, ty))| (index, *ty)), "import")
+}
+
+/// The index of `found` (index and type) if it has the type that `symbol` must have.
+fn checked(layout: &Layout<'_>, symbol: &Symbol, found: Option<(u32, u32)>, verb: &str) -> Result<u32, ModuleError> {
+    let Some((index, ty)) = found else {
+        return Err(ModuleError::Patch(format!("it does not {verb} {}", symbol.name)));
+    };
+    let matches = |ty: &wasmparser::FuncType| ty.params() == symbol.params && ty.results() == symbol.results;
+    if !layout.function_type(ty).is_some_and(matches) {
+        return Err(ModuleError::Patch(format!("{} has another type than expected", symbol.name)));
+    }
+    Ok(index)
 }

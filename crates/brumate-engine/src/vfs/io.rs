@@ -10,21 +10,6 @@ use super::limits::{FILE_SIZE_MAX, PIPE_CAPACITY};
 use super::resolve::{Follow, Node};
 use crate::libc::errno::Errno;
 
-/// Where `seek` counts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whence {
-    /// The start of the file.
-    Set,
-    /// The present position.
-    Current,
-    /// The end of the file.
-    End,
-    /// The next stored byte at or after the offset.
-    Data,
-    /// The next hole at or after the offset.
-    Hole,
-}
-
 /// At which offset a transfer happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -33,9 +18,6 @@ enum At {
     /// At this offset; the position stays.
     Offset(u64),
 }
-
-/// Bytes moved at a time when a layer's file is copied up.
-const COPY_BLOCK: usize = 64 * 1024;
 
 impl Vfs {
     /// Reads at the descriptor's position; 0 is the end.
@@ -161,6 +143,9 @@ impl Vfs {
         if !description.flags.writes() {
             return Err(Errno::EBADF);
         }
+        if data.is_empty() {
+            return Ok(0);
+        }
         let appends = at == At::Position && description.flags.has(OpenFlags::APPEND);
         let mut offset = match at {
             At::Position => description.position,
@@ -203,9 +188,6 @@ impl Vfs {
     }
 
     fn write_inode(&mut self, id: InodeId, offset: u64, data: &[u8]) -> Result<usize, Errno> {
-        if data.is_empty() {
-            return Ok(0);
-        }
         self.check_writable(id)?;
         self.copy_up(id, u64::MAX)?;
         let now = self.now();
@@ -217,284 +199,5 @@ impl Vfs {
         inode.mtime = now;
         inode.ctime = now;
         Ok(count)
-    }
-
-    /// Makes a layer's file the guest's own, keeping at most `keep` bytes of it.
-    ///
-    /// # Errors
-    /// `ENOSPC` when it does not fit into the quota, `EIO` when the layer cannot be read; nothing is changed then.
-    fn copy_up(&mut self, id: InodeId, keep: u64) -> Result<(), Errno> {
-        let Kind::File(Content::Layer(file)) = &self.inodes.get(id)?.kind else {
-            return Ok(());
-        };
-        let file = file.clone();
-        let length = file.len.min(keep);
-        let mut copy = Chunks::default();
-        let mut block = vec![0; COPY_BLOCK.min(length as usize)];
-        let mut done = 0;
-        while done < length {
-            let want = (length - done).min(block.len() as u64) as usize;
-            let result = self.layers.read_at(&file, done, &mut block[..want]).and_then(|count| match count {
-                0 => Err(Errno::EIO),
-                count => copy.write_at(done, &block[..count], &mut self.quota),
-            });
-            match result {
-                Ok(count) => done += count as u64,
-                Err(errno) => {
-                    copy.release(&mut self.quota);
-                    return Err(errno);
-                }
-            }
-        }
-        self.inodes.get_mut(id)?.kind = Kind::File(Content::Own(copy));
-        Ok(())
-    }
-
-    pub(super) fn truncate_inode(&mut self, id: InodeId, length: u64) -> Result<(), Errno> {
-        if length > FILE_SIZE_MAX {
-            return Err(Errno::EFBIG);
-        }
-        match self.inode_type(id)? {
-            FileType::Regular => {}
-            FileType::Directory => return Err(Errno::EISDIR),
-            _ => return Err(Errno::EINVAL),
-        }
-        self.check_writable(id)?;
-        self.copy_up(id, length)?;
-        let now = self.now();
-        let inode = self.inodes.get_mut(id)?;
-        let Kind::File(Content::Own(chunks)) = &mut inode.kind else {
-            return Err(Errno::EINVAL);
-        };
-        chunks.set_len(length, &mut self.quota)?;
-        inode.mtime = now;
-        inode.ctime = now;
-        Ok(())
-    }
-
-    /// Sets a file's length by path.
-    ///
-    /// # Errors
-    /// Those of `truncate(2)`.
-    pub fn truncate(&mut self, path: &[u8], length: i64) -> Result<(), Errno> {
-        let length = u64::try_from(length).map_err(|_| Errno::EINVAL)?;
-        let (node, file_type) = self.resolve_existing(super::at::FDCWD, path, Follow::Yes)?;
-        match (node, file_type) {
-            (_, FileType::Directory) => Err(Errno::EISDIR),
-            (Node::Inode(id), _) => self.truncate_inode(id, length),
-            (Node::Host(host, path), FileType::Regular) => {
-                let mut file = self.writable_host(host)?.open(&path, OpenFlags(OpenFlags::WRONLY), 0)?;
-                file.set_len(length)
-            }
-            _ => Err(Errno::EINVAL),
-        }
-    }
-
-    /// Sets an open file's length.
-    ///
-    /// # Errors
-    /// Those of `ftruncate(2)`.
-    pub fn ftruncate(&mut self, fd: i32, length: i64) -> Result<(), Errno> {
-        let length = u64::try_from(length).map_err(|_| Errno::EINVAL)?;
-        let id = self.usable(fd)?;
-        let description = self.descriptions.get_mut(id)?;
-        if !description.flags.writes() {
-            return Err(Errno::EINVAL);
-        }
-        match &mut description.target {
-            Target::Inode(inode) => {
-                let inode = *inode;
-                self.truncate_inode(inode, length)
-            }
-            Target::Host(target) => target.file.as_mut().ok_or(Errno::EINVAL)?.set_len(length),
-        }
-    }
-
-    /// Reserves space and extends the file (`fallocate` with mode 0).
-    ///
-    /// # Errors
-    /// Those of `fallocate(2)`; `EOPNOTSUPP` for other modes and for host files.
-    pub fn fallocate(&mut self, fd: i32, mode: i32, offset: i64, length: i64) -> Result<(), Errno> {
-        let id = self.usable(fd)?;
-        let (Ok(offset), Ok(length)) = (u64::try_from(offset), u64::try_from(length)) else {
-            return Err(Errno::EINVAL);
-        };
-        if length == 0 {
-            return Err(Errno::EINVAL);
-        }
-        if mode != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let description = self.descriptions.get(id)?;
-        if !description.flags.writes() {
-            return Err(Errno::EBADF);
-        }
-        let Target::Inode(inode) = description.target else {
-            return Err(Errno::EOPNOTSUPP);
-        };
-        match self.inode_type(inode)? {
-            FileType::Regular => {}
-            FileType::Fifo => return Err(Errno::ESPIPE),
-            FileType::Directory => return Err(Errno::EISDIR),
-            _ => return Err(Errno::ENODEV),
-        }
-        if offset + length > FILE_SIZE_MAX {
-            return Err(Errno::EFBIG);
-        }
-        self.check_writable(inode)?;
-        self.copy_up(inode, u64::MAX)?;
-        let now = self.now();
-        let file = self.inodes.get_mut(inode)?;
-        let Kind::File(Content::Own(chunks)) = &mut file.kind else {
-            return Err(Errno::EINVAL);
-        };
-        chunks.allocate(offset, length, &mut self.quota)?;
-        file.mtime = now;
-        file.ctime = now;
-        Ok(())
-    }
-
-    /// Moves the position; returns the new one.
-    ///
-    /// # Errors
-    /// Those of `lseek(2)`.
-    pub fn seek(&mut self, fd: i32, offset: i64, whence: Whence) -> Result<u64, Errno> {
-        let id = self.usable(fd)?;
-        let description = self.descriptions.get_mut(id)?;
-        let (file_type, length) = match &mut description.target {
-            Target::Host(target) => match &mut target.file {
-                Some(file) if whence == Whence::End => (FileType::Regular, file.stat()?.size),
-                Some(_) => (FileType::Regular, 0),
-                None => (FileType::Directory, 0),
-            },
-            Target::Inode(inode) => {
-                let inode = *inode;
-                let length = match &self.inodes.get(inode)?.kind {
-                    Kind::File(content) => content.len(),
-                    _ => 0,
-                };
-                (self.inode_type(inode)?, length)
-            }
-        };
-        match file_type {
-            FileType::Fifo => return Err(Errno::ESPIPE),
-            FileType::Character => return Ok(0),
-            FileType::Directory if !matches!(whence, Whence::Set | Whence::Current) => {
-                return Err(Errno::EINVAL);
-            }
-            _ => {}
-        }
-        let base = match whence {
-            Whence::Set => 0,
-            Whence::Current => self.descriptions.get(id)?.position as i64,
-            Whence::End => length as i64,
-            Whence::Data | Whence::Hole => {
-                let found = self.seek_extent(id, offset, whence)?;
-                self.descriptions.get_mut(id)?.position = found;
-                return Ok(found);
-            }
-        };
-        let position = base.checked_add(offset).and_then(|sum| u64::try_from(sum).ok()).ok_or(Errno::EINVAL)?;
-        let description = self.descriptions.get_mut(id)?;
-        description.position = position;
-        if file_type == FileType::Directory && position == 0 {
-            description.listing_end = 0;
-            if let Target::Host(target) = &mut description.target {
-                target.listing = None;
-            }
-        }
-        Ok(position)
-    }
-
-    /// `SEEK_DATA` and `SEEK_HOLE`. A file of a layer or of the host is all data.
-    fn seek_extent(&mut self, id: DescriptionId, offset: i64, whence: Whence) -> Result<u64, Errno> {
-        let offset = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
-        let wants_data = whence == Whence::Data;
-        let all_data = |length: u64| match offset < length {
-            true if wants_data => Ok(offset),
-            true => Ok(length),
-            false => Err(Errno::ENXIO),
-        };
-        match &mut self.descriptions.get_mut(id)?.target {
-            Target::Host(target) => all_data(target.file.as_mut().ok_or(Errno::EINVAL)?.stat()?.size),
-            Target::Inode(inode) => match &self.inodes.get(*inode)?.kind {
-                Kind::File(Content::Own(chunks)) if offset < chunks.len() => match wants_data {
-                    true => chunks.next_data(offset).ok_or(Errno::ENXIO),
-                    false => Ok(chunks.next_hole(offset)),
-                },
-                Kind::File(Content::Layer(file)) => all_data(file.len),
-                _ => Err(Errno::ENXIO),
-            },
-        }
-    }
-
-    /// Brings a host file's data to storage; nothing to do for others.
-    ///
-    /// # Errors
-    /// `EBADF`, `EINVAL` for pipes and devices, the host's own.
-    pub fn fsync(&mut self, fd: i32) -> Result<(), Errno> {
-        let id = self.usable(fd)?;
-        match &mut self.descriptions.get_mut(id)?.target {
-            Target::Host(target) => target.file.as_mut().map_or(Ok(()), |file| file.sync()),
-            Target::Inode(inode) => {
-                let inode = *inode;
-                match self.inode_type(inode)? {
-                    FileType::Regular | FileType::Directory => Ok(()),
-                    _ => Err(Errno::EINVAL),
-                }
-            }
-        }
-    }
-
-    /// What the descriptor is ready for now.
-    ///
-    /// # Errors
-    /// `EBADF`.
-    pub fn poll(&mut self, fd: i32) -> Result<Readiness, Errno> {
-        let id = self.usable(fd)?;
-        let description: &Description = self.descriptions.get(id)?;
-        let Target::Inode(inode) = description.target else {
-            return Ok(Readiness::ALWAYS);
-        };
-        let (reads, writes) = (description.flags.reads(), description.flags.writes());
-        match &self.inodes.get(inode)?.kind {
-            Kind::Device(device) => {
-                let device = *device;
-                Ok(self.device(device)?.poll())
-            }
-            Kind::Pipe(pipe) => {
-                let mut ready = 0;
-                if reads {
-                    ready |= if pipe.buffer.is_empty() { 0 } else { Readiness::READABLE.0 };
-                    ready |= if pipe.writers == 0 { Readiness::HUP } else { 0 };
-                }
-                if writes {
-                    // As Linux: writable means that a whole PIPE_BUF fits.
-                    let fits = pipe.buffer.len() + super::limits::PIPE_BUF <= PIPE_CAPACITY;
-                    ready |= if fits { Readiness::WRITABLE.0 } else { 0 };
-                    ready |= if pipe.readers == 0 { Readiness::ERR } else { 0 };
-                }
-                Ok(Readiness(ready))
-            }
-            _ => Ok(Readiness::ALWAYS),
-        }
-    }
-
-    /// Bytes that can be read without waiting (`FIONREAD`).
-    ///
-    /// # Errors
-    /// `EBADF`; `ENOTTY` for what has no such number.
-    pub fn readable_bytes(&mut self, fd: i32) -> Result<u64, Errno> {
-        let id = self.usable(fd)?;
-        let description = self.descriptions.get(id)?;
-        let position = description.position;
-        let Target::Inode(inode) = description.target else {
-            return Err(Errno::ENOTTY);
-        };
-        match &self.inodes.get(inode)?.kind {
-            Kind::Pipe(pipe) => Ok(pipe.buffer.len() as u64),
-            Kind::File(content) => Ok(content.len().saturating_sub(position)),
-            _ => Err(Errno::ENOTTY),
-        }
     }
 }

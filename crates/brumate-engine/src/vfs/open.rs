@@ -39,14 +39,15 @@ impl Vfs {
         }
         let create = flags.has(OpenFlags::CREAT);
         let exclusive = create && flags.has(OpenFlags::EXCL);
-        let follow = if exclusive || flags.has(OpenFlags::NOFOLLOW) { Follow::No } else { Follow::Yes };
-        if create {
-            self.refuse_trailing_slash(dirfd, path)?;
-        }
+        let follow = match (create, exclusive || flags.has(OpenFlags::NOFOLLOW)) {
+            (false, false) => Follow::Yes,
+            (false, true) => Follow::No,
+            (true, false) => Follow::Create,
+            (true, true) => Follow::CreateNew,
+        };
         let Resolved { parent, node } = self.resolve(dirfd, path, follow)?;
         let Some((node, file_type)) = node else {
             return match parent.last {
-                Last::Name(_) if create && parent.trailing_slash => Err(Errno::EISDIR),
                 Last::Name(name) if create => self.open_new(fd, &parent.directory, &name, flags, mode),
                 _ => Err(Errno::ENOENT),
             };
@@ -73,17 +74,6 @@ impl Vfs {
             Node::Inode(id) => self.open_inode(fd, id, file_type, flags, writes),
             Node::Host(host, path) => self.open_host(fd, host, path.0, file_type, flags),
             Node::Fd(_) => Err(Errno::ELOOP),
-        }
-    }
-
-    /// With `O_CREAT` a trailing slash is `EISDIR` whatever is there.
-    fn refuse_trailing_slash(&mut self, dirfd: i32, path: &[u8]) -> Result<(), Errno> {
-        if path.last() != Some(&b'/') {
-            return Ok(());
-        }
-        match self.resolve_parent(dirfd, path)?.last {
-            Last::Name(_) => Err(Errno::EISDIR),
-            _ => Ok(()),
         }
     }
 
@@ -168,7 +158,8 @@ impl Vfs {
 
     /// `O_TMPFILE`: a file without a name, gone when it is closed.
     fn open_unnamed(&mut self, fd: usize, dirfd: i32, path: &[u8], flags: OpenFlags, mode: u32) -> Result<i32, Errno> {
-        let directory = match self.resolve_existing(dirfd, path, Follow::Yes)? {
+        let follow = if flags.has(OpenFlags::NOFOLLOW) { Follow::No } else { Follow::Yes };
+        let directory = match self.resolve_existing(dirfd, path, follow)? {
             (_, file_type) if file_type != FileType::Directory => return Err(Errno::ENOTDIR),
             (Node::Inode(id), _) => id,
             // Callers such as Python's tempfile take EISDIR as "not supported here" and use a named file.

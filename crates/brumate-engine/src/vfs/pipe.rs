@@ -29,9 +29,6 @@ impl Pipe {
         if self.readers == 0 {
             return Err(Errno::EPIPE);
         }
-        if data.is_empty() {
-            return Ok(0);
-        }
         let room = PIPE_CAPACITY.saturating_sub(self.buffer.len());
         if room == 0 || (data.len() <= PIPE_BUF && room < data.len()) {
             return Err(Errno::EAGAIN);

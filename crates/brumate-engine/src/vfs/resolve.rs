@@ -55,6 +55,21 @@ pub(crate) enum Follow {
     Yes,
     /// Only when a slash comes after it.
     No,
+    /// As `Yes`, for a file that may be created: a slash at the end of the path or of a link's target is `EISDIR`
+    /// whatever is there.
+    Create,
+    /// As `No`, for a file that must not be there.
+    CreateNew,
+}
+
+impl Follow {
+    fn creates(self) -> bool {
+        matches!(self, Self::Create | Self::CreateNew)
+    }
+
+    fn stops_at_links(self) -> bool {
+        matches!(self, Self::No | Self::CreateNew)
+    }
 }
 
 /// Joins a clean path and a name.
@@ -123,10 +138,13 @@ impl Vfs {
                     return Ok(Resolved { parent, node: Some((node, FileType::Directory)) });
                 }
             };
+            if follow.creates() && parent.trailing_slash {
+                return Err(Errno::EISDIR);
+            }
             let Some((node, file_type)) = self.lookup(&parent.directory, name)? else {
                 return Ok(Resolved { parent, node: None });
             };
-            if file_type != FileType::Symlink || (follow == Follow::No && !parent.trailing_slash) {
+            if file_type != FileType::Symlink || (follow.stops_at_links() && !parent.trailing_slash) {
                 if parent.trailing_slash && file_type != FileType::Directory {
                     return Err(Errno::ENOTDIR);
                 }

@@ -1,10 +1,10 @@
 //! Sessions, the tool's description, wrong requests.
 
+use crate::support::{Client, engine, text_of};
 use brumate_server::ReturnMode;
 use brumate_session::RunnerSettings;
 use brumate_session::testing::{FakeEngine, Script};
 use serde_json::{Value, json};
-use crate::support::{Client, engine, text_of};
 
 /// Versions with an `initialize` handshake.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];

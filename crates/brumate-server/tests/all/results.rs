@@ -1,11 +1,11 @@
 //! The text and the structure of results, to the letter.
 
+use crate::support::{Client, engine, text_of};
 use brumate_server::ReturnMode;
+use brumate_session::RunnerSettings;
 use brumate_session::engine::{Died, EngineError};
 use brumate_session::testing::Script;
-use brumate_session::RunnerSettings;
 use serde_json::{Value, json};
-use crate::support::{Client, engine, text_of};
 
 async fn text(script: Script) -> String {
     Client::open(&[("code", script)]).await.text("code").await
@@ -64,7 +64,8 @@ async fn strings_are_verbatim_and_anything_else_is_json() {
 
 #[tokio::test]
 async fn an_exception_replaces_the_value() {
-    let mut client = Client::open(&[("print(unknown)", Script::raising("NameError", "name 'unknown' is not defined"))]).await;
+    let mut client =
+        Client::open(&[("print(unknown)", Script::raising("NameError", "name 'unknown' is not defined"))]).await;
     let result = client.run("print(unknown)").await;
     let traceback = "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nNameError: name 'unknown' is not defined";
     assert_eq!(text_of(&result), format!("<status>run-error</status>\n<error>\n{traceback}\n</error>"));
@@ -114,7 +115,8 @@ async fn json_mode_is_one_object() {
         r#"{"status":"success","output":["ab","","c"],"return_value":null}"#.replace("ab", "a\",\"b")
     );
     assert_eq!(
-        json_mode(Script::returning("{\n  \"a b\": [1.50, \" \\\" \"],\n  \"big\": 123456789012345678901234567890\n}")).await,
+        json_mode(Script::returning("{\n  \"a b\": [1.50, \" \\\" \"],\n  \"big\": 123456789012345678901234567890\n}"))
+            .await,
         r#"{"status":"success","output":[],"return_value":{"a b":[1.50," \" "],"big":123456789012345678901234567890}}"#
     );
     let error = json_mode(Script::raising("E", "x").imports(&["numpy"], &[])).await;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::support::{Client, text_of};
 use brumate_session::testing::Script;
 use serde_json::{Value, json};
-use crate::support::{Client, text_of};
 
 fn call(code: &str) -> Value {
     json!({"name": "run_python_code", "arguments": {"python_code": code}})

@@ -50,7 +50,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         ScriptEnd::Exited { message, .. } if message.is_empty() => {}
         ScriptEnd::Exited { message, .. } => complain(message.trim_end_matches('\n')),
         ScriptEnd::Raised { traceback } => complain(traceback),
-        ScriptEnd::Stopped { text, .. } | ScriptEnd::Killed { text } | ScriptEnd::InstallError { text } => complain(text),
+        ScriptEnd::Stopped { text, .. } | ScriptEnd::Killed { text } | ScriptEnd::InstallError { text } => {
+            complain(text)
+        }
         other => bail!("an end that this version does not know: {other:?}"),
     }
     let status = exit_status::of_script(&end);
@@ -149,9 +151,14 @@ mod tests {
         let odd = directory.path().join("a:b");
         std::fs::create_dir(&odd).unwrap();
         let host = odd.to_str().unwrap();
-        for (text, read_only) in [(format!("{host}:/data"), false), (format!("{host}:/data:ro"), true), (format!("{host}:/data:rw"), false)] {
+        for (text, read_only) in
+            [(format!("{host}:/data"), false), (format!("{host}:/data:ro"), true), (format!("{host}:/data:rw"), false)]
+        {
             let mount = parse_mount(OsStr::new(&text)).unwrap();
-            assert_eq!((mount.host.as_path(), mount.guest.as_str(), mount.read_only), (odd.as_path(), "/data", read_only));
+            assert_eq!(
+                (mount.host.as_path(), mount.guest.as_str(), mount.read_only),
+                (odd.as_path(), "/data", read_only)
+            );
         }
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -31,8 +31,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 
 async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
     sandbox.engine.sandbox().await?;
-    let everything: Vec<String> =
-        brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
+    let everything: Vec<String> = brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
     for requirements in [&everything, &settings.runner.dependencies] {
         if let Err(problems) = sandbox.runner.warm_up(requirements).await? {
             complain(&problems);

@@ -55,6 +55,7 @@ fn faults(runtime: &Path, lock: &Lock) -> Result<Vec<String>> {
             .iter()
             .filter(|entry| present.contains(&entry.file))
     };
+    let pinned = pinned_sources(runtime)?;
     let mut pycache = Pycache::default();
     if let Some(entry) = present_entries().find(|entry| entry.kind == Kind::Pycache) {
         pycache.members = bundle::read_zip(&runtime.join(&entry.file))?;
@@ -63,6 +64,15 @@ fn faults(runtime: &Path, lock: &Lock) -> Result<Vec<String>> {
         if let Err(error) = check(runtime, lock, entry, &mut pycache) {
             faults.push(format!("{}: {error:#}", entry.file));
         }
+        let unknown = entry.origin.iter().filter(|origin| {
+            matches!(origin.from, Registry::Pypi | Registry::Debian) && !pinned.contains(*origin)
+        });
+        faults.extend(unknown.map(|origin| {
+            format!(
+                "{}: the recipes do not pin its origin {}",
+                entry.file, origin.file
+            )
+        }));
     }
     if faults.is_empty() {
         // A faulty wheel accounts for none of its bytecode: only now is the rest astray.
@@ -73,6 +83,28 @@ fn faults(runtime: &Path, lock: &Lock) -> Result<Vec<String>> {
         faults.extend(stray.map(|name| format!("{name}: bytecode of no module in a wheel")));
     }
     Ok(faults)
+}
+
+/// The sources that the recipes fetch by digest, and those whose digests they recorded.
+fn pinned_sources(runtime: &Path) -> Result<Vec<Origin>> {
+    let recipes = runtime.join("recipes");
+    let mut sources = Vec::new();
+    for (from, list) in [
+        (Registry::Pypi, "sources.sha256"),
+        (Registry::Debian, "toolchain.txt"),
+    ] {
+        let path = recipes.join(list);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        // sha256sum's format; the record of the tools has lines of other kinds too.
+        let lines = text.lines().filter_map(|line| line.split_once("  "));
+        sources.extend(lines.map(|(sha256, file)| Origin {
+            from,
+            file: file.to_owned(),
+            sha256: sha256.to_owned(),
+        }));
+    }
+    Ok(sources)
 }
 
 /// The bytecode of the pure wheels, and which of it some wheel's module accounts for.

@@ -9,8 +9,6 @@ use super::super::Profile;
 pub(super) enum Test {
     /// Exactly this.
     Is(u64),
-    /// Anything else.
-    IsNot(u64),
     /// This, in the bits of the mask.
     Masked(u64, u64),
 }
@@ -32,7 +30,7 @@ pub(super) type Alternative = Vec<Condition>;
 /// A call and the alternatives of which one must hold; none means "whatever the arguments".
 pub(super) type Entry = (c_long, Vec<Alternative>);
 
-pub(super) fn int(argument: u8, test: Test) -> Condition {
+fn int(argument: u8, test: Test) -> Condition {
     Condition {
         argument,
         wide: false,
@@ -289,11 +287,7 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
         vec![int(1, Test::Masked(mask, op as u64))]
     };
     when(libc::SYS_futex, FUTEX.iter().map(operation).collect());
-    // What `abort` needs. A machine may send it to itself only (`machine`).
-    when(libc::SYS_tgkill, one_of(2, &[libc::SIGABRT]));
-
-    // The programs that follow this one, and a machine's; no flag, so no notifications. `seccompiler` sets no_new_privs
-    // each time.
+    // The programs that follow this one; `seccompiler` sets no_new_privs each time.
     let filter = int(0, Test::Is(u64::from(libc::SECCOMP_SET_MODE_FILTER)));
     when(libc::SYS_seccomp, vec![vec![filter, long(1, Test::Is(0))]]);
     when(libc::SYS_prctl, one_of(0, &[libc::PR_SET_NO_NEW_PRIVS]));
@@ -307,6 +301,8 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
             when(libc::SYS_setitimer, Vec::new());
         }
         Profile::Compile => {
+            // What `abort` needs. Not for machines: they could end each other.
+            when(libc::SYS_tgkill, one_of(2, &[libc::SIGABRT]));
             // musl adds the ignored CLONE_DETACHED.
             let thread = Test::Masked(!(libc::CLONE_DETACHED as u64), THREAD_FLAGS);
             when(libc::SYS_clone, vec![vec![long(0, thread)]]);
@@ -336,6 +332,9 @@ pub(super) fn warden() -> Vec<Entry> {
         libc::SYS_restart_syscall,
         libc::SYS_sigaltstack,
         libc::SYS_exit_group,
+        // The second of its programs.
+        libc::SYS_prctl,
+        libc::SYS_seccomp,
     ]
     .into_iter()
     .map(|call| (call, Vec::new()))

@@ -2,7 +2,7 @@
 
 use libc::c_long;
 
-use super::calls::{Entry, Test, int, long};
+use super::calls::{Entry, Test, long};
 
 /// Calls that take a path, refused with `EACCES`: libraries look for `/etc/localtime`, control groups, `/proc/self` and
 /// the like on their own account.
@@ -117,6 +117,8 @@ pub(in super::super) const FORBIDDEN: &[(&str, c_long)] = named![
     SYS_capset,
     SYS_setsid,
     SYS_setpgid,
+    // Further filters: a foreign compiler in the kernel.
+    SYS_seccomp,
     // Large parts of the kernel that have been holes.
     SYS_bpf,
     SYS_perf_event_open,
@@ -203,15 +205,4 @@ pub(super) fn denied() -> Vec<Entry> {
         vec![vec![long(2, Test::Masked(writable_code, writable_code))]],
     ));
     list
-}
-
-/// What a machine is refused on top of its zygote's list.
-pub(super) fn machine(own_pid: u32) -> Vec<Entry> {
-    vec![
-        (
-            libc::SYS_tgkill,
-            vec![vec![int(0, Test::IsNot(u64::from(own_pid)))]],
-        ),
-        (libc::SYS_seccomp, Vec::new()),
-    ]
 }

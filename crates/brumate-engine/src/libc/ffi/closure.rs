@@ -1,5 +1,8 @@
 //! Closures: C function pointers that call Python.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use wasmtime::{AsContextMut, Caller, Func, FuncType, Ref, StoreContextMut, Val, ValType};
 
 use super::call::{Stack, call_leniently, load_result};
@@ -10,18 +13,39 @@ use crate::host::{Host, guest, split, split_store};
 /// Smallest closure block: slot, cif, function, user data.
 const CLOSURE_SIZE: u32 = 16;
 
+/// Host functions made for closures in one machine's life; a store never gives one back.
+const MAX_FUNCTIONS: usize = 1 << 18;
+
+/// `FFI_BAD_ABI`: the closure cannot be made.
+const FFI_BAD_ABI: i32 = 2;
+
+/// Wasm type of a closure: letters of its parameters and of its result.
+type Signature = (u32, String);
+
 /// Table slots of closures.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Closures {
     /// Slots that may be used again.
     free: Vec<u32>,
     /// Slots in use.
-    live: usize,
+    reserved: HashSet<u32>,
+    /// What the closure in a slot calls.
+    prepared: HashMap<u32, Arc<Prepared>>,
+    /// Host functions by slot and type: made once, used again for every later closure of that kind in the slot.
+    functions: HashMap<Signature, Func>,
+}
+
+/// A prepared closure.
+struct Prepared {
+    interface: Interface,
+    cif: u32,
+    function: u32,
+    user_data: u32,
 }
 
 /// `ffi_closure_alloc_js(size, code**) -> closure*`; 0 when there is no memory or no slot.
 pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wasmtime::Result<u32> {
-    if caller.data().closures.live >= MAX_CLOSURES {
+    if caller.data().closures.reserved.len() >= MAX_CLOSURES {
         return Ok(0);
     }
     let handles = guest(&caller.as_context_mut())?;
@@ -38,7 +62,7 @@ pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wa
         return Ok(0);
     }
     let (mut memory, host) = split(&mut caller);
-    host.closures.live += 1;
+    host.closures.reserved.insert(slot);
     memory.write_u32(code, slot)?;
     memory.write_u32(closure, slot)?;
     Ok(closure)
@@ -48,11 +72,12 @@ pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wa
 pub(super) fn free(mut caller: Caller<'_, Host>, closure: u32) -> wasmtime::Result<()> {
     let handles = guest(&caller.as_context_mut())?;
     let slot = split(&mut caller).0.read_u32(closure)?;
-    // A slot below the main module's own is no closure's: the guest has overwritten the block.
-    if u64::from(slot) < handles.table.size(&caller) {
+    // A block the guest has overwritten names a slot that is no closure's: left alone.
+    if caller.data().closures.reserved.contains(&slot) {
         handles.table.set(&mut caller, u64::from(slot), Ref::Func(None))?;
         let closures = &mut caller.data_mut().closures;
-        closures.live = closures.live.saturating_sub(1);
+        closures.reserved.remove(&slot);
+        closures.prepared.remove(&slot);
         closures.free.push(slot);
     }
     handles.free.call(&mut caller, closure)
@@ -67,6 +92,9 @@ pub(super) fn prepare(
     user_data: u32,
     code: u32,
 ) -> wasmtime::Result<i32> {
+    if !caller.data().closures.reserved.contains(&code) {
+        return Ok(FFI_BAD_ABI);
+    }
     let interface = {
         let (mut memory, _) = split(&mut caller);
         memory.write_u32(closure.wrapping_add(4), cif)?;
@@ -85,29 +113,51 @@ pub(super) fn prepare(
         parameters.push(ValType::I32);
     }
     let results: &[ValType] = if interface.result.by_pointer() { &[] } else { interface.result.parameter() };
-    let ty = FuncType::new(caller.engine(), parameters, results.iter().cloned());
-    let func = Func::new(&mut caller, ty, move |mut caller, parameters, results| {
-        let mut store = caller.as_context_mut();
-        let returned = enter(&mut store, &interface, parameters, cif, function, user_data)?;
-        if let (Some(slot), Some(value)) = (results.first_mut(), returned) {
-            *slot = value;
+    let signature = (code, parameters.iter().chain([&ValType::FUNCREF]).chain(results).map(letter).collect());
+    let func = match caller.data().closures.functions.get(&signature) {
+        Some(func) => *func,
+        None if caller.data().closures.functions.len() >= MAX_FUNCTIONS => return Ok(FFI_BAD_ABI),
+        None => {
+            let ty = FuncType::new(caller.engine(), parameters, results.iter().cloned());
+            let func = Func::new(&mut caller, ty, move |mut caller, parameters, results| {
+                let mut store = caller.as_context_mut();
+                let prepared = store.data().closures.prepared.get(&code).cloned();
+                let prepared = prepared.ok_or_else(|| fault("a closure was called after it was freed"))?;
+                let returned = enter(&mut store, &prepared, parameters)?;
+                if let (Some(slot), Some(value)) = (results.first_mut(), returned) {
+                    *slot = value;
+                }
+                Ok(())
+            });
+            caller.data_mut().closures.functions.insert(signature, func);
+            func
         }
-        Ok(())
-    });
+    };
+    let prepared = Arc::new(Prepared { interface, cif, function, user_data });
+    caller.data_mut().closures.prepared.insert(code, prepared);
     let table = guest(&caller.as_context_mut())?.table;
     table.set(&mut caller, u64::from(code), Ref::Func(Some(func)))?;
     Ok(0)
 }
 
+/// A letter for a type, in a signature's key.
+fn letter(ty: &ValType) -> char {
+    match ty {
+        ValType::I32 => 'i',
+        ValType::I64 => 'I',
+        ValType::F32 => 'f',
+        ValType::F64 => 'F',
+        _ => '|',
+    }
+}
+
 /// Spills the parameters to the C stack and calls `function(cif, result*, arguments**, user_data)`.
 fn enter(
     store: &mut StoreContextMut<'_, Host>,
-    interface: &Interface,
+    prepared: &Prepared,
     parameters: &[Val],
-    cif: u32,
-    function: u32,
-    user_data: u32,
 ) -> wasmtime::Result<Option<Val>> {
+    let Prepared { interface, cif, function, user_data } = prepared;
     let handles = guest(store)?;
     let saved = handles.stack_pointer.get(&mut *store).i32().unwrap_or(0);
     let mut stack = Stack { pointer: saved as u32 };
@@ -166,10 +216,10 @@ fn enter(
 
     stack.push(0, 16)?;
     handles.stack_pointer.set(&mut *store, Val::I32(stack.pointer as i32))?;
-    let Some(Ref::Func(Some(func))) = handles.table.get(&mut *store, u64::from(function)) else {
+    let Some(Ref::Func(Some(func))) = handles.table.get(&mut *store, u64::from(*function)) else {
         return Err(fault("the closure's function is not one"));
     };
-    let arguments = [cif, result, list, user_data].map(|value| Val::I32(value as i32));
+    let arguments = [*cif, result, list, *user_data].map(|value| Val::I32(value as i32));
     call_leniently(store, func, &arguments)?;
     let returned = load_result(store, interface.result, result)?;
     handles.stack_pointer.set(&mut *store, Val::I32(saved))?;

@@ -1,4 +1,13 @@
 //! Tests of the file system, one file per subject.
 
+mod archives;
+mod descriptors;
+mod devices;
+mod differential;
+mod hosts;
+mod layers;
+mod links;
+mod listing;
+mod restore;
 mod support;
 mod tree;

@@ -75,6 +75,14 @@ fn bundle() -> tempfile::TempDir {
     ] {
         std::fs::write(runtime.join(file), data).expect("written");
     }
+    std::fs::create_dir(runtime.join("recipes")).expect("created");
+    let pin = format!(
+        "{}  {}\n",
+        bundle::sha256_hex(&wheel(b"x = 1\n")),
+        &WHEEL["wheels/".len()..]
+    );
+    std::fs::write(runtime.join("recipes/sources.sha256"), pin).expect("written");
+    std::fs::write(runtime.join("recipes/toolchain.txt"), "# tools\nclang 21\n").expect("written");
     lock::run(runtime).expect("locked");
     let path = runtime.join(LOCK_NAME);
     let text = std::fs::read_to_string(&path).expect("lock");
@@ -168,6 +176,15 @@ fn bytecode_must_belong_to_its_source() {
         replace(runtime, "pycache-site.zip", &site);
     });
     assert!(stray.contains("bytecode of no module"), "{stray}");
+}
+
+#[test]
+fn origins_must_be_what_the_recipes_fetch() {
+    let other = fault(|runtime| {
+        let pin = format!("{}  demo-1.0-py3-none-any.whl\n", "0".repeat(64));
+        std::fs::write(runtime.join("recipes/sources.sha256"), pin).expect("written");
+    });
+    assert!(other.contains("do not pin its origin demo-1.0"), "{other}");
 }
 
 #[test]

@@ -1,0 +1,106 @@
+//! What goes into a run and what is seen of it from outside.
+
+use brumate_engine::api::{Limits, StreamName};
+use thiserror::Error;
+
+use crate::engine::EngineError;
+use crate::explain;
+
+/// Settings of a [`Runner`](crate::Runner).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunnerSettings {
+    /// Limits of each machine.
+    pub limits: Limits,
+    /// Requirements that every run gets.
+    pub dependencies: Vec<String>,
+    /// Runs at the same time; four times as many may wait.
+    pub max_concurrent: usize,
+}
+
+impl Default for RunnerSettings {
+    /// The engine's default limits, no dependencies, four runs per processor.
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { limits: Limits::default(), dependencies: Vec::new(), max_concurrent: processors * 4 }
+    }
+}
+
+/// Code to run.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// Source text.
+    pub code: String,
+    /// Shown in tracebacks; `main.py` when empty.
+    pub file_name: String,
+    /// Globals beside Python's own.
+    pub globals: serde_json::Map<String, serde_json::Value>,
+}
+
+impl RunRequest {
+    /// Code without globals, in `main.py`.
+    pub fn new(code: impl Into<String>) -> Self {
+        Self { code: code.into(), ..Self::default() }
+    }
+
+    /// Sets the globals.
+    #[must_use]
+    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
+        self.globals = globals;
+        self
+    }
+
+    /// Sets the file name.
+    #[must_use]
+    pub fn with_file_name(mut self, file_name: impl Into<String>) -> Self {
+        self.file_name = file_name.into();
+        self
+    }
+}
+
+/// What an onlooker sees while a run goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunEvent {
+    /// Packages are made ready.
+    Loading {
+        /// Wheels, requirements first.
+        wheels: Vec<String>,
+    },
+    /// Packages are ready.
+    Loaded {
+        /// The same wheels.
+        wheels: Vec<String>,
+    },
+    /// Output of the guest, in order and within the limit.
+    Output {
+        /// Which stream.
+        name: StreamName,
+        /// The text.
+        text: String,
+    },
+}
+
+/// A run that could not take place, or whose result nobody waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Too many runs.
+    #[error(
+        "the server is busy: {running} runs are under way and {waiting} are waiting (set by {}); try again later",
+        explain::MAX_CONCURRENT
+    )]
+    Busy {
+        /// Runs under way.
+        running: usize,
+        /// Calls that wait.
+        waiting: usize,
+    },
+    /// The call was cancelled before the code ran.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The engine failed.
+    #[error("the sandbox failed: {0}")]
+    Engine(EngineError),
+}

@@ -1,0 +1,195 @@
+//! The binary as a shell sees it.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+/// The binary with a clean environment and the cache that all tests of a build share.
+fn brumate<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    command.env_clear().env("BRUMATE_CACHE_DIR", cache).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn output(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// Runs `code` with `brumate exec -`.
+fn exec(options: &[&str], code: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut child = brumate(options)
+        .args(["exec", "-"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(code.as_bytes()).unwrap();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn wrong_command_lines_are_usage_errors() {
+    for (arguments, part) in [
+        (vec![], "Usage: brumate"),
+        (vec!["serve"], "unrecognized subcommand 'serve'"),
+        (vec!["streamable-http"], "`streamable-http` is not in this version"),
+        (vec!["streamable_http_stateless"], "`streamable-http-stateless` is not in this version"),
+        (vec!["stdio", "--port", "3001"], "`--port` and `--host` need an HTTP mode"),
+        (vec!["--tools", "interpreter", "stdio"], "`--tools run` only"),
+        (vec!["stdio", "--timeout", "soon"], "`soon` is not a duration"),
+        (vec!["stdio", "--memory", "1MiB"], "`--memory` must be from 64 MiB to 4 GiB"),
+        (vec!["exec", "no/such/file.py"], "cannot read no/such/file.py"),
+        (vec!["exec", "--mount", "/nowhere:/x", "-"], "cannot use /nowhere"),
+    ] {
+        let (status, stdout, stderr) = output(brumate(&arguments));
+        assert_eq!((status, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn variables_count_as_flags_do() {
+    let mut command = brumate(["stdio"]);
+    command.env("BRUMATE_TIMEOUT", "never");
+    let (status, _, stderr) = output(command);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("`never` is not a duration"), "{stderr}");
+    let mut command = brumate(["stdio"]);
+    command.env("BRUMATE_LOG", "=[");
+    assert_eq!(output(command).0, Some(2));
+}
+
+#[test]
+fn version_and_help_go_to_standard_output() {
+    let version = format!("brumate {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(output(brumate(["--version"])), (Some(0), version, String::new()));
+    let (status, help, _) = output(brumate(["--help"]));
+    assert_eq!(status, Some(0));
+    for part in ["stdio", "exec", "--timeout", "BRUMATE_TIMEOUT", "124"] {
+        assert!(help.contains(part), "{part} is missing in {help}");
+    }
+    assert!(!help.contains("streamable"), "what does not exist is not offered: {help}");
+}
+
+#[test]
+fn the_example_is_the_documented_text() {
+    let (status, stdout, stderr) = output(brumate(["example"]));
+    assert_eq!(
+        stdout,
+        "<status>success</status>\n<dependencies>[\"numpy\"]</dependencies>\n<output>\n[1 2 3]\n</output>\n\
+         <return_value>\n[\n  1,\n  2,\n  3\n]\n</return_value>\n",
+        "{stderr}"
+    );
+    assert_eq!(status, Some(0));
+}
+
+#[test]
+fn warmup_and_doctor_say_that_it_works() {
+    let (status, stdout, stderr) = output(brumate(["warmup"]));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.starts_with("Ready: "), "{stdout}");
+    let (_, stdout, stderr) = output(brumate(["doctor", "--json"]));
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+    // Walls depend on the host; everything else must hold.
+    let failed: Vec<_> =
+        report["checks"].as_array().unwrap().iter().filter(|check| check["state"] == "failed").collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn scripts_get_their_arguments_and_give_their_output() {
+    let code = "import sys\nprint(sys.argv)\nprint('oops', file=sys.stderr)\n7";
+    assert_eq!(
+        exec(&[], code, &["one", "--two", "-v"]),
+        (Some(0), "['-', 'one', '--two', '-v']\n".to_owned(), "oops\n".to_owned())
+    );
+}
+
+#[test]
+fn scripts_read_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("upper.py");
+    std::fs::write(&script, "import sys\nprint(input().upper() + sys.stdin.read().upper(), end='')").unwrap();
+    let mut child: Child =
+        brumate([OsStr::new("exec"), script.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"a\nb\nc\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "AB\nC\n");
+}
+
+#[test]
+fn output_is_live() {
+    let code = "import sys\nprint('ready', flush=True)\nwhile True: pass\n";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("loop.py");
+    std::fs::write(&script, code).unwrap();
+    let mut child =
+        brumate([OsStr::new("exec"), script.as_os_str()]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    // The script never ends by itself, so a line that came is a line that came while it ran.
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn exit_statuses_are_those_of_python_and_of_the_shell() {
+    for (options, code, status, part) in [
+        (vec![], "", 0, ""),
+        (vec![], "raise SystemExit(42)", 42, ""),
+        (vec![], "import sys\nsys.exit('a message')", 1, "a message\n"),
+        (vec![], "import os\nos._exit(7)", 7, ""),
+        (vec![], "1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+        (vec!["--timeout", "500ms"], "import time\ntime.sleep(60)", 124, "--timeout"),
+        (vec!["--cpu-timeout", "500ms"], "while True: pass", 124, "--cpu-timeout"),
+        (vec!["--deps", "no-such-package"], "", 1, "`no-such-package` is not in the bundle"),
+        (vec![], "import no_such_module", 1, "ModuleNotFoundError"),
+    ] {
+        let (found, stdout, stderr) = exec(&options, code, &[]);
+        assert_eq!((found, stdout.as_str()), (Some(status), ""), "{code}: {stderr}");
+        assert!(stderr.contains(part), "{code}: {stderr}");
+    }
+}
+
+#[test]
+fn tracebacks_show_the_scripts_own_frames_only() {
+    let (_, _, stderr) = exec(&[], "def f():\n    raise ValueError('no')\nf()\n", &[]);
+    assert_eq!(
+        stderr,
+        "Traceback (most recent call last):\n  File \"<stdin>\", line 3, in <module>\n    f()\n    ~^^\n  \
+         File \"<stdin>\", line 2, in f\n    raise ValueError('no')\nValueError: no\n"
+    );
+}
+
+#[test]
+fn mounts_give_exactly_what_was_granted() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("in.txt"), "hello").unwrap();
+    let host = directory.path().to_str().unwrap();
+    let code = "text = open('/data/in.txt').read()\nopen('/data/out.txt', 'w').write(text.upper())\n";
+    let script = directory.path().join("script.py");
+    std::fs::write(&script, code).unwrap();
+
+    let run = |mount: String| output(brumate(["exec", "--mount", &mount, script.to_str().unwrap()]));
+    let (status, _, stderr) = run(format!("{host}:/data:ro"));
+    assert_eq!(status, Some(1), "{stderr}");
+    assert!(stderr.contains("Read-only file system"), "{stderr}");
+    assert!(!directory.path().join("out.txt").exists());
+
+    let (status, _, stderr) = run(format!("{host}:/data"));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert_eq!(std::fs::read_to_string(directory.path().join("out.txt")).unwrap(), "HELLO");
+}
+
+#[test]
+fn a_server_without_a_client_ends_well_and_says_nothing_to_it() {
+    let (status, stdout, stderr) = output(brumate(["stdio"]));
+    assert_eq!((status, stdout.as_str()), (Some(0), ""), "{stderr}");
+}

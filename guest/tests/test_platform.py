@@ -1,0 +1,136 @@
+"""The sandbox's asyncio, threads, processes and modules; emulated on other platforms."""
+
+import unittest
+
+from support import run
+
+
+def value(code):
+    return run(code, emulate=True).value
+
+
+def raised(code):
+    return run(code, emulate=True).raised
+
+
+class Asyncio(unittest.TestCase):
+    def test_no_sockets_are_used(self):
+        code = "import socket, asyncio\nsocket.socketpair = None\nasync def f(): return 1\nasyncio.run(f())"
+        self.assertEqual(value(code), 1)
+
+    def test_primitives(self):
+        code = (
+            "import asyncio\n"
+            "async def one(n):\n    await asyncio.sleep(0.001 * n)\n    return n\n"
+            "async def main():\n"
+            "    out = [await asyncio.gather(*map(one, range(3)))]\n"
+            "    async with asyncio.TaskGroup() as group:\n        t = group.create_task(one(5))\n"
+            "    out.append(t.result())\n"
+            "    try:\n        async with asyncio.timeout(0.01): await asyncio.sleep(9)\n"
+            "    except TimeoutError: out.append('timeout')\n"
+            "    try: await asyncio.wait_for(asyncio.sleep(9), 0.01)\n"
+            "    except TimeoutError: out.append('wait_for')\n"
+            "    q = asyncio.Queue(1)\n"
+            "    async def put():\n        for i in range(3): await q.put(i)\n"
+            "    p = asyncio.create_task(put())\n    out.append([await q.get() for _ in range(3)])\n"
+            "    e = asyncio.Event()\n    asyncio.get_running_loop().call_later(0.001, e.set)\n    await e.wait()\n"
+            "    done, _ = await asyncio.wait([asyncio.create_task(one(1))])\n    out.append(len(done))\n"
+            "    return out\n"
+        )
+        expected = [[0, 1, 2], 5, "timeout", "wait_for", [0, 1, 2], 1]
+        self.assertEqual(value(code + "asyncio.run(main())"), expected)
+        self.assertEqual(value(code + "await main()"), expected)
+
+    def test_to_thread(self):
+        self.assertEqual(value("import asyncio\nawait asyncio.to_thread(sum, [1, 2])"), 3)
+        self.assertEqual(value("import asyncio\nasyncio.run(asyncio.to_thread(sum, [1, 2]))"), 3)
+        code = "import asyncio\nasync def f():\n    try: await asyncio.to_thread({}.__getitem__, 'k')\n    except KeyError as e: return repr(e)\nasyncio.run(f())"
+        self.assertEqual(value(code), "KeyError('k')")
+        code = "import asyncio\nasync def f():\n    try: await asyncio.to_thread(next, iter(()))\n    except RuntimeError as e: return repr(e.__cause__)\nasyncio.run(f())"
+        self.assertEqual(value(code), "StopIteration()")
+        self.assertEqual(value("import asyncio, contextvars\nv = contextvars.ContextVar('v')\nv.set(4)\nawait asyncio.to_thread(v.get)"), 4)
+
+    def test_run_in_executor(self):
+        code = "import asyncio, concurrent.futures as c\nasync def f():\n    with c.ThreadPoolExecutor() as pool: return await asyncio.get_running_loop().run_in_executor(pool, pow, 2, 5)\nasyncio.run(f())"
+        self.assertEqual(value(code), 32)
+
+    def test_run_below_top_level_await(self):
+        code = (
+            "import asyncio\nasync def f(): \n    await asyncio.sleep(0)\n    return asyncio.current_task() is not None\n"
+            "await asyncio.sleep(0)\na = asyncio.run(f())\nt = asyncio.create_task(f())\nb = asyncio.run(f())\n[a, b, await t]"
+        )
+        self.assertEqual(value(code), [True, True, True])
+
+    def test_run_below_run_is_refused_as_ever(self):
+        code = "import asyncio\nasync def g(): pass\nasync def f():\n    c = g()\n    try: asyncio.run(c)\n    except RuntimeError as e: return str(e)\n    finally: c.close()\nasyncio.run(f())"
+        self.assertIn("cannot be called from a running event loop", value(code))
+
+    def test_call_soon_threadsafe(self):
+        code = "import asyncio\nasync def f():\n    e = asyncio.Event()\n    asyncio.get_running_loop().call_soon_threadsafe(e.set)\n    await e.wait()\n    return 1\nasyncio.run(f())"
+        self.assertEqual(value(code), 1)
+
+
+class Threads(unittest.TestCase):
+    def test_message(self):
+        for code in (
+            "import threading\nthreading.Thread(target=print).start()",
+            "import threading\nthreading.Timer(1, print).start()",
+            "import _thread\n_thread.start_new_thread(print, ())",
+        ):
+            with self.subTest(code=code):
+                error = raised(code)
+                self.assertEqual(error["ename"], "RuntimeError")
+                self.assertTrue(error["evalue"].startswith("can't start new thread: this Python runs in a WebAssembly sandbox"))
+                self.assertNotIn("_brumate", error["traceback"])
+
+    def test_a_failed_start_leaves_no_trace(self):
+        code = "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError: pass\n[t.name for t in threading.enumerate()]"
+        self.assertEqual(value(code), ["MainThread"])
+
+    def test_pool_runs_inline(self):
+        code = (
+            "from concurrent.futures import ThreadPoolExecutor, as_completed\nlog = []\n"
+            "with ThreadPoolExecutor(2, initializer=log.append, initargs=('init',)) as pool:\n"
+            "    a = list(pool.map(lambda x: x * x, range(4)))\n"
+            "    futures = [pool.submit(divmod, 7, n) for n in (2, 0)]\n"
+            "    b = [repr(f.exception() or f.result()) for f in as_completed(futures)]\n"
+            "    c = pool.submit(lambda: pool.submit(int, '5').result()).result()\n"
+            "try: pool.submit(int)\nexcept RuntimeError as e: d = str(e)\n"
+            "[a, sorted(b), c, d, log]"
+        )
+        a, b, c, d, log = value(code)
+        self.assertEqual((a, c, d, log), ([0, 1, 4, 9], 5, "cannot schedule new futures after shutdown", ["init"]))
+        self.assertEqual(b[0], "(3, 1)")
+        self.assertTrue(b[1].startswith("ZeroDivisionError"))
+
+
+class Modules(unittest.TestCase):
+    def test_javascript(self):
+        for code in ("import js", "from pyodide.ffi import to_js", "import pyodide_js", "import pyodide.http"):
+            with self.subTest(code=code):
+                error = raised(code)
+                self.assertEqual(error["ename"], "ModuleNotFoundError")
+                self.assertIn("runs without JavaScript", error["evalue"])
+                self.assertNotIn("_brumate", error["traceback"])
+        self.assertEqual(value("try: import js\nexcept ImportError: x = 1\nx"), 1)
+        self.assertEqual(value("import sys\n[m in sys.modules for m in ('js', 'pyodide')]"), [False, False])
+
+    def test_multiprocessing(self):
+        self.assertIn("cannot start processes", raised("import multiprocessing\nmultiprocessing.Lock()")["evalue"])
+
+    def test_os_system(self):
+        result = run("import os\nos.system('ls -l')", emulate=True)
+        self.assertEqual((result.value, result.output.startswith("sh: ls -l: not found (this sandbox")), (127 << 8, True))
+
+    def test_urllib3(self):
+        code = (
+            "import os\nos.makedirs('urllib3/contrib/emscripten')\n"
+            "for p in ('urllib3', 'urllib3/contrib', 'urllib3/contrib/emscripten'):\n"
+            "    open(p + '/__init__.py', 'w').write('import js' if 'emscripten' in p else '')\n"
+            "from urllib3.contrib.emscripten import inject_into_urllib3\ninject_into_urllib3()\n1"
+        )
+        self.assertEqual(value(code), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+"""One face for the Python SDK's 1.x and 2.x clients.
+
+Messages are handed out as plain JSON (by their wire names), so that cases say what is on the wire.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+SDK_MAJOR = int(importlib.metadata.version('mcp').split('.')[0])
+
+# No answer takes this long unless something hangs.
+PATIENCE = 300
+
+
+@dataclass
+class Setup:
+    """How to start the server and how to speak to it."""
+
+    brumate: Path
+    cache_dir: Path
+    # 'auto' (the newest protocol that both know) or 'legacy' (with an initialize handshake).
+    era: str
+
+    def parameters(self, *flags: str) -> StdioServerParameters:
+        args = ['stdio', '--cache-dir', str(self.cache_dir), *flags]
+        return StdioServerParameters(command=str(self.brumate), args=args)
+
+
+@dataclass
+class Connection:
+    """A connected client."""
+
+    session: Any
+    modern: bool
+    logs: list[tuple[str, Any]] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
+
+    async def tools(self) -> list[dict[str, Any]]:
+        return plain(await self.session.list_tools())['tools']
+
+    async def call(self, code: str, global_variables: dict[str, Any] | None = None, progress: Any = None) -> dict[str, Any]:
+        arguments: dict[str, Any] = {'python_code': code}
+        if global_variables is not None:
+            arguments['global_variables'] = global_variables
+        with anyio.fail_after(PATIENCE):
+            return plain(await self.session.call_tool('run_python_code', arguments, progress_callback=progress))
+
+    async def text(self, code: str, global_variables: dict[str, Any] | None = None) -> str:
+        return text_of(await self.call(code, global_variables))
+
+    async def call_raw(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        with anyio.fail_after(PATIENCE):
+            return plain(await self.session.call_tool(name, arguments))
+
+    async def set_level(self, level: str) -> None:
+        await self.session.set_logging_level(level)
+
+
+def plain(model: Any) -> dict[str, Any]:
+    return model.model_dump(mode='json', by_alias=True, exclude_none=True)
+
+
+def text_of(result: dict[str, Any]) -> str:
+    (content,) = result['content']
+    assert content['type'] == 'text', content
+    return content['text']
+
+
+@contextlib.asynccontextmanager
+async def connect(setup: Setup, *flags: str, log_level: str | None = None) -> AsyncIterator[Connection]:
+    """Starts a server and opens a session. `log_level` is what the client wants logged, however its protocol says so."""
+    logs: list[tuple[str, Any]] = []
+
+    async def log(params: Any) -> None:
+        logs.append((params.level, params.data))
+
+    before = children()
+    if SDK_MAJOR >= 2:
+        from mcp import Client
+
+        client = Client(setup.parameters(*flags), mode=setup.era, logging_callback=log, log_level=log_level)
+        async with client:
+            connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs)
+            connection.processes = sorted(children() - before)
+            if log_level and not connection.modern:
+                await connection.set_level(log_level)
+            yield connection
+        return
+    async with stdio_client(setup.parameters(*flags)) as (read, write):
+        async with ClientSession(read, write, logging_callback=log) as session:
+            await session.initialize()
+            connection = Connection(session, modern=False, logs=logs)
+            connection.processes = sorted(children() - before)
+            if log_level:
+                await connection.set_level(log_level)
+            yield connection
+
+
+def children() -> set[int]:
+    """Processes that this one has started."""
+    found = set()
+    for task in Path('/proc/self/task').iterdir():
+        with contextlib.suppress(OSError):
+            found |= {int(pid) for pid in (task / 'children').read_text().split()}
+    return found or _children_by_scan()
+
+
+def _children_by_scan() -> set[int]:
+    # Kernels without CONFIG_PROC_CHILDREN.
+    return {pid for pid, parent in _parents().items() if parent == os.getpid()}
+
+
+def _parents() -> dict[int, int]:
+    parents = {}
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                # The name in parentheses may hold anything, so fields are counted from its end.
+                parents[int(entry.name)] = int((entry / 'stat').read_text().rpartition(')')[2].split()[1])
+    return parents
+
+
+def descendants(pid: int) -> list[int]:
+    parents = _parents()
+    found = [pid]
+    for candidate in found:
+        found.extend(child for child, parent in parents.items() if parent == candidate)
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    for line in Path(f'/proc/{pid}/status').read_text().splitlines():
+        if line.startswith('VmRSS:'):
+            return int(line.split()[1]) * 1024
+    return 0
