@@ -51,7 +51,7 @@ def _png(figure):
 
 
 def show(managers):
-    """Emits figures and closes them, as Jupyter does: the next `plt.plot` begins a new one. An empty one is not sent."""
+    """Emits figures and closes them, as Jupyter does: the next `plt.plot` begins a new one. Empty ones are not sent."""
     from matplotlib._pylab_helpers import Gcf
 
     for manager in managers:

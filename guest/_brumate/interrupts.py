@@ -52,7 +52,7 @@ class _Handler:
 
 HANDLER = _Handler()
 
-# A guest handler that raises at each interrupt can defeat an attempt; it cannot do so forever, since the host sends few.
+# A guest handler that raises can defeat an attempt, but only once for each interrupt that the host sends.
 _INSTALL_ATTEMPTS = 8
 
 

@@ -24,6 +24,7 @@ def _directory(function):
 
 
 _OURS = _directory(_directory)
+assert _OURS.endswith("_brumate/"), _OURS  # compiled under another name, guest frames could not be told from ours
 _LOOP = (_directory(asyncio.run), selectors.PollSelector.select.__code__.co_filename)
 
 _TracebackException = traceback.TracebackException
@@ -51,7 +52,7 @@ def describe(error):
 
 
 def describe_safely(error):
-    """Like [`describe`], for exceptions whose own code fails, and for a patched traceback module: runs no guest code."""
+    """Like [`describe`], for when the exception's own code or a patched traceback module fails. Runs no guest code."""
     kind = type(error)
     try:
         name = _class_name(kind)
@@ -88,7 +89,7 @@ def _cached_line(file_name, number):
 
 
 def guest_part(step):
-    """What to show of a traceback: a traceback from the first frame that is the guest's on, and with no more than [`MAX_FRAMES`] frames."""
+    """What to show of a traceback: from the guest's first frame on, and no more than [`MAX_FRAMES`] frames."""
     if step is not None and step.tb_frame.f_code.co_filename.startswith(_OURS):
         while step is not None and step.tb_frame.f_code.co_filename.startswith((_OURS, *_LOOP)):
             step = step.tb_next

@@ -8,7 +8,7 @@ cannot tear it. Only stdout ever holds text back. It is passed on
 * before anything is written to stderr, by `sys.stdout.flush()`, before an event frame, and at the end of the run.
 
 stdout is line-buffered: `TextIOWrapper.write` calls `buffer.flush()` at the end of a line, and that is where the first
-two rules live. What the guest calls is `TextIOWrapper.flush`, so it can be told apart. A line costs one call into Python.
+two rules live. The guest itself calls `TextIOWrapper.flush`: the two can be told apart. A line costs one Python call.
 
 `os.write(1, ...)` and C code that prints are not seen here: as in CPython they may overtake an unfinished line.
 """

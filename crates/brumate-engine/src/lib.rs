@@ -30,7 +30,7 @@ mod code;
 mod engine;
 mod files;
 mod host;
-mod jail;
+pub mod jail;
 mod jail_entry;
 mod libc;
 mod link;

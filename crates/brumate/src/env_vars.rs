@@ -6,7 +6,6 @@
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     /// The version that read it first.
-    #[cfg_attr(not(test), expect(dead_code, reason = "documentation, compared by a test"))]
     pub(crate) since: &'static str,
 }
 

@@ -6,11 +6,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::api::{Ended, Execute, Limits, Outcome, StopReason};
 use crate::channel::Channel;
 use crate::host::GuestExit;
+use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::code::remote::RemoteModules;
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
@@ -28,7 +30,10 @@ struct Executed {
 ///
 /// # Errors
 /// When the connection breaks.
-pub(crate) fn main(machine: Machine, channel: Arc<Channel>) -> Result<(), WireError> {
+pub(crate) fn main(machine: Machine, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
+    if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
+        return channel.send(&FromMachine::Ended(Ending::Trap(error.to_string())));
+    }
     crate::zygote::sys::forget_child_signal();
     channel.send(&FromMachine::Hello)?;
     let mut worker = match Worker::start(machine, channel.clone())? {
@@ -135,7 +140,8 @@ impl Worker {
         self.machine.host().memory.refused = false;
         let before = cpu_time();
         crate::signals::arm();
-        limits::start_cpu_timer(self.limits.cpu, before + self.limits.cpu + self.limits.grace);
+        let total = before + self.limits.cpu + self.limits.grace;
+        limits::start_cpu_timer(self.limits.cpu, self.limits.grace, total);
         let answer = self.machine.call_driver("execute", &request);
         limits::stop_cpu_timer();
         let arrived = crate::signals::disarm();

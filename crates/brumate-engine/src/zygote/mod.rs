@@ -89,12 +89,13 @@ fn fork_on_request(channel: &Arc<Channel>, machine: Machine) -> Result<(), WireE
             channel.send(&FromZygote::ForkFailed { id, reason: format!("{MAX_MACHINES} machines are alive") })?;
             continue;
         }
+        let parent = rustix::process::getpid();
         match sys::fork() {
             Ok(Some(pid)) => children.push((pid, id)),
             Ok(None) => {
                 // The child: of the zygote's connection nothing stays.
                 channel.replace(socket);
-                return crate::worker::main(machine, channel.clone());
+                return crate::worker::main(machine, channel.clone(), parent);
             }
             Err(errno) => {
                 channel.send(&FromZygote::ForkFailed { id, reason: errno.to_string() })?;
