@@ -6,8 +6,9 @@
 //! [`dylink::parse`] reads what the dynamic linker needs to know about a shared object.
 //!
 //! The bytes are hostile (a guest may `dlopen` any file it wrote). Everything here is linear in the size of the module:
-//! no recursion, no work that grows faster than the input, and output bounded by [`MAX_MODULE_BYTES`]. Function bodies that need no change are copied without being decoded, so a module that passes is *not* yet
-//! known to be valid; compiling it validates it.
+//! no recursion, no work that grows faster than the input, and output bounded by [`MAX_MODULE_BYTES`]. Function bodies
+//! that need no change are copied without being decoded, so a module that passes is *not* yet known to be valid;
+//! compiling it validates it.
 
 pub mod dylink;
 pub mod exceptions;

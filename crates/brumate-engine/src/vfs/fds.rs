@@ -50,6 +50,14 @@ pub(crate) struct Description {
 }
 
 impl Description {
+    /// Entries kept of a host directory.
+    pub(crate) fn listing_len(&self) -> usize {
+        match &self.target {
+            Target::Host(host) => host.listing.as_ref().map_or(0, Vec::len),
+            Target::Inode(_) => 0,
+        }
+    }
+
     pub(crate) fn node(&self) -> Node {
         match &self.target {
             Target::Inode(id) => Node::Inode(*id),

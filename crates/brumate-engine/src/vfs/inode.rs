@@ -95,6 +95,9 @@ pub(crate) struct Entry {
     cookie: u64,
 }
 
+/// Counters of a sound state are far below; above it they could overflow.
+const COUNTER_MAX: u64 = i64::MAX as u64 / 2;
+
 /// Cookie of the first entry: 1 and 2 belong to `.` and `..`.
 pub(crate) const FIRST_COOKIE: u64 = 3;
 
@@ -154,7 +157,8 @@ impl Directory {
 
     /// Whether both indexes agree (for state read from outside).
     pub(crate) fn is_consistent(&self) -> bool {
-        self.by_name.len() == self.by_cookie.len()
+        self.next_cookie <= COUNTER_MAX
+            && self.by_name.len() == self.by_cookie.len()
             && self.by_name.iter().all(|(name, entry)| {
                 (FIRST_COOKIE..self.next_cookie).contains(&entry.cookie)
                     && self.by_cookie.get(&entry.cookie) == Some(name)
@@ -274,7 +278,8 @@ impl Inodes {
         free.sort_unstable();
         free.dedup();
         let empty = self.slots.iter().filter(|slot| slot.is_none()).count();
-        free.len() == self.free.len()
+        self.last_ino <= COUNTER_MAX
+            && free.len() == self.free.len()
             && free.len() == empty
             && free.iter().all(|&index| self.slots.get(index as usize).is_some_and(Option::is_none))
             && self.slots.iter().flatten().all(|inode| inode.ino <= self.last_ino)

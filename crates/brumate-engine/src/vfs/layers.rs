@@ -138,7 +138,7 @@ impl Layers {
                 if let Some(content) = self.cache.get(key) {
                     return Ok(from(&content, buf));
                 }
-                let content: Arc<[u8]> = archive.inflate(entry).map_err(|_| Errno::EIO)?.into();
+                let content = Arc::new(archive.inflate(entry).map_err(|_| Errno::EIO)?);
                 let count = from(&content, buf);
                 self.cache.insert(key, content);
                 Ok(count)
@@ -155,12 +155,12 @@ struct InflateCache {
     budget: u64,
     bytes: u64,
     tick: u64,
-    contents: HashMap<CacheKey, (u64, Arc<[u8]>)>,
+    contents: HashMap<CacheKey, (u64, Arc<Vec<u8>>)>,
     by_use: BTreeMap<u64, CacheKey>,
 }
 
 impl InflateCache {
-    fn get(&mut self, key: CacheKey) -> Option<Arc<[u8]>> {
+    fn get(&mut self, key: CacheKey) -> Option<Arc<Vec<u8>>> {
         let (used, content) = self.contents.get_mut(&key)?;
         self.by_use.remove(used);
         self.tick += 1;
@@ -171,7 +171,7 @@ impl InflateCache {
 
     /// Keeps `content`, dropping older entries to stay within budget. The newest stays even when it alone is larger:
     /// a file is usually read in many small pieces.
-    fn insert(&mut self, key: CacheKey, content: Arc<[u8]>) {
+    fn insert(&mut self, key: CacheKey, content: Arc<Vec<u8>>) {
         let size = content.len() as u64;
         while self.bytes + size > self.budget {
             let Some((_, oldest)) = self.by_use.pop_first() else {
@@ -196,13 +196,13 @@ mod tests {
     fn the_cache_drops_the_least_recently_used() {
         let mut cache = InflateCache { budget: 10, ..InflateCache::default() };
         let key = |entry| (LayerId(0), entry);
-        cache.insert(key(1), Arc::from([0; 4]));
-        cache.insert(key(2), Arc::from([0; 4]));
+        cache.insert(key(1), Arc::new(vec![0; 4]));
+        cache.insert(key(2), Arc::new(vec![0; 4]));
         assert!(cache.get(key(1)).is_some());
-        cache.insert(key(3), Arc::from([0; 4]));
+        cache.insert(key(3), Arc::new(vec![0; 4]));
         assert!(cache.get(key(2)).is_none());
         assert!(cache.get(key(1)).is_some());
-        cache.insert(key(4), Arc::from([0; 100]));
+        cache.insert(key(4), Arc::new(vec![0; 100]));
         assert_eq!(cache.contents.len(), 1, "an oversized entry is kept alone");
         assert!(cache.get(key(4)).is_some());
         assert_eq!((cache.bytes, cache.by_use.len()), (100, 1));

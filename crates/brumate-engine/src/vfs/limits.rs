@@ -22,6 +22,8 @@ pub const PIPE_BUF: usize = 4096;
 pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 /// Entries read from one host directory; the rest of a larger one is `EOVERFLOW`.
 pub const HOST_LISTING_MAX: usize = 65_536;
+/// Entries of host directories kept for listings in progress, over all descriptors; `ENOMEM` beyond.
+pub const HOST_LISTINGS_MAX: usize = 4 * HOST_LISTING_MAX;
 /// Unit in which storage is charged and `st_blocks` is rounded, in bytes.
 pub const PAGE: u64 = 4096;
 

@@ -5,7 +5,7 @@ use super::fds::Target;
 use super::flags::FileType;
 use super::host::{HostEntry, HostId};
 use super::inode::{FIRST_COOKIE, InodeId, Kind};
-use super::limits::{HOST_LISTING_MAX, NAME_MAX};
+use super::limits::{HOST_LISTING_MAX, HOST_LISTINGS_MAX, NAME_MAX};
 use super::stat::fd_ino;
 use crate::libc::errno::Errno;
 
@@ -59,6 +59,10 @@ impl Vfs {
                 if position == 0 || target.listing.is_none() {
                     let path = target.path.clone();
                     let listing = self.host_listing(host, &path)?;
+                    let kept: usize = self.descriptions.iter().map(|(_, description)| description.listing_len()).sum();
+                    if kept + listing.len() > HOST_LISTINGS_MAX {
+                        return Err(Errno::ENOMEM);
+                    }
                     if let Target::Host(target) = &mut self.descriptions.get_mut(id)?.target {
                         target.listing = Some(listing);
                     }

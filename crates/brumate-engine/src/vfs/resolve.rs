@@ -3,6 +3,8 @@
 //! `..` and symbolic links are resolved here and nowhere else, also inside host directories, so no path can lead out
 //! of the tree: the worst a link on the host can do is to name another place in the guest's tree.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::Vfs;
@@ -123,7 +125,7 @@ impl Vfs {
     pub(super) fn resolve(&mut self, dirfd: i32, path: &[u8], follow: Follow) -> Result<Resolved, Errno> {
         Self::check_path(path)?;
         let mut start = self.start(dirfd, path)?;
-        let mut path = path.to_vec();
+        let mut path = Cow::Borrowed(path);
         let mut links = 0;
         loop {
             let parent = self.walk(start, &path, &mut links)?;
@@ -164,7 +166,7 @@ impl Vfs {
                 target.push(b'/');
             }
             start = if target.first() == Some(&b'/') { Node::Inode(self.root) } else { parent.directory };
-            path = target;
+            path = Cow::Owned(target);
         }
     }
 
@@ -193,7 +195,7 @@ impl Vfs {
     fn walk(&mut self, start: Node, path: &[u8], links: &mut u32) -> Result<Parent, Errno> {
         let mut here = start;
         let mut here_is_directory = None;
-        let mut rest = path.to_vec();
+        let mut rest = Cow::Borrowed(path);
         let mut at = 0;
         loop {
             let (name, after) = next_component(&rest[at..]);
@@ -232,7 +234,7 @@ impl Vfs {
                                 here = Node::Inode(self.root);
                             }
                             here_is_directory = Some(true);
-                            rest = target;
+                            rest = Cow::Owned(target);
                             at = 0;
                             continue;
                         }

@@ -17,7 +17,7 @@ use super::flags::OpenFlags;
 use super::host::HostDir;
 use super::inode::{Content, InodeId, Kind};
 use super::layers::Layer;
-use super::limits::{MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PIPE_CAPACITY};
+use super::limits::{MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PATH_MAX, PIPE_CAPACITY};
 use super::resolve::Node;
 use super::time::{Clock, ClockFn};
 
@@ -214,7 +214,9 @@ impl Vfs {
                 ensure(self.inodes.get(*id).is_ok_and(|inode| inode.is_directory()), "current directory")?;
                 *pins.entry(*id).or_default() += 1;
             }
-            Node::Host(host, _) => ensure((host.0 as usize) < self.host_records.len(), "current directory")?,
+            Node::Host(host, path) => {
+                ensure((host.0 as usize) < self.host_records.len() && is_clean(path), "current directory")?;
+            }
             Node::Fd(_) => ensure(false, "current directory")?,
         }
         ensure(self.fds.slot_count() <= OPEN_FILES_MAX, "descriptor table")?;
@@ -233,7 +235,10 @@ impl Vfs {
                     *readers += u32::from(description.flags.reads());
                     *writers += u32::from(description.flags.writes());
                 }
-                Target::Host(target) => ensure((target.host.0 as usize) < self.host_records.len(), "host reference")?,
+                Target::Host(target) => {
+                    let known = (target.host.0 as usize) < self.host_records.len();
+                    ensure(known && is_clean(&target.path), "host reference")?;
+                }
             }
         }
         ensure(references.is_empty(), "descriptor without description")?;
@@ -245,5 +250,28 @@ impl Vfs {
             }
         }
         ensure(pins.is_empty(), "reference to a missing inode")
+    }
+}
+
+/// Whether a path below a host directory is one that resolution can have made.
+fn is_clean(path: &[u8]) -> bool {
+    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX && !name.contains(&0);
+    path.is_empty() || (path.len() < PATH_MAX && path.split(|&b| b == b'/').all(is_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_clean;
+
+    #[test]
+    fn only_what_resolution_makes_is_clean() {
+        for path in [&b""[..], b"a", b"a/b", b"..a/.b"] {
+            assert!(is_clean(path));
+        }
+        for path in
+            [&b"/"[..], b"/a", b"a/", b"a//b", b"..", b"a/../b", b"./a", b"a/\0", &[b'a'; 256], &b"a/".repeat(3000)]
+        {
+            assert!(!is_clean(path));
+        }
     }
 }

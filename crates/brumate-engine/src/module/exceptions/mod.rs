@@ -28,8 +28,8 @@
 //! `try … delegate` becomes a `try_table` that branches to the handlers which the target's exceptions would reach, and past
 //! all of them to a `throw_ref` that wraps the whole function body.
 //!
-//! [`plan`] reads a function once to learn each `try`'s clauses, which exceptions are rethrown and where each `delegate`
-//! leads; [`emit`] writes the new body in a second reading; [`types`] collects the block types that the handlers need.
+//! `plan` reads a function once to learn each `try`'s clauses, which exceptions are rethrown and where each `delegate`
+//! leads; `emit` writes the new body in a second reading; `types` collects the block types that the handlers need.
 
 mod branch;
 mod emit;

@@ -295,3 +295,26 @@ fn a_read_only_grant_is_read_only() {
     assert_eq!(vfs.faccessat(at::FDCWD, b"/mnt/f", 2, 0), Err(Errno::EROFS));
     assert!(vfs.statfs(b"/mnt").unwrap().read_only);
 }
+
+#[test]
+fn open_host_files_go_on_after_a_restore() {
+    let (mut vfs, fake) = mounted();
+    let fd = vfs.open("/mnt/host/data/f.csv", O::RDWR).unwrap();
+    vfs.seek(fd, 2, Whence::Set).unwrap();
+    let gone = vfs.open("/mnt/host/data/gone", O::RDWR | O::CREAT | O::EXCL).unwrap();
+    vfs.unlink("/mnt/host/data/gone").unwrap();
+    vfs.chdir(b"/mnt/host/data").unwrap();
+    let mut vfs: Vfs = postcard::from_bytes(&postcard::to_stdvec(&vfs).unwrap()).unwrap();
+    vfs.set_clock(Box::new(|| 1));
+    for device in ["/dev/null", "/dev/zero", "/dev/full"] {
+        assert!(vfs.attach_device(device.as_bytes(), Box::new(crate::vfs::device::Null)));
+    }
+    assert_eq!(vfs.unattached(), ["/mnt/host"]);
+    assert!(!vfs.attach_host(b"/mnt/other", Box::new(fake.clone())));
+    assert!(vfs.attach_host(b"/mnt/host", Box::new(fake)));
+    vfs.reopen().unwrap();
+    let mut buf = [0; 9];
+    assert_eq!((vfs.read(fd, &mut buf), buf[0]), (Ok(1), b'2'));
+    assert_eq!(vfs.read(gone, &mut buf), Err(Errno::ESTALE));
+    assert_eq!(vfs.read_file_up_to("f.csv", 9).unwrap(), b"1,2");
+}

@@ -1,15 +1,14 @@
 //! `brumate doctor`: what is cached, which walls and limits hold, what is missing. Nothing is believed: every limit is
 //! tried by code that breaks it.
 
+mod trials;
+
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use brumate_engine::api::{Limits, StopReason};
-use brumate_session::engine::{LocalEngine, bundle};
+use brumate_session::engine::bundle;
 use brumate_session::units::format_size;
-use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, RunnerSettings, Status};
 use serde::Serialize;
 
 use super::print;
@@ -92,7 +91,7 @@ async fn examine(settings: &Settings) -> anyhow::Result<Vec<Check>> {
         Ok(missing) => checks.extend(missing.into_iter().map(|wall| Check::new("wall", State::Missing, wall))),
         Err(error) => checks.push(Check::new("walls", State::Failed, error.to_string())),
     }
-    for trial in trials() {
+    for trial in trials::trials() {
         checks.push(trial.run(&sandbox.engine).await?);
     }
     Ok(checks)
@@ -125,95 +124,6 @@ fn cache_check(directory: &Path) -> Check {
     }
     let detail = format!("{} with {files} files, {}", directory.display(), format_size(bytes));
     Check::new("cache", State::Info, detail)
-}
-
-/// Code that breaks a rule, and how it must end.
-struct Trial {
-    name: &'static str,
-    code: &'static str,
-    limits: Limits,
-    held: fn(&RunReport) -> bool,
-}
-
-impl Trial {
-    async fn run(&self, engine: &LocalEngine) -> anyhow::Result<Check> {
-        let mut settings = RunnerSettings::default();
-        settings.limits = self.limits;
-        let runner = Runner::new(Arc::new(engine.clone()), Arc::new(bundle()?), settings);
-        let request = RunRequest::new(self.code);
-        Ok(match runner.run(request, &CancellationToken::new(), &mut |_| {}).await {
-            Ok(report) if (self.held)(&report) => Check::new(self.name, State::Ok, "holds"),
-            Ok(report) => Check::new(self.name, State::Failed, failure(&report)),
-            Err(error) => Check::new(self.name, State::Failed, error.to_string()),
-        })
-    }
-}
-
-fn failure(report: &RunReport) -> String {
-    let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
-    match &report.error {
-        Some(error) => format!("ended otherwise: {}", last(error)),
-        None => "the code was not stopped".to_owned(),
-    }
-}
-
-/// The code itself finds out whether it was refused: it raises when it was not.
-fn succeeded(report: &RunReport) -> bool {
-    report.status == Status::Success
-}
-
-fn trials() -> Vec<Trial> {
-    let short = Duration::from_millis(300);
-    let limits = |change: fn(&mut Limits)| {
-        let mut limits = Limits { wall: Duration::from_secs(20), ..Limits::default() };
-        change(&mut limits);
-        limits
-    };
-    let trial = |name, code, limits, held| Trial { name, code, limits, held };
-    let mut wall = limits(|_| {});
-    wall.wall = short;
-    let mut cpu = limits(|_| {});
-    cpu.cpu = short;
-    vec![
-        trial("python", "import sys\nassert sys.version_info[:2] == (3, 14)", limits(|_| {}), succeeded),
-        trial("time limit", "import time\nwhile True: time.sleep(0.01)", wall, |report| {
-            report.stopped == Some(StopReason::WallLimit)
-        }),
-        trial("CPU limit", "while True: pass", cpu, |report| report.stopped == Some(StopReason::CpuLimit)),
-        trial(
-            "memory limit",
-            "try:\n    bytearray(512 << 20)\nexcept MemoryError:\n    pass\nelse:\n    raise AssertionError('too much memory')",
-            limits(|limits| limits.memory_bytes = 256 << 20),
-            succeeded,
-        ),
-        trial(
-            "file limit",
-            "try:\n    with open('/tmp/full', 'wb') as file:\n        file.write(bytes(2 << 20))\nexcept OSError:\n    pass\nelse:\n    raise AssertionError('too large a file')",
-            limits(|limits| limits.file_bytes = 1 << 20),
-            succeeded,
-        ),
-        trial("output limit", "print('x' * 4096)", limits(|limits| limits.output_bytes = 1 << 10), |report| {
-            report.status == Status::Success && report.output_dropped >= 3 << 10
-        }),
-        trial(
-            "no host files",
-            "import os\nfor path in ('/etc/passwd', '/proc/self/environ', '/home', '/root'):\n    if os.path.exists(path) and (os.path.isfile(path) or os.listdir(path)):\n        if path not in ('/home',):\n            raise AssertionError(path)",
-            limits(|_| {}),
-            succeeded,
-        ),
-        trial(
-            "no network",
-            "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 53), 1)\nexcept OSError:\n    pass\nelse:\n    raise AssertionError('connected')",
-            limits(|_| {}),
-            succeeded,
-        ),
-        trial(
-            "no processes",
-            "import subprocess\ntry:\n    subprocess.run(['/bin/sh', '-c', 'true'])\nexcept OSError:\n    pass\nelse:\n    raise AssertionError('a process was started')",
-            limits(|_| {}),
-            succeeded,
-        ),
-    ]
 }
 
 #[cfg(test)]
