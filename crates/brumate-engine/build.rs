@@ -93,11 +93,9 @@ fn generate() -> Result<()> {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed={RUNTIME_DIR}");
+    let runtime = std::env::var_os(RUNTIME_DIR).map_or_else(|| manifest.join("../../runtime"), PathBuf::from);
     let runtime =
-        std::env::var_os(RUNTIME_DIR).map_or_else(|| manifest.join("../../runtime"), PathBuf::from);
-    let runtime = runtime
-        .canonicalize()
-        .map_err(|error| format!("{}: {error}; set {RUNTIME_DIR}", runtime.display()))?;
+        runtime.canonicalize().map_err(|error| format!("{}: {error}; set {RUNTIME_DIR}", runtime.display()))?;
     let lock_path = runtime.join("runtime.lock.toml");
     rerun_if_changed(&lock_path);
     println!("cargo::rerun-if-changed=build.rs");
@@ -122,23 +120,11 @@ fn generate() -> Result<()> {
             }
             "stdlib" => {
                 let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";
-                entry.write_archive(
-                    &mut archives,
-                    "STDLIB",
-                    doc,
-                    entry.text("sha256")?,
-                    &entry.path,
-                )?;
+                entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &entry.path)?;
             }
             "pycache" => {
                 let doc = "Bytecode of the pure-Python wheels, a layer over `site-packages`.";
-                entry.write_archive(
-                    &mut archives,
-                    "PYCACHE",
-                    doc,
-                    entry.text("sha256")?,
-                    &entry.path,
-                )?;
+                entry.write_archive(&mut archives, "PYCACHE", doc, entry.text("sha256")?, &entry.path)?;
             }
             "wheel" => {
                 entry.write_wheel(&mut wheels)?;
@@ -174,10 +160,7 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn new(value: &'a Value, runtime: &Path) -> Result<Self> {
         let table = value.as_table().ok_or("an entry of the lock is no table")?;
-        let mut entry = Self {
-            table,
-            path: PathBuf::new(),
-        };
+        let mut entry = Self { table, path: PathBuf::new() };
         entry.path = runtime.join(entry.text("file")?);
         Ok(entry)
     }
@@ -196,8 +179,7 @@ impl<'a> Entry<'a> {
     /// The file's content, once its digest proved equal to the lock's.
     fn checked(&self) -> Result<Vec<u8>> {
         rerun_if_changed(&self.path);
-        let data = std::fs::read(&self.path)
-            .map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let data = std::fs::read(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))?;
         let (found, locked) = (hex(&data), self.text("sha256")?);
         if found != locked {
             let path = self.path.display();
@@ -206,14 +188,7 @@ impl<'a> Entry<'a> {
         Ok(data)
     }
 
-    fn write_archive(
-        &self,
-        out: &mut String,
-        name: &str,
-        doc: &str,
-        sha256: &str,
-        path: &Path,
-    ) -> Result<()> {
+    fn write_archive(&self, out: &mut String, name: &str, doc: &str, sha256: &str, path: &Path) -> Result<()> {
         let version = self.text("version")?;
         writeln!(
             out,
@@ -229,9 +204,7 @@ impl<'a> Entry<'a> {
             out,
             "BundledWheel {{\nname: {:?},\nversion: {:?},\nfile: {:?},\nsha256: {:?},\n\
              licence: {:?},\nimport_names: &{:?},\nrequires: &{:?},\nbytes: include_bytes!({:?}),\n}},",
-            self.text("name")?
-                .to_ascii_lowercase()
-                .replace(['_', '.'], "-"),
+            self.text("name")?.to_ascii_lowercase().replace(['_', '.'], "-"),
             self.text("version")?,
             file.ok_or("a wheel's file name is no UTF-8")?,
             self.text("sha256")?,
@@ -245,10 +218,7 @@ impl<'a> Entry<'a> {
 
     /// The wheel's native modules, with the digest by which their compiled form is found.
     fn write_natives(&self, out: &mut String, wheel: Vec<u8>) -> Result<()> {
-        let name = self
-            .text("name")?
-            .to_ascii_lowercase()
-            .replace(['_', '.'], "-");
+        let name = self.text("name")?.to_ascii_lowercase().replace(['_', '.'], "-");
         let mut archive = zip::ZipArchive::new(std::io::Cursor::new(wheel))?;
         for index in 0..archive.len() {
             let mut member = archive.by_index(index)?;
@@ -259,10 +229,7 @@ impl<'a> Entry<'a> {
             let mut data = Vec::new();
             member.read_to_end(&mut data)?;
             let key: [u8; 32] = Sha256::digest(&data).into();
-            writeln!(
-                out,
-                "NativeModule {{ wheel: {name:?}, path: {path:?}, key: {key:?} }},"
-            )?;
+            writeln!(out, "NativeModule {{ wheel: {name:?}, path: {path:?}, key: {key:?} }},")?;
         }
         Ok(())
     }
@@ -280,10 +247,7 @@ fn guest(root: &Path) -> Result<String> {
     let mut table = String::new();
     for file in files {
         rerun_if_changed(&file);
-        let name = file
-            .strip_prefix(&root)?
-            .to_str()
-            .ok_or("a file name is no UTF-8")?;
+        let name = file.strip_prefix(&root)?.to_str().ok_or("a file name is no UTF-8")?;
         writeln!(table, "({name:?}, include_bytes!({file:?})),")?;
     }
     Ok(table)

@@ -22,6 +22,9 @@ NO_THREADS = (
 NO_PROCESSES = "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
 
+# Deeper chains of frames could not be released any more: that needs native stack, and its end is the interpreter's.
+MAX_RECURSION_LIMIT = 1_000_000
+
 _PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
@@ -70,6 +73,15 @@ def patch():
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
     ThreadPoolExecutor.submit = _submit
     os.system = _no_system
+    sys.setrecursionlimit = _set_recursion_limit
+
+
+_unbounded_set_recursion_limit = sys.setrecursionlimit
+
+
+def _set_recursion_limit(limit, /):
+    """Sets the maximum depth of the Python interpreter stack, at most to MAX_RECURSION_LIMIT."""
+    _unbounded_set_recursion_limit(min(limit, MAX_RECURSION_LIMIT) if isinstance(limit, int) else limit)
 
 
 def _submit(executor, fn, /, *args, **kwargs):

@@ -41,8 +41,7 @@ impl NativeModule {
             .iter()
             .find(|wheel| wheel.name == self.wheel)
             .ok_or_else(|| format!("the bundle has no wheel `{}`", self.wheel))?;
-        let mut archive =
-            zip::ZipArchive::new(std::io::Cursor::new(wheel.bytes)).map_err(|error| error.to_string())?;
+        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(wheel.bytes)).map_err(|error| error.to_string())?;
         let mut member = archive.by_name(self.path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
         member.read_to_end(&mut bytes).map_err(|error| error.to_string())?;

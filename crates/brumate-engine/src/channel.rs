@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -87,12 +87,8 @@ impl Channel {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
         loop {
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let received = recvmsg(
-                self.socket().as_fd(),
-                &mut [IoSliceMut::new(buffer)],
-                &mut ancillary,
-                RecvFlags::CMSG_CLOEXEC,
-            );
+            let received =
+                recvmsg(self.socket().as_fd(), &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
             match received {
                 Ok(message) => {
                     for item in ancillary.drain() {

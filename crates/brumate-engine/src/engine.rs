@@ -9,7 +9,7 @@ use wasmtime::{Collector, Config, Engine, OptLevel, WasmBacktraceDetails};
 pub(crate) const MAX_WASM_STACK: usize = 512 << 20;
 
 /// Stack the process running a guest needs: the guest's share and room for host functions called at its bottom.
-pub const NATIVE_STACK: u64 = (MAX_WASM_STACK + (64 << 20)) as u64;
+pub(crate) const NATIVE_STACK: u64 = (MAX_WASM_STACK + (64 << 20)) as u64;
 
 /// Virtual address space reserved for the linear memory: all of it, so that it never moves and needs no bounds checks.
 const MEMORY_RESERVATION: u64 = 4 << 30;

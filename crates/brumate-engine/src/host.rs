@@ -1,18 +1,16 @@
 //! What one interpreter keeps on the host's side of the border: the wasmtime store's data.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 
 use wasmtime::{
     AsContextMut, Caller, Func, Global, Instance, Memory, ResourceLimiter, StoreContextMut, Table, Tag, TypedFunc,
 };
 
 use crate::caps::clock::Clock;
-use crate::caps::output::Output;
+use crate::code::ModuleSource;
 use crate::libc::ffi::Closures;
 use crate::libc::mem::GuestMemory;
 use crate::link::Libraries;
-use crate::code::ModuleSource;
 use crate::vfs::Vfs;
 
 /// Table slots a guest may use, in elements of 8 bytes. The bundle needs about 60,000.
@@ -39,8 +37,6 @@ pub(crate) struct Host {
     pub(crate) modules: Box<dyn ModuleSource>,
     /// Clocks.
     pub(crate) clock: Clock,
-    /// Standard output and error.
-    pub(crate) output: Arc<Mutex<Output>>,
     /// Environment read once by the guest's start-up: `NAME=value`.
     pub(crate) environment: Vec<String>,
     /// Memory limit and peak.
@@ -122,9 +118,7 @@ impl Guest {
             stack_pointer: instance
                 .get_global(&mut store, "__stack_pointer")
                 .ok_or_else(|| missing("__stack_pointer"))?,
-            cpp_exception: instance
-                .get_tag(&mut store, "__cpp_exception")
-                .ok_or_else(|| missing("__cpp_exception"))?,
+            cpp_exception: instance.get_tag(&mut store, "__cpp_exception").ok_or_else(|| missing("__cpp_exception"))?,
             c_longjmp: instance.get_tag(&mut store, "__c_longjmp").ok_or_else(|| missing("__c_longjmp"))?,
             malloc: instance.get_typed_func(&mut store, "malloc")?,
             free: instance.get_typed_func(&mut store, "free")?,

@@ -32,12 +32,15 @@ mod files;
 mod host;
 pub mod jail;
 mod jail_entry;
-mod libc;
+#[doc(hidden)]
+pub mod libc;
 mod link;
 mod machine;
-mod module;
+#[doc(hidden)]
+pub mod module;
 mod signals;
-mod vfs;
+#[doc(hidden)]
+pub mod vfs;
 pub mod wire;
 mod worker;
 mod zygote;

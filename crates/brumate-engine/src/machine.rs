@@ -7,11 +7,11 @@ use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, Store, Type
 
 use crate::caps::clock::Clock;
 use crate::caps::output::Output;
+use crate::code::ModuleSource;
 use crate::files::{DRIVER, HOME, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{GuestExit, Host, MemoryLimit, guest};
 use crate::libc::ffi::Closures;
 use crate::link::{self, Libraries};
-use crate::code::ModuleSource;
 
 /// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
 /// that recursion in C ends cleanly long before the native stack does.
@@ -65,7 +65,6 @@ struct Python {
     unicode_from_string_and_size: TypedFunc<(u32, i32), u32>,
     unicode_as_utf8_and_size: TypedFunc<(u32, u32), u32>,
     call_one_arg: TypedFunc<(u32, u32), u32>,
-    call_no_args: TypedFunc<u32, u32>,
     get_attr_string: TypedFunc<(u32, u32), u32>,
     import_module: TypedFunc<u32, u32>,
     dec_ref: TypedFunc<u32, ()>,
@@ -108,7 +107,6 @@ impl Machine {
             slots: HashMap::new(),
             modules,
             clock: Clock::new(),
-            output: output.clone(),
             environment: vec![
                 format!("HOME={HOME}"),
                 "USER=user".to_owned(),
@@ -215,7 +213,9 @@ impl Machine {
     /// When the guest traps.
     pub(crate) fn reseed_c(&mut self, entropy: &[u8]) -> Result<(), MachineError> {
         let word = |index: usize| {
-            entropy.get(index * 4..index * 4 + 4).map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            entropy
+                .get(index * 4..index * 4 + 4)
+                .map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
         };
         self.call_export("srand", &[word(0)])?;
         self.call_export("srandom", &[word(1)])?;
@@ -301,7 +301,7 @@ impl Machine {
                 .and_then(|global| global.get(&mut self.store).i32())
                 .ok_or_else(|| MachineError::Trap(format!("the main module has no export `{name}`")))?;
             let offset = value as u32 as usize;
-            if offset % 4 != 0 || offset + 4 > self.memory.data_size(&self.store) {
+            if !offset.is_multiple_of(4) || offset + 4 > self.memory.data_size(&self.store) {
                 return Err(fault());
             }
             Ok(self.memory.data_ptr(&self.store).wrapping_add(offset))
@@ -324,7 +324,6 @@ impl Python {
             unicode_from_string_and_size: instance.get_typed_func(&mut *store, "PyUnicode_FromStringAndSize")?,
             unicode_as_utf8_and_size: instance.get_typed_func(&mut *store, "PyUnicode_AsUTF8AndSize")?,
             call_one_arg: instance.get_typed_func(&mut *store, "PyObject_CallOneArg")?,
-            call_no_args: instance.get_typed_func(&mut *store, "PyObject_CallNoArgs")?,
             get_attr_string: instance.get_typed_func(&mut *store, "PyObject_GetAttrString")?,
             import_module: instance.get_typed_func(&mut *store, "PyImport_ImportModule")?,
             dec_ref: instance.get_typed_func(&mut *store, "Py_DecRef")?,
@@ -361,12 +360,12 @@ fn call(store: &mut Store<Host>, instance: Instance, name: &str, arguments: &[u3
 
 /// Initialises CPython by PEP 741's configuration.
 fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory) -> Result<(), MachineError> {
-    let mut put = |store: &mut Store<Host>, bytes: &[u8]| -> Result<u32, MachineError> {
+    let put = |store: &mut Store<Host>, bytes: &[u8]| -> Result<u32, MachineError> {
         let block = call(store, instance, "malloc", &[bytes.len() as u32])?;
         memory.write(&mut *store, block as usize, bytes).map_err(|_| fault())?;
         Ok(block)
     };
-    let mut text = |store: &mut Store<Host>, text: &str| put(store, format!("{text}\0").as_bytes());
+    let text = |store: &mut Store<Host>, text: &str| put(store, format!("{text}\0").as_bytes());
     let config = call(store, instance, "PyInitConfig_Create", &[])?;
     let set_int = instance.get_typed_func::<(u32, u32, i64), i32>(&mut *store, "PyInitConfig_SetInt")?;
     let mut failed = false;
@@ -383,19 +382,14 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
         let name = text(store, name)?;
         failed |= set_int.call(&mut *store, (config, name, value))? != 0;
     }
-    for (name, value) in [
-        ("home", "/"),
-        ("stdlib_dir", STDLIB),
-        ("program_name", "python"),
-        ("executable", "/bin/python"),
-    ] {
+    for (name, value) in
+        [("home", "/"), ("stdlib_dir", STDLIB), ("program_name", "python"), ("executable", "/bin/python")]
+    {
         let (name, value) = (text(store, name)?, text(store, value)?);
         failed |= call(store, instance, "PyInitConfig_SetStr", &[config, name, value])? != 0;
     }
-    let lists: [(&str, &[&str]); 2] = [
-        ("module_search_paths", &[STDLIB, SITE_PACKAGES, DRIVER]),
-        ("argv", &["main.py"]),
-    ];
+    let lists: [(&str, &[&str]); 2] =
+        [("module_search_paths", &[STDLIB, SITE_PACKAGES, DRIVER]), ("argv", &["main.py"])];
     for (name, values) in lists {
         let mut pointers = Vec::new();
         for value in values {

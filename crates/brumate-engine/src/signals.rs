@@ -88,10 +88,7 @@ pub(crate) struct Arrived {
 pub(crate) fn disarm() -> Arrived {
     ARMED.store(false, Ordering::Relaxed);
     INTERRUPTED.store(false, Ordering::Relaxed);
-    Arrived {
-        interrupted: COUNT.load(Ordering::Relaxed) > 0,
-        cpu_limit: CPU_LIMIT.load(Ordering::Relaxed),
-    }
+    Arrived { interrupted: COUNT.load(Ordering::Relaxed) > 0, cpu_limit: CPU_LIMIT.load(Ordering::Relaxed) }
 }
 
 /// While it lives the interrupt signals are delivered only inside [`Blocked::pause`].

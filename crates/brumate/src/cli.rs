@@ -1,7 +1,7 @@
 //! The command line: what can be said. What it means is decided in `settings`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brumate_session::units::{parse_duration, parse_size};
@@ -149,12 +149,22 @@ pub(crate) struct ExecArgs {
     /// Grant a directory of the host to the script; may be given several times
     #[arg(long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
-    /// The script, or `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Arguments of the script
-    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<OsString>,
+    /// The script, or `-` for standard input, and the script's arguments: everything after it is its own
+    #[arg(value_name = "FILE [ARGUMENTS]", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    script: Vec<OsString>,
+}
+
+impl ExecArgs {
+    /// The script; `-` is standard input.
+    pub(crate) fn file(&self) -> &Path {
+        // The command line has been refused when there is none.
+        self.script.first().map_or(Path::new("-"), Path::new)
+    }
+
+    /// Arguments of the script.
+    pub(crate) fn arguments(&self) -> &[OsString] {
+        self.script.get(1..).unwrap_or_default()
+    }
 }
 
 /// Arguments of `doctor`.
@@ -212,9 +222,9 @@ mod tests {
             Cli::try_parse_from(["brumate", "exec", "--mount", "a:/b", "tool.py", "--timeout", "x", "-v"]).unwrap();
         assert_eq!(cli.options.timeout, Duration::from_secs(60));
         let Mode::Exec(exec) = cli.mode else { panic!("{:?}", cli.mode) };
-        assert_eq!((exec.file.as_path(), exec.arguments.len()), (std::path::Path::new("tool.py"), 3));
+        assert_eq!((exec.file(), exec.arguments().len()), (std::path::Path::new("tool.py"), 3));
         let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
-        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file == std::path::Path::new("-")));
+        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file() == std::path::Path::new("-")));
     }
 
     #[test]

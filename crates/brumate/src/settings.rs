@@ -68,13 +68,15 @@ impl Settings {
         if options.tools != Tools::Run {
             return Err("this version has the tools of `--tools run` only".to_owned());
         }
-        let mut limits = Limits::default();
-        limits.wall = within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?;
-        limits.cpu = within("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?;
-        limits.grace = within("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?;
-        limits.memory_bytes = within("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?;
-        limits.file_bytes = within("--files", options.files, 0..=MAX_FILES, format_size)?;
-        limits.output_bytes = within("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?;
+        let limits = Limits {
+            wall: within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            cpu: within("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            grace: within("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
+            memory_bytes: within("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
+            file_bytes: within("--files", options.files, 0..=MAX_FILES, format_size)?,
+            output_bytes: within("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
+            ..Limits::default()
+        };
         let mut runner = RunnerSettings::default();
         runner.limits = limits;
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());

@@ -16,31 +16,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     runtime::run(&runtime::Task::Verify)?;
-    cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     let mut doc = command(&["doc", "--workspace", "--no-deps", "--locked"]);
     process::run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     if args.no_tests {
         return Ok(());
     }
     let environment = Environment::prepare()?;
-    for arguments in [
-        &["nextest", "run", "--workspace", "--locked"][..],
-        &["test", "--doc", "--workspace", "--locked"],
-    ] {
-        process::run(
-            environment
-                .cargo()
-                .args(arguments)
-                .current_dir(workspace::root()),
-        )?;
+    for arguments in [&["nextest", "run", "--workspace", "--locked"][..], &["test", "--doc", "--workspace", "--locked"]]
+    {
+        process::run(environment.cargo().args(arguments).current_dir(workspace::root()))?;
     }
     Ok(())
 }

@@ -6,9 +6,7 @@ use std::process::{Command, Stdio};
 /// Runs `command` with inherited output; an unsuccessful exit is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("+ {}", line(command));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{}`", line(command)))?;
+    let status = command.status().with_context(|| format!("cannot start `{}`", line(command)))?;
     if !status.success() {
         bail!("`{}` failed: {status}", line(command));
     }
@@ -17,19 +15,11 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Whether `command` can be started and exits successfully; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 fn line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
-    words.extend(
-        command
-            .get_args()
-            .map(|arg| arg.to_string_lossy().into_owned()),
-    );
+    words.extend(command.get_args().map(|arg| arg.to_string_lossy().into_owned()));
     words.join(" ")
 }

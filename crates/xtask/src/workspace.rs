@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The workspace's root directory, fixed when this program was compiled.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("crates/xtask lies two levels below the root")
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask lies two levels below the root")
 }
 
 /// The `runtime/` directory: what the binary embeds, and its lock.

@@ -44,12 +44,7 @@ impl Output {
 
     /// Starts an execution: events go to `sink`, at most `limit` bytes of text.
     pub(crate) fn begin(&mut self, sink: Sink, limit: u64) {
-        *self = Output {
-            sink: Some(sink),
-            remaining: limit,
-            events_remaining: MAX_EVENT_BYTES,
-            ..Output::new()
-        };
+        *self = Output { sink: Some(sink), remaining: limit, events_remaining: MAX_EVENT_BYTES, ..Output::new() };
     }
 
     /// Ends an execution; returns the number of bytes dropped.

@@ -36,13 +36,10 @@ pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
     // The kernel names the sender of each message; the first one tells which process the machine is.
     rustix::net::sockopt::set_socket_passcred(&ours, true)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    let channel = AsyncChannel {
-        socket: AsyncFd::new(ours)?,
-        header: [0; HEADER],
-        header_filled: 0,
-        payload: Vec::new(),
-        peer: None,
-    };
+    // SAFETY: `register` wants the descriptor to stay open and the same while it is registered: an `OwnedFd` gives its
+    // number away by shared reference only, and closes it when the registration is dropped.
+    let socket = unsafe { AsyncFd::register(ours) }.map_err(std::io::Error::from)?;
+    let channel = AsyncChannel { socket, header: [0; HEADER], header_filled: 0, payload: Vec::new(), peer: None };
     Ok((channel, theirs))
 }
 
@@ -62,9 +59,9 @@ impl AsyncChannel {
         while sent < frame.len() {
             let mut ready = self.socket.writable().await?;
             let fds = if sent == 0 { fds } else { &[] };
-            match ready.try_io(|socket| {
-                send_with_fds(socket.as_fd(), &frame[sent..], fds).map_err(std::io::Error::from)
-            }) {
+            match ready
+                .try_io(|socket| send_with_fds(socket.as_fd(), &frame[sent..], fds).map_err(std::io::Error::from))
+            {
                 Ok(Ok(count)) => sent += count,
                 Ok(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Ok(Err(error)) => return Err(error.into()),

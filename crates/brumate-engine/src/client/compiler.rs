@@ -15,9 +15,9 @@ use super::channel::{AsyncChannel, pair};
 use super::error::Error;
 use super::spawn::{Child, spawn};
 use crate::channel::Channel;
-use crate::engine::{Purpose, engine};
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind, compile as compile_module};
+use crate::engine::{Purpose, engine};
 use crate::wire::{ModuleKey, WireError};
 
 /// Longest compilation of one module.
@@ -47,8 +47,8 @@ pub(crate) fn main(socket: std::os::fd::OwnedFd) -> ExitCode {
 }
 
 fn serve(channel: &Channel) -> Result<(), WireError> {
-    let ready = crate::jail_entry::enter_compile()
-        .and_then(|_| engine(Purpose::Compile).map_err(|error| format!("{error:#}")));
+    let ready =
+        crate::jail_entry::enter_compile().and_then(|_| engine(Purpose::Compile).map_err(|error| format!("{error:#}")));
     loop {
         let (job, fds): (Job, _) = channel.receive()?;
         let Some(output) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
@@ -122,8 +122,9 @@ impl Compilers {
             Some(process) if trust == Trust::Bundle => process,
             _ => self.start()?,
         };
-        let mut output = File::from(rustix::fs::memfd_create("module", rustix::fs::MemfdFlags::CLOEXEC)
-            .map_err(std::io::Error::from)?);
+        let mut output = File::from(
+            rustix::fs::memfd_create("module", rustix::fs::MemfdFlags::CLOEXEC).map_err(std::io::Error::from)?,
+        );
         let job = Job { kind, bytes: bytes.to_vec() };
         let answer = tokio::time::timeout(COMPILE_TIMEOUT, async {
             process.channel.send(&job, &[output.as_fd()]).await?;

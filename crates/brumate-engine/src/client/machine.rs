@@ -91,8 +91,7 @@ impl Machine {
         let mounts = Mounts::open(&spec.mounts)?;
         let (mut channel, theirs) = pair()?;
         let exit = zygote.fork(theirs).await?;
-        let start =
-            ToMachine::Start { limits: spec.limits, stdin: spec.stdin.is_some(), mounts: mounts.guest_paths() };
+        let start = ToMachine::Start { limits: spec.limits, stdin: spec.stdin.is_some(), mounts: mounts.guest_paths() };
         let fds: Vec<_> = spec.stdin.iter().map(AsFd::as_fd).collect();
         channel.send(&start, &fds).await?;
         let hello = tokio::time::timeout(HELLO_TIMEOUT, channel.receive::<FromMachine>()).await;

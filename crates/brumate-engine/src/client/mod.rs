@@ -24,10 +24,10 @@ pub use prepare::Progress;
 
 use crate::api::MachineSpec;
 use crate::bundle;
-use crate::engine::{Purpose, engine};
-use crate::link::trampoline_module;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
+use crate::engine::{Purpose, engine};
+use crate::link::trampoline_module;
 use compiler::{Compilers, Trust};
 use zygote::{Ingredients, Zygote};
 

@@ -45,7 +45,8 @@ impl Mounts {
                 return Err(failed(std::io::Error::other("the guest path must be absolute")));
             }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let directory = rustix::fs::open(&mount.host, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+            let directory =
+                rustix::fs::open(&mount.host, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
             grants.push(Arc::new(Grant { directory, guest: mount.guest.clone(), read_only: mount.read_only }));
         }
         Ok(Mounts { grants })
@@ -170,10 +171,7 @@ impl Grant {
 fn timespec(nanoseconds: Option<i64>) -> Timespec {
     match nanoseconds {
         None => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-        Some(value) => Timespec {
-            tv_sec: value.div_euclid(1_000_000_000),
-            tv_nsec: value.rem_euclid(1_000_000_000),
-        },
+        Some(value) => Timespec { tv_sec: value.div_euclid(1_000_000_000), tv_nsec: value.rem_euclid(1_000_000_000) },
     }
 }
 

@@ -9,8 +9,8 @@ use super::error::Error;
 use super::{Shared, compile_prelude};
 use crate::bundle;
 use crate::client::compiler::Trust;
-use crate::link::trampoline_module;
 use crate::code::compile::{self, Kind};
+use crate::link::trampoline_module;
 
 /// How far compiling has come.
 #[derive(Debug, Clone, PartialEq, Eq)]

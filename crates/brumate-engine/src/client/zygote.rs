@@ -63,10 +63,7 @@ impl Zygote {
         let boot = ToZygote::Boot { preload: ingredients.preload, require_jail: ingredients.require_jail };
         let unavailable = |reason: String| Error::Unavailable(reason);
         let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
-        channel
-            .send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()])
-            .await
-            .map_err(ended)?;
+        channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await.map_err(ended)?;
         let missing_walls = loop {
             match channel.receive::<FromZygote>().await.map_err(ended)? {
                 FromZygote::Ready { missing_walls } => break missing_walls,
@@ -165,18 +162,11 @@ pub(crate) async fn answer(
                 None => (ModuleReply::Unknown, None),
             }
         }
-        ModuleRequest::Bytes(bytes) => {
-            compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await
-        }
+        ModuleRequest::Bytes(bytes) => compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await,
     }
 }
 
-async fn compiled(
-    compilers: &Compilers,
-    bytes: &[u8],
-    name: &str,
-    trust: Trust,
-) -> (ModuleReply, Option<Arc<File>>) {
+async fn compiled(compilers: &Compilers, bytes: &[u8], name: &str, trust: Trust) -> (ModuleReply, Option<Arc<File>>) {
     match compilers.module(Kind::Side, bytes, name, trust).await {
         Ok(file) => (ModuleReply::Compiled, Some(file)),
         Err(Error::Compile { reason, .. }) => (ModuleReply::Failed(reason), None),

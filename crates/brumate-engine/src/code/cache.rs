@@ -32,7 +32,9 @@ pub enum CacheError {
         source: std::io::Error,
     },
     /// Others may write to the directory.
-    #[error("the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir")]
+    #[error(
+        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
+    )]
     NotPrivate(PathBuf),
 }
 

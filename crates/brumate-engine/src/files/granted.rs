@@ -46,10 +46,7 @@ impl Granted {
 
 /// Nanoseconds since 1970 as a file time.
 fn timestamp(nanoseconds: i64) -> Timestamp {
-    Timestamp {
-        secs: nanoseconds.div_euclid(1_000_000_000),
-        nanos: nanoseconds.rem_euclid(1_000_000_000) as u32,
-    }
+    Timestamp { secs: nanoseconds.div_euclid(1_000_000_000), nanos: nanoseconds.rem_euclid(1_000_000_000) as u32 }
 }
 
 /// What the server is to set; `None` leaves a time.

@@ -39,9 +39,13 @@ fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>>
     let mut vfs = Vfs::new(&VfsConfig::default(), clock)?;
     for name in ["/dev/urandom", "/dev/random"] {
         // A failing generator leaves zeros in a buffer: no worse than the buffer's content before.
-        vfs.add_device(name.as_bytes(), 0x0109, Box::new(Random(|bytes: &mut [u8]| {
-            let _ = crate::caps::random(bytes);
-        })))?;
+        vfs.add_device(
+            name.as_bytes(),
+            0x0109,
+            Box::new(Random(|bytes: &mut [u8]| {
+                let _ = crate::caps::random(bytes);
+            })),
+        )?;
     }
 
     let stdlib = Archive::new(embedded(bundle::STDLIB.bytes))?;

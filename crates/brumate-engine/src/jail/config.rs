@@ -191,14 +191,8 @@ mod tests {
 
     #[test]
     fn survives_the_process_border() {
-        let config = JailConfig {
-            keep: vec![4, 9],
-            ..JailConfig::of(Profile::Compile)
-        };
+        let config = JailConfig { keep: vec![4, 9], ..JailConfig::of(Profile::Compile) };
         let text = serde_json::to_string(&config).expect("plain data");
-        assert_eq!(
-            serde_json::from_str::<JailConfig>(&text).expect("own text"),
-            config
-        );
+        assert_eq!(serde_json::from_str::<JailConfig>(&text).expect("own text"), config);
     }
 }

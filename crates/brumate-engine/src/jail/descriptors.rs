@@ -15,12 +15,8 @@ pub(super) fn close_others(config: &JailConfig, report: &mut Report) -> Result<(
     for fd in 0..=2 {
         if !sys::is_open(fd) {
             // The lowest free number is `fd`, because all lower ones are open.
-            let null = rustix::fs::open(
-                c"/dev/null",
-                rustix::fs::OFlags::RDWR,
-                rustix::fs::Mode::empty(),
-            )
-            .map_err(JailError::os("opening /dev/null"))?;
+            let null = rustix::fs::open(c"/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
+                .map_err(JailError::os("opening /dev/null"))?;
             std::mem::forget(null);
         }
     }
@@ -35,10 +31,7 @@ pub(super) fn close_others(config: &JailConfig, report: &mut Report) -> Result<(
         next = fd + 1;
     }
     close_between(next, u32::MAX)?;
-    report.active(
-        Wall::Descriptors,
-        format!("{} descriptors kept", keep.len()),
-    );
+    report.active(Wall::Descriptors, format!("{} descriptors kept", keep.len()));
     report.descriptors = keep;
     Ok(())
 }
@@ -69,15 +62,11 @@ pub(super) fn scrub_environment(alone: &SingleThreaded, report: &mut Report) {
 pub(super) fn refuse_directories(report: &mut Report) {
     let directory = report.descriptors.iter().copied().find(|&fd| {
         sys::with_fd(fd, |fd| {
-            rustix::fs::fstat(fd.as_fd()).is_ok_and(|stat| {
-                rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory
-            })
+            rustix::fs::fstat(fd.as_fd())
+                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory)
         }) == Some(true)
     });
     if let Some(fd) = directory {
-        report.missing(
-            Wall::Descriptors,
-            format!("descriptor {fd} is a directory: a way out of the empty root"),
-        );
+        report.missing(Wall::Descriptors, format!("descriptor {fd} is a directory: a way out of the empty root"));
     }
 }

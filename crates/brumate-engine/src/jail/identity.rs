@@ -77,11 +77,7 @@ fn choose_id(uid_map: &str, gid_map: &str, pid: u32) -> Option<u32> {
 
 /// Sets whether other processes of this user may look into this one.
 pub(super) fn make_dumpable(yes: bool) -> rustix::io::Result<()> {
-    rustix::process::set_dumpable_behavior(if yes {
-        DumpableBehavior::Dumpable
-    } else {
-        DumpableBehavior::NotDumpable
-    })
+    rustix::process::set_dumpable_behavior(if yes { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable })
 }
 
 /// Whether the kernel lets this process use `capability` now.
@@ -98,11 +94,8 @@ pub(super) fn drop_capabilities(report: &mut Report) {
         let Ok(bound) = rustix::thread::capability_is_in_bounding_set(capability) else {
             break;
         };
-        if bound && let Err(errno) = rustix::thread::remove_capability_from_bounding_set(capability)
-        {
-            refused = Some(format!(
-                "capability {bit} stays in the bounding set: {errno}"
-            ));
+        if bound && let Err(errno) = rustix::thread::remove_capability_from_bounding_set(capability) {
+            refused = Some(format!("capability {bit} stays in the bounding set: {errno}"));
         }
     }
     match refused {
@@ -151,10 +144,7 @@ mod tests {
         let id = choose_id(CONTAINER, CONTAINER, 4_194_303).expect("65536 ids are enough");
         assert!((MAPPED_GAP..65_534).contains(&id), "{id}");
         // Both maps count.
-        assert_eq!(
-            choose_id(WHOLE, CONTAINER, 7),
-            choose_id(CONTAINER, WHOLE, 7)
-        );
+        assert_eq!(choose_id(WHOLE, CONTAINER, 7), choose_id(CONTAINER, WHOLE, 7));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Landlock: the kernel's own refusal of files, TCP and signals, whatever the namespaces and filters let through.
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset,
-    RulesetAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr, RulesetStatus,
+    Scope,
 };
 
 use super::{Report, Wall};
@@ -11,11 +11,8 @@ use super::{Report, Wall};
 const NEWEST: ABI = ABI::V9;
 
 /// Where each wall begins: files, TCP, scopes.
-const WALLS: [(Wall, ABI); 3] = [
-    (Wall::LandlockFiles, ABI::V1),
-    (Wall::LandlockTcp, ABI::V4),
-    (Wall::LandlockScopes, ABI::V6),
-];
+const WALLS: [(Wall, ABI); 3] =
+    [(Wall::LandlockFiles, ABI::V1), (Wall::LandlockTcp, ABI::V4), (Wall::LandlockScopes, ABI::V6)];
 
 /// Denies every file, every TCP port and every signal or abstract socket that leads out of the jail. Descriptors
 /// opened before keep working.
@@ -27,13 +24,8 @@ pub(super) fn enforce(report: &mut Report) {
             Ok(abi) if *abi as i32 >= since as i32 => {
                 report.active(wall, format!("ABI {}", *abi as i32));
             }
-            Ok(abi) => report.missing(
-                wall,
-                format!(
-                    "the kernel's Landlock ABI is {}, this needs {}",
-                    *abi as i32, since as i32
-                ),
-            ),
+            Ok(abi) => report
+                .missing(wall, format!("the kernel's Landlock ABI is {}, this needs {}", *abi as i32, since as i32)),
         }
     }
 }

@@ -32,8 +32,7 @@ pub(super) fn apply(config: &JailConfig, report: &mut Report) -> Result<(), Jail
         }
     }
     if limits.nice > 0 {
-        let own = rustix::process::getpriority_process(None)
-            .map_err(JailError::os("reading the priority"))?;
+        let own = rustix::process::getpriority_process(None).map_err(JailError::os("reading the priority"))?;
         rustix::process::setpriority_process(None, (own + limits.nice).min(19))
             .map_err(JailError::os("lowering the priority"))?;
     }
@@ -48,15 +47,9 @@ pub(super) fn apply(config: &JailConfig, report: &mut Report) -> Result<(), Jail
     // user's other programs, and bind root not at all.
     if report.is_active(Wall::Identity) {
         lower(Resource::Nproc, limits.processes)?;
-        report.active(
-            Wall::ProcessLimit,
-            format!("{} processes", limits.processes),
-        );
+        report.active(Wall::ProcessLimit, format!("{} processes", limits.processes));
     } else {
-        report.missing(
-            Wall::ProcessLimit,
-            "the jail has no user id and no user namespace of its own to count in",
-        );
+        report.missing(Wall::ProcessLimit, "the jail has no user id and no user namespace of its own to count in");
     }
     Ok(())
 }
@@ -75,14 +68,9 @@ fn lower(resource: Resource, value: u64) -> Result<(), JailError> {
 fn lower_to(resource: Resource, value: u64, above: u64) -> Result<(), JailError> {
     let hard = rustix::process::getrlimit(resource).maximum;
     let cap = |value: u64| hard.map_or(value, |hard| hard.min(value));
-    let both = Rlimit {
-        current: Some(cap(value)),
-        maximum: Some(cap(value.saturating_add(above))),
-    };
-    rustix::process::setrlimit(resource, both).map_err(|errno| JailError::Limit {
-        resource: format!("{resource:?}"),
-        source: errno.into(),
-    })
+    let both = Rlimit { current: Some(cap(value)), maximum: Some(cap(value.saturating_add(above))) };
+    rustix::process::setrlimit(resource, both)
+        .map_err(|errno| JailError::Limit { resource: format!("{resource:?}"), source: errno.into() })
 }
 
 /// Seconds of CPU time between the signal that ends a machine and the one that cannot be held off.
@@ -118,30 +106,17 @@ impl MachineLimits {
 ///
 /// The default action of `SIGPROF` ends the process, except the first process of a process namespace.
 pub fn start_cpu_timer(budget: Duration, repeat: Duration) -> Result<(), JailError> {
-    let value = libc::itimerval {
-        it_interval: timeval(repeat),
-        it_value: timeval(budget.max(Duration::from_micros(1))),
-    };
-    sys::set_interval_timer(libc::ITIMER_PROF as libc::c_int, value).map_err(|source| {
-        JailError::Os {
-            step: "starting the CPU timer",
-            source,
-        }
-    })
+    let value =
+        libc::itimerval { it_interval: timeval(repeat), it_value: timeval(budget.max(Duration::from_micros(1))) };
+    sys::set_interval_timer(libc::ITIMER_PROF as libc::c_int, value)
+        .map_err(|source| JailError::Os { step: "starting the CPU timer", source })
 }
 
 /// Stops what [`start_cpu_timer`] started.
 pub fn stop_cpu_timer() -> Result<(), JailError> {
-    let never = libc::itimerval {
-        it_interval: timeval(Duration::ZERO),
-        it_value: timeval(Duration::ZERO),
-    };
-    sys::set_interval_timer(libc::ITIMER_PROF as libc::c_int, never).map_err(|source| {
-        JailError::Os {
-            step: "stopping the CPU timer",
-            source,
-        }
-    })
+    let never = libc::itimerval { it_interval: timeval(Duration::ZERO), it_value: timeval(Duration::ZERO) };
+    sys::set_interval_timer(libc::ITIMER_PROF as libc::c_int, never)
+        .map_err(|source| JailError::Os { step: "stopping the CPU timer", source })
 }
 
 fn timeval(duration: Duration) -> libc::timeval {

@@ -37,9 +37,7 @@ mod warden;
 
 use std::io;
 
-pub use config::{
-    CONTROL_FD, JailConfig, JailLimits, MAX_KEPT_DESCRIPTORS, MAX_LAST_WILL, Profile, Require,
-};
+pub use config::{CONTROL_FD, JailConfig, JailLimits, MAX_KEPT_DESCRIPTORS, MAX_LAST_WILL, Profile, Require};
 pub use limits::{CPU_GRACE_SECONDS, MachineLimits, start_cpu_timer, stop_cpu_timer};
 pub use machine::{die_with_parent, tighten_machine};
 pub use report::{ProbeResult, Report, State, Wall, WallReport};
@@ -86,10 +84,7 @@ pub enum JailError {
 
 impl JailError {
     fn os(step: &'static str) -> impl Fn(rustix::io::Errno) -> JailError {
-        move |errno| JailError::Os {
-            step,
-            source: errno.into(),
-        }
+        move |errno| JailError::Os { step, source: errno.into() }
     }
 }
 
@@ -137,9 +132,7 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
     }
     descriptors::refuse_directories(&mut report);
     report.uid = rustix::process::getuid().as_raw();
-    let checks = config
-        .self_check
-        .then(|| probe::stages::Checks::before_landlock(&report));
+    let checks = config.self_check.then(|| probe::stages::Checks::before_landlock(&report));
     landlock::enforce(&mut report);
     if let Some(checks) = checks {
         report.checks = checks.after_landlock(&report);

@@ -34,11 +34,7 @@ impl ProcSelf {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         let written = rustix::io::write(&file, text.as_bytes())?;
-        if written == text.len() {
-            Ok(())
-        } else {
-            Err(Errno::IO)
-        }
+        if written == text.len() { Ok(()) } else { Err(Errno::IO) }
     }
 
     fn namespace(&self, name: &str) -> Option<Vec<u8>> {
@@ -58,10 +54,7 @@ impl Before {
     pub(super) fn read() -> Self {
         let proc = ProcSelf::open().ok();
         let read = |name| proc.as_ref().and_then(|proc| proc.namespace(name));
-        Before {
-            user: read("user"),
-            others: OTHERS.map(|(_, _, name)| read(name)),
-        }
+        Before { user: read("user"), others: OTHERS.map(|(_, _, name)| read(name)) }
     }
 }
 
@@ -75,10 +68,7 @@ pub(super) struct Taken {
 impl Taken {
     /// Whether a new process namespace awaits the next child.
     pub(super) fn has(&self, wall: Wall) -> bool {
-        OTHERS
-            .iter()
-            .zip(&self.others)
-            .any(|((known, _, _), result)| *known == wall && result.is_ok())
+        OTHERS.iter().zip(&self.others).any(|((known, _, _), result)| *known == wall && result.is_ok())
     }
 }
 
@@ -86,15 +76,9 @@ impl Taken {
 /// else inside a user namespace. The process namespace begins with the next child.
 pub(super) fn take(config: &JailConfig) -> Taken {
     let own_id = identity::take_own_host_id(config.host_id);
-    let all = OTHERS
-        .iter()
-        .fold(UnshareFlags::empty(), |flags, (_, flag, _)| flags | *flag);
+    let all = OTHERS.iter().fold(UnshareFlags::empty(), |flags, (_, flag, _)| flags | *flag);
     let privileged = identity::has(CapabilitySet::SYS_ADMIN);
-    let user = if privileged {
-        Err("/proc/self cannot be opened".to_owned())
-    } else {
-        new_user_namespace(None)
-    };
+    let user = if privileged { Err("/proc/self cannot be opened".to_owned()) } else { new_user_namespace(None) };
     let others = if !privileged && user.is_err() {
         let reason = user.as_ref().err().map_or("", String::as_str);
         OTHERS.map(|_| Err(format!("no capability, and no user namespace: {reason}")))
@@ -104,11 +88,7 @@ pub(super) fn take(config: &JailConfig) -> Taken {
         // Some kernels lack one kind, some containers forbid some: take what there is.
         OTHERS.map(|(_, flag, _)| sys::unshare(flag).map_err(|errno| errno.to_string()))
     };
-    Taken {
-        own_id,
-        user,
-        others,
-    }
+    Taken { own_id, user, others }
 }
 
 /// Enters a new user namespace in which this process's ids are the only ones, and stay what they are.
@@ -125,13 +105,10 @@ fn new_user_namespace(proc: Option<&ProcSelf>) -> Result<String, String> {
     };
     let (uid, gid) = (uid.as_raw(), gid.as_raw());
     // An ordinary user may map a group only after giving up setgroups for good.
-    for (file, text) in [
-        ("setgroups", "deny".to_owned()),
-        ("uid_map", format!("{uid} {uid} 1")),
-        ("gid_map", format!("{gid} {gid} 1")),
-    ] {
-        proc.write(file, &text)
-            .map_err(|errno| format!("{file}: {errno}"))?;
+    for (file, text) in
+        [("setgroups", "deny".to_owned()), ("uid_map", format!("{uid} {uid} 1")), ("gid_map", format!("{gid} {gid} 1"))]
+    {
+        proc.write(file, &text).map_err(|errno| format!("{file}: {errno}"))?;
     }
     Ok(format!("user namespace with the single id {uid}"))
 }
@@ -159,8 +136,7 @@ pub(super) fn name_host(taken: &mut Taken) {
     if !taken.has(Wall::UtsNamespace) {
         return;
     }
-    let named = rustix::system::sethostname(HOST_NAME.as_bytes())
-        .and_then(|()| rustix::system::setdomainname(b""));
+    let named = rustix::system::sethostname(HOST_NAME.as_bytes()).and_then(|()| rustix::system::setdomainname(b""));
     if let Err(errno) = named {
         for ((wall, _, _), result) in OTHERS.iter().zip(&mut taken.others) {
             if *wall == Wall::UtsNamespace {
@@ -172,11 +148,10 @@ pub(super) fn name_host(taken: &mut Taken) {
 
 /// Reports the walls; a namespace counts only when its identity differs from the one before.
 pub(super) fn verify(taken: Taken, before: &Before, proc: Option<&ProcSelf>, report: &mut Report) {
-    let is_new =
-        |name: &str, old: &Option<Vec<u8>>| match (proc.and_then(|p| p.namespace(name)), old) {
-            (Some(new), Some(old)) => Some(new != *old),
-            _ => None,
-        };
+    let is_new = |name: &str, old: &Option<Vec<u8>>| match (proc.and_then(|p| p.namespace(name)), old) {
+        (Some(new), Some(old)) => Some(new != *old),
+        _ => None,
+    };
     for (((wall, _, name), result), old) in OTHERS.iter().zip(taken.others).zip(&before.others) {
         match (result, is_new(name, old)) {
             (Err(reason), _) => report.missing(*wall, reason),
@@ -192,10 +167,7 @@ pub(super) fn verify(taken: Taken, before: &Before, proc: Option<&ProcSelf>, rep
     match (taken.own_id, user) {
         (Ok(id), Ok(user)) => report.active(Wall::Identity, format!("{id}; {user}")),
         (Ok(id), Err(reason)) => {
-            report.active(
-                Wall::Identity,
-                format!("{id}; no user namespace ({reason})"),
-            );
+            report.active(Wall::Identity, format!("{id}; no user namespace ({reason})"));
         }
         (Err(_), Ok(user)) => report.active(Wall::Identity, user),
         (Err(id), Err(user)) => report.missing(Wall::Identity, format!("{id}; {user}")),

@@ -41,20 +41,12 @@ pub fn forbidden_names() -> impl Iterator<Item = &'static str> {
 /// Makes the forbidden call `name` with nonsense arguments. Returns only if the filter let it through (with the
 /// kernel's answer), or if there is no such name.
 pub fn commit(name: &str) -> io::Result<i64> {
-    let (_, call) = attempts::forbidden()
-        .iter()
-        .find(|(known, _)| *known == name)
-        .ok_or(io::ErrorKind::NotFound)?;
+    let (_, call) = attempts::forbidden().iter().find(|(known, _)| *known == name).ok_or(io::ErrorKind::NotFound)?;
     attempts::nonsense(*call)
 }
 
 fn result(name: impl Into<String>, wall: Wall, passed: bool, detail: String) -> ProbeResult {
-    ProbeResult {
-        name: name.into(),
-        wall,
-        passed,
-        detail,
-    }
+    ProbeResult { name: name.into(), wall, passed, detail }
 }
 
 fn wall_stands(entry: &super::WallReport) -> ProbeResult {
@@ -103,42 +95,17 @@ fn state(report: &Report) -> Vec<ProbeResult> {
     let sets = rustix::thread::capabilities(None);
     let none = matches!(&sets, Ok(sets)
         if (sets.effective | sets.permitted | sets.inheritable).is_empty());
-    check(
-        "no capabilities",
-        Wall::Capabilities,
-        none,
-        format!("{sets:?}"),
-    );
+    check("no capabilities", Wall::Capabilities, none, format!("{sets:?}"));
     let privs = rustix::thread::no_new_privs();
-    check(
-        "no_new_privs is set",
-        Wall::NoNewPrivs,
-        privs == Ok(true),
-        format!("{privs:?}"),
-    );
+    check("no_new_privs is set", Wall::NoNewPrivs, privs == Ok(true), format!("{privs:?}"));
     let mode = rustix::thread::secure_computing_mode();
     let filtered = mode == Ok(SecureComputingMode::Filter);
-    check(
-        "seccomp filters",
-        Wall::Seccomp,
-        filtered,
-        format!("{mode:?}"),
-    );
+    check("seccomp filters", Wall::Seccomp, filtered, format!("{mode:?}"));
     let dumpable = rustix::process::dumpable_behavior();
     let closed = dumpable == Ok(rustix::process::DumpableBehavior::NotDumpable);
-    check(
-        "not dumpable",
-        Wall::NotDumpable,
-        closed,
-        format!("{dumpable:?}"),
-    );
+    check("not dumpable", Wall::NotDumpable, closed, format!("{dumpable:?}"));
     let variables = std::env::vars_os().count();
-    check(
-        "no environment",
-        Wall::Environment,
-        variables == 0,
-        format!("{variables} variables"),
-    );
+    check("no environment", Wall::Environment, variables == 0, format!("{variables} variables"));
 
     let highest = rustix::process::getrlimit(Resource::Nofile).maximum;
     let highest = highest.unwrap_or(1 << 16).min(1 << 16) as i32;
@@ -158,12 +125,7 @@ fn state(report: &Report) -> Vec<ProbeResult> {
         format!("parent {parent}"),
     );
     let core = rustix::process::getrlimit(Resource::Core);
-    check(
-        "no core dumps",
-        Wall::Rlimits,
-        core.maximum == Some(0),
-        format!("{core:?}"),
-    );
+    check("no core dumps", Wall::Rlimits, core.maximum == Some(0), format!("{core:?}"));
     results
 }
 
@@ -181,18 +143,10 @@ fn no_higher_limits() -> ProbeResult {
     ];
     let raised = resources.into_iter().find(|&resource| {
         let hard = rustix::process::getrlimit(resource).maximum;
-        let higher = Rlimit {
-            current: hard,
-            maximum: hard.map(|hard| hard.saturating_add(1)),
-        };
+        let higher = Rlimit { current: hard, maximum: hard.map(|hard| hard.saturating_add(1)) };
         // An unlimited one cannot be raised, but should not be there.
         hard.is_none() || rustix::process::setrlimit(resource, higher).is_ok()
     });
     let detail = format!("raised or unlimited: {raised:?}");
-    result(
-        "no limit can be raised",
-        Wall::Rlimits,
-        raised.is_none(),
-        detail,
-    )
+    result("no limit can be raised", Wall::Rlimits, raised.is_none(), detail)
 }

@@ -170,11 +170,7 @@ impl Report {
     }
 
     fn set(&mut self, wall: Wall, state: State, detail: String) {
-        let entry = WallReport {
-            wall,
-            state,
-            detail,
-        };
+        let entry = WallReport { wall, state, detail };
         match self.walls.iter_mut().find(|known| known.wall == wall) {
             Some(known) => *known = entry,
             None => self.walls.push(entry),
@@ -183,9 +179,7 @@ impl Report {
 
     /// Whether `wall` stands.
     pub fn is_active(&self, wall: Wall) -> bool {
-        self.walls
-            .iter()
-            .any(|entry| entry.wall == wall && entry.state == State::Active)
+        self.walls.iter().any(|entry| entry.wall == wall && entry.state == State::Active)
     }
 
     /// The walls that do not stand, with their reasons.
@@ -207,11 +201,7 @@ impl Report {
                 None => format!("{wall:?}: never put up"),
             })
             .collect();
-        if fatal.is_empty() {
-            Ok(())
-        } else {
-            Err(JailError::WallsMissing(fatal))
-        }
+        if fatal.is_empty() { Ok(()) } else { Err(JailError::WallsMissing(fatal)) }
     }
 }
 
@@ -242,9 +232,7 @@ mod tests {
         report.walls.retain(|entry| entry.wall != Wall::Seccomp);
         assert!(report.judge(Require::Best).is_err());
         report = complete();
-        report
-            .walls
-            .retain(|entry| entry.wall != Wall::NetNamespace);
+        report.walls.retain(|entry| entry.wall != Wall::NetNamespace);
         assert!(report.judge(Require::Best).is_ok());
         assert!(report.judge(Require::All).is_err());
     }

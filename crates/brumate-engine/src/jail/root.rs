@@ -15,11 +15,7 @@ const MOUNT_POINT: &str = "/proc";
 /// Exchanges the root for an empty read-only file system. Needs the capabilities over the mount namespace, so it
 /// comes before [`super::namespaces::box_in`].
 pub(super) fn mount(taken: &Taken, report: &mut Report) {
-    let result = if taken.has(Wall::MountNamespace) {
-        mount_empty()
-    } else {
-        Err("no mount namespace".to_owned())
-    };
+    let result = if taken.has(Wall::MountNamespace) { mount_empty() } else { Err("no mount namespace".to_owned()) };
     match result {
         Ok(detail) => report.active(Wall::EmptyRoot, detail),
         Err(reason) => report.missing(Wall::EmptyRoot, reason),
@@ -30,10 +26,8 @@ pub(super) fn mount(taken: &Taken, report: &mut Report) {
 /// Comes after [`super::namespaces::box_in`]: the kernel refuses user namespaces to a process whose root was changed
 /// this way.
 pub(super) fn leave(alone: &SingleThreaded, report: &mut Report) {
-    let Some(reason) = report
-        .missing_walls()
-        .find(|(wall, _)| *wall == Wall::EmptyRoot)
-        .map(|(_, reason)| reason.to_owned())
+    let Some(reason) =
+        report.missing_walls().find(|(wall, _)| *wall == Wall::EmptyRoot).map(|(_, reason)| reason.to_owned())
     else {
         return;
     };
@@ -45,20 +39,11 @@ pub(super) fn leave(alone: &SingleThreaded, report: &mut Report) {
 
 fn mount_empty() -> Result<&'static str, String> {
     let step = |what: &'static str| move |errno: rustix::io::Errno| format!("{what}: {errno}");
-    rustix::mount::mount_change(
-        "/",
-        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
-    )
-    .map_err(step("making mounts private"))?;
+    rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+        .map_err(step("making mounts private"))?;
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount(
-        "tmpfs",
-        MOUNT_POINT,
-        "tmpfs",
-        flags,
-        Some(c"size=4096,nr_inodes=2,mode=0555"),
-    )
-    .map_err(step("mounting tmpfs"))?;
+    rustix::mount::mount("tmpfs", MOUNT_POINT, "tmpfs", flags, Some(c"size=4096,nr_inodes=2,mode=0555"))
+        .map_err(step("mounting tmpfs"))?;
     rustix::process::chdir(MOUNT_POINT).map_err(step("entering tmpfs"))?;
     // The old root lands on top of the new one, at the same place, and is taken off again.
     let pivoted = rustix::process::pivot_root(".", ".").and_then(|()| {
@@ -84,8 +69,8 @@ fn dead_directory(alone: &SingleThreaded) -> Result<&'static str, String> {
     identity::make_dumpable(true).map_err(|errno| format!("becoming dumpable: {errno}"))?;
     // The child's number in `/proc`, which may belong to another process namespace than `fork`'s answer: only the child
     // can ask.
-    let (answer, ask) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|errno| format!("pipe: {errno}"))?;
+    let (answer, ask) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| format!("pipe: {errno}"))?;
     let child = match sys::fork(alone).map_err(|error| format!("fork: {error}"))? {
         Side::Parent(child) => child,
         Side::Child => {
@@ -95,10 +80,7 @@ fn dead_directory(alone: &SingleThreaded) -> Result<&'static str, String> {
             }
             drop(ask);
             // Killed long before this ends, unless the parent was first.
-            let minute = rustix::thread::Timespec {
-                tv_sec: 60,
-                tv_nsec: 0,
-            };
+            let minute = rustix::thread::Timespec { tv_sec: 60, tv_nsec: 0 };
             let _ = rustix::thread::nanosleep(&minute);
             sys::exit_now(0)
         }
@@ -110,9 +92,8 @@ fn dead_directory(alone: &SingleThreaded) -> Result<&'static str, String> {
         rustix::process::chdir(format!("/proc/{number}/fdinfo"))?;
         rustix::process::chroot(".")
     });
-    let ended = rustix::process::kill_process(child, Signal::KILL).and_then(|()| {
-        rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())
-    });
+    let ended = rustix::process::kill_process(child, Signal::KILL)
+        .and_then(|()| rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()));
     moved.map_err(|errno| format!("chroot into fdinfo: {errno}"))?;
     ended.map_err(|errno| format!("ending the child: {errno}"))?;
     Ok("chroot into the directory of a process that is gone")

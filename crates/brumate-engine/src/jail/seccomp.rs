@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, sock_filter,
 };
 
 use super::{JailError, Profile, Report, Wall};
@@ -58,11 +58,7 @@ pub(super) fn install(profile: Profile, report: &mut Report) -> Result<(), JailE
 
 /// Installs the warden's own, shorter allow-list.
 pub(super) fn install_warden() -> Result<(), JailError> {
-    apply(&compile(
-        &calls::warden(),
-        SeccompAction::Errno(libc::ENOSYS as u32),
-        SeccompAction::Allow,
-    )?)?;
+    apply(&compile(&calls::warden(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?)?;
     apply(&deadly()?)
 }
 
@@ -72,25 +68,14 @@ fn apply(program: &BpfProgram) -> Result<(), JailError> {
 
 /// The programs of a profile, in the order in which they are to be installed.
 fn programs(profile: Profile) -> Result<[BpfProgram; 3], JailError> {
-    let allowed = compile(
-        &calls::allowed(profile),
-        SeccompAction::Errno(libc::ENOSYS as u32),
-        SeccompAction::Allow,
-    )?;
-    let denied = compile(
-        &forbidden::denied(),
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EACCES as u32),
-    )?;
+    let allowed = compile(&calls::allowed(profile), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?;
+    let denied = compile(&forbidden::denied(), SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))?;
     // Installing programs is allowed by the first, so that the others can follow, and ended by the last.
     Ok([allowed, denied, deadly()?])
 }
 
 fn deadly() -> Result<BpfProgram, JailError> {
-    let entries: Vec<Entry> = FORBIDDEN
-        .iter()
-        .map(|&(_, call)| (call, Vec::new()))
-        .collect();
+    let entries: Vec<Entry> = FORBIDDEN.iter().map(|&(_, call)| (call, Vec::new())).collect();
     let mut program = compile(&entries, SeccompAction::Allow, SeccompAction::KillProcess)?;
     let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     // Jumps are relative, so three instructions in front change nothing behind them.
@@ -105,25 +90,15 @@ fn deadly() -> Result<BpfProgram, JailError> {
     Ok(program)
 }
 
-fn compile(
-    entries: &[Entry],
-    otherwise: SeccompAction,
-    on_match: SeccompAction,
-) -> Result<BpfProgram, JailError> {
+fn compile(entries: &[Entry], otherwise: SeccompAction, on_match: SeccompAction) -> Result<BpfProgram, JailError> {
     let failed = |error: seccompiler::BackendError| JailError::Seccomp(error.to_string());
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for (call, alternatives) in entries {
-        let compiled = alternatives
-            .iter()
-            .map(rule)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(failed)?;
+        let compiled = alternatives.iter().map(rule).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         #[allow(clippy::useless_conversion, reason = "c_long is narrower elsewhere")]
         rules.entry(i64::from(*call)).or_default().extend(compiled);
     }
-    SeccompFilter::new(rules, otherwise, on_match, ARCH)
-        .and_then(BpfProgram::try_from)
-        .map_err(failed)
+    SeccompFilter::new(rules, otherwise, on_match, ARCH).and_then(BpfProgram::try_from).map_err(failed)
 }
 
 fn rule(alternative: &Alternative) -> Result<SeccompRule, seccompiler::BackendError> {
@@ -134,11 +109,7 @@ fn rule(alternative: &Alternative) -> Result<SeccompRule, seccompiler::BackendEr
                 Test::Is(value) => (SeccompCmpOp::Eq, value),
                 Test::Masked(mask, value) => (SeccompCmpOp::MaskedEq(mask), value),
             };
-            let width = if condition.wide {
-                SeccompCmpArgLen::Qword
-            } else {
-                SeccompCmpArgLen::Dword
-            };
+            let width = if condition.wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
             SeccompCondition::new(condition.argument, width, op, value)
         })
         .collect::<Result<Vec<_>, _>>()?;

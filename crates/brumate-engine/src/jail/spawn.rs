@@ -29,12 +29,7 @@ pub const MAIN_STACK_BYTES: u64 = 512 << 20;
 /// # Errors
 ///
 /// The control socket could not be duplicated.
-pub fn command<I, S>(
-    program: &Path,
-    arguments: I,
-    control: BorrowedFd<'_>,
-    stack_bytes: u64,
-) -> io::Result<Command>
+pub fn command<I, S>(program: &Path, arguments: I, control: BorrowedFd<'_>, stack_bytes: u64) -> io::Result<Command>
 where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
@@ -76,13 +71,8 @@ fn duplicate_from(fd: BorrowedFd<'_>, lowest: RawFd) -> io::Result<OwnedFd> {
 /// In the child: makes `fd` descriptor [`CONTROL_FD`], open across `exec`.
 fn place(fd: RawFd) -> io::Result<()> {
     // SAFETY: plain numbers; the child owns its table.
-    let status = unsafe {
-        if fd == CONTROL_FD {
-            libc::fcntl(fd, libc::F_SETFD, 0)
-        } else {
-            libc::dup2(fd, CONTROL_FD)
-        }
-    };
+    let status =
+        unsafe { if fd == CONTROL_FD { libc::fcntl(fd, libc::F_SETFD, 0) } else { libc::dup2(fd, CONTROL_FD) } };
     if status == -1 {
         return Err(io::Error::last_os_error());
     }
@@ -100,10 +90,7 @@ fn start_session() -> io::Result<()> {
 
 fn stack_limit(bytes: u64) -> libc::rlimit {
     let hard = rustix::process::getrlimit(rustix::process::Resource::Stack).maximum;
-    libc::rlimit {
-        rlim_cur: hard.map_or(bytes, |hard| bytes.min(hard)),
-        rlim_max: hard.unwrap_or(libc::RLIM_INFINITY),
-    }
+    libc::rlimit { rlim_cur: hard.map_or(bytes, |hard| bytes.min(hard)), rlim_max: hard.unwrap_or(libc::RLIM_INFINITY) }
 }
 
 /// In the child: the soft limit decides how far the next program's main thread may grow its stack.

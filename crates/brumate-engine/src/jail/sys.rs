@@ -24,9 +24,9 @@ pub(super) fn fork(_alone: &SingleThreaded) -> io::Result<Side> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Side::Child),
-        pid => Pid::from_raw(pid)
-            .map(Side::Parent)
-            .ok_or_else(|| io::Error::other("fork returned a negative process id")),
+        pid => {
+            Pid::from_raw(pid).map(Side::Parent).ok_or_else(|| io::Error::other("fork returned a negative process id"))
+        }
     }
 }
 
@@ -47,11 +47,7 @@ impl SingleThreaded {
                 _ => 0,
             },
         };
-        if threads == 1 {
-            Ok(SingleThreaded(()))
-        } else {
-            Err(threads)
-        }
+        if threads == 1 { Ok(SingleThreaded(())) } else { Err(threads) }
     }
 
     /// For a process jailed as a zygote: it had one thread when it entered, and the filter lets it start none.
@@ -129,11 +125,7 @@ pub(super) fn peer_pidfd(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
 
 /// The process at the other end of a unix socket; `None` also when it cannot be named from here.
 pub(super) fn peer_pid(socket: BorrowedFd<'_>) -> Option<Pid> {
-    let nobody = libc::ucred {
-        pid: 0,
-        uid: 0,
-        gid: 0,
-    };
+    let nobody = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let peer = socket_option(socket, libc::SO_PEERCRED, nobody)?;
     (peer.pid > 0).then(|| Pid::from_raw(peer.pid)).flatten()
 }
@@ -143,13 +135,7 @@ fn socket_option<T: Copy>(socket: BorrowedFd<'_>, name: libc::c_int, mut value: 
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: value and length point to live variables of the announced size, and `T` is one of the two above.
     let status = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            (&raw mut value).cast(),
-            &raw mut length,
-        )
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &raw mut length)
     };
     (status == 0 && length as usize == size_of::<T>()).then_some(value)
 }

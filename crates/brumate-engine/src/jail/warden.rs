@@ -42,8 +42,7 @@ pub(super) struct Server {
 impl Server {
     /// Finds the server and a descriptor for it. An error means that it is gone already.
     pub(super) fn identify(control: RawFd, report: &mut Report) -> Result<Self, JailError> {
-        sys::with_fd(control, |control| Self::of_peer(control, report))
-            .unwrap_or(Err(JailError::NotOpen(control)))
+        sys::with_fd(control, |control| Self::of_peer(control, report)).unwrap_or(Err(JailError::NotOpen(control)))
     }
 
     fn of_peer(control: BorrowedFd<'_>, report: &mut Report) -> Result<Self, JailError> {
@@ -59,10 +58,9 @@ impl Server {
         match (&pidfd, parent) {
             (Some(_), _) => report.active(Wall::DiesWithServer, "watched through a pidfd"),
             (None, Some(_)) => report.active(Wall::DiesWithServer, "watched as the parent"),
-            (None, None) => report.missing(
-                Wall::DiesWithServer,
-                "no pidfd to be had, and the server is not the parent",
-            ),
+            (None, None) => {
+                report.missing(Wall::DiesWithServer, "no pidfd to be had, and the server is not the parent")
+            }
         }
         Ok(Server { pidfd, parent })
     }
@@ -83,14 +81,9 @@ impl Server {
 
 fn hung_up(socket: BorrowedFd<'_>) -> Result<bool, JailError> {
     let mut entry = [PollFd::new(&socket, PollFlags::empty())];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut entry, Some(&now)).map_err(JailError::os("polling"))?;
-    Ok(entry[0]
-        .revents()
-        .intersects(PollFlags::HUP | PollFlags::ERR))
+    Ok(entry[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
 /// A descriptor for the warden, held by the jailed process until it is safely tied.
@@ -107,36 +100,22 @@ impl Tie {
             Some(pidfd) => has_exited(pidfd.as_fd())?,
             None => false,
         };
-        if gone {
-            Err(JailError::ServerGone)
-        } else {
-            Ok(())
-        }
+        if gone { Err(JailError::ServerGone) } else { Ok(()) }
     }
 }
 
 fn has_exited(pidfd: BorrowedFd<'_>) -> Result<bool, JailError> {
     let mut entry = [PollFd::new(&pidfd, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let ready = rustix::event::poll(&mut entry, Some(&now)).map_err(JailError::os("polling"))?;
     Ok(ready > 0)
 }
 
 /// Forks. Returns in the jailed process only: first process of a new process namespace (if one was taken), leader of
 /// its own session and process group.
-pub(super) fn split(
-    alone: &SingleThreaded,
-    server: Server,
-    config: &JailConfig,
-) -> Result<Tie, JailError> {
+pub(super) fn split(alone: &SingleThreaded, server: Server, config: &JailConfig) -> Result<Tie, JailError> {
     let own = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok();
-    match sys::fork(alone).map_err(|source| JailError::Os {
-        step: "forking the jail",
-        source,
-    })? {
+    match sys::fork(alone).map_err(|source| JailError::Os { step: "forking the jail", source })? {
         Side::Parent(jail) => {
             drop(own);
             let status = guard(&server, jail, config.last_will).unwrap_or(WARDEN_FAILED);
@@ -191,12 +170,7 @@ fn prepare(server: &Server, jail: Pid) -> Result<Option<OwnedFd>, JailError> {
     let pidfd = rustix::process::pidfd_open(jail, PidfdFlags::empty()).ok();
     // What the jail leaves behind comes here, to be found and ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let mut keep: Vec<RawFd> = server
-        .pidfd
-        .iter()
-        .chain(&pidfd)
-        .map(AsRawFd::as_raw_fd)
-        .collect();
+    let mut keep: Vec<RawFd> = server.pidfd.iter().chain(&pidfd).map(AsRawFd::as_raw_fd).collect();
     keep.sort_unstable();
     let mut next = 0;
     for fd in keep {
@@ -240,15 +214,10 @@ fn wait(server: &Server, jail: Option<&OwnedFd>, left: Option<Duration>) -> Resu
     };
     // A server known to be gone would make the poll return at once, again and again.
     let watched = server.pidfd.as_ref().filter(|_| left.is_none());
-    let mut entries: Vec<PollFd<'_>> = watched
-        .into_iter()
-        .chain(jail)
-        .map(|fd| PollFd::new(fd, PollFlags::IN))
-        .collect();
-    let timeout = timeout.map(|timeout| Timespec {
-        tv_sec: timeout.as_secs() as i64,
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    });
+    let mut entries: Vec<PollFd<'_>> =
+        watched.into_iter().chain(jail).map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let timeout = timeout
+        .map(|timeout| Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) });
     match rustix::event::poll(&mut entries, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(JailError::os("polling")(errno)),

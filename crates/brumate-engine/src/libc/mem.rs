@@ -30,11 +30,6 @@ impl<'a> GuestMemory<'a> {
         Self(bytes)
     }
 
-    /// Present size in bytes.
-    pub(crate) fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
     /// The `len` bytes at `ptr`. An empty range is valid anywhere, as for Linux system calls.
     ///
     /// # Errors
@@ -68,15 +63,6 @@ impl<'a> GuestMemory<'a> {
     pub(crate) fn write(&mut self, ptr: u32, bytes: &[u8]) -> Result<(), Errno> {
         let len = u32::try_from(bytes.len()).map_err(|_| Errno::EFAULT)?;
         self.slice_mut(ptr, len)?.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Sets `len` bytes at `ptr` to zero.
-    ///
-    /// # Errors
-    /// `EFAULT` when the range is not wholly inside memory.
-    pub(crate) fn zero(&mut self, ptr: u32, len: u32) -> Result<(), Errno> {
-        self.slice_mut(ptr, len)?.fill(0);
         Ok(())
     }
 
@@ -118,7 +104,6 @@ impl<'a> GuestMemory<'a> {
         read_i32, write_i32, i32;
         read_u64, write_u64, u64;
         read_i64, write_i64, i64;
-        read_f64, write_f64, f64;
     }
 
     fn array<const N: usize>(&self, ptr: u32) -> Result<[u8; N], Errno> {
@@ -141,8 +126,6 @@ mod tests {
         assert_eq!(mem.slice(0, 4).unwrap(), [4, 3, 2, 1]);
         mem.write_i64(8, -5).unwrap();
         assert_eq!(mem.read_i64(8), Ok(-5));
-        mem.write_f64(16, 1.5).unwrap();
-        assert_eq!(mem.read_f64(16), Ok(1.5));
         mem.write_i16(3, -2).unwrap();
         assert_eq!(mem.read_u16(3), Ok(0xfffe));
     }
@@ -157,7 +140,6 @@ mod tests {
         assert_eq!(mem.write_u32(13, 1), Err(Errno::EFAULT));
         assert_eq!(mem.write(15, b"ab"), Err(Errno::EFAULT));
         assert_eq!(mem.slice(u32::MAX, u32::MAX), Err(Errno::EFAULT));
-        assert_eq!(mem.zero(0, 17), Err(Errno::EFAULT));
         assert!(mem.slice(u32::MAX, 0).unwrap().is_empty());
         assert!(bytes.iter().all(|&b| b == 1), "a refused write changes nothing");
     }

@@ -3,10 +3,10 @@
 
 mod dirs;
 mod dynlink;
-pub(crate) mod errno;
+pub mod errno;
 pub(crate) mod ffi;
 mod files;
-pub(crate) mod mem;
+pub mod mem;
 mod memory;
 mod misc;
 mod mmap;

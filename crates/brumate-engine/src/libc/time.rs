@@ -6,9 +6,7 @@ use super::errno::Errno;
 use super::mem::GuestMemory;
 use crate::caps::clock;
 use crate::host::{Host, split};
-
-/// `which` of the patched `emscripten_thread_sleep` (see `module::patch`): sleep for so many milliseconds.
-const SLEEP: i32 = 99;
+use crate::module::patch::SLEEP_TIMER;
 
 /// Offsets in `struct tm` (44 bytes, musl).
 mod tm {
@@ -72,7 +70,7 @@ fn write_tm(memory: &mut GuestMemory<'_>, seconds: i64, address: u32) -> Result<
 
 /// Seconds since 1970 of a broken-down time, whose fields are normalised in place.
 fn read_tm(memory: &mut GuestMemory<'_>, address: u32) -> Result<i64, Errno> {
-    let mut field = |offset: u32| memory.read_u32(address.wrapping_add(offset)).map(|value| i64::from(value as i32));
+    let field = |offset: u32| memory.read_u32(address.wrapping_add(offset)).map(|value| i64::from(value as i32));
     let months = field(tm::MONTH)?;
     let year = field(tm::YEAR)? + 1900 + months.div_euclid(12);
     let days = days_from_civil(year, months.rem_euclid(12) + 1, 1) + field(tm::DAY)? - 1;
@@ -144,7 +142,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         },
     )?;
     linker.func_wrap("env", "_setitimer_js", |_: Caller<'_, Host>, which: i32, milliseconds: f64| -> i32 {
-        if which == SLEEP && milliseconds > 0.0 {
+        if which == SLEEP_TIMER && milliseconds > 0.0 {
             let duration = std::time::Duration::try_from_secs_f64(milliseconds / 1e3).ok();
             clock::sleep(duration);
         }

@@ -18,8 +18,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         "env",
         "__syscall_poll",
         |mut caller: Caller<'_, Host>, fds: u32, count: u32, timeout: i32| -> i32 {
-            let deadline =
-                u64::try_from(timeout).ok().map(|timeout| Instant::now() + Duration::from_millis(timeout));
+            let deadline = u64::try_from(timeout).ok().map(|timeout| Instant::now() + Duration::from_millis(timeout));
             loop {
                 let (mut memory, host) = split(&mut caller);
                 let ready = poll_ready(&mut host.vfs, &mut memory, fds, count);

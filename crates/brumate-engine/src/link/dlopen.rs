@@ -10,8 +10,8 @@ use wasmtime::{
 use super::main_module::{got_global, trap_stub};
 use super::symbols::{Symbol, address, function_slot, index_table, of_library, of_new, resolve};
 use super::{Library, MAX_LIBRARIES, MAX_SYMBOL};
-use crate::host::{GuestExit, Host, guest, split_store};
 use crate::code::compile::MAX_MODULE;
+use crate::host::{GuestExit, Host, guest, split_store};
 use crate::module::dylink::{self, Dylink};
 
 /// `RTLD_GLOBAL` of Emscripten's `dlfcn.h`.

@@ -29,6 +29,7 @@ pub(crate) const MAX_SYMBOL: usize = 16 << 10;
 /// One loaded side module.
 pub(crate) struct Library {
     /// Canonical guest path.
+    #[allow(dead_code, reason = "read when an image is captured")]
     pub(crate) path: String,
     /// Its instance.
     pub(crate) instance: Instance,

@@ -5,8 +5,8 @@
 //! and calls it with the arguments it takes. Its own signature: `(success*, fn, self, args, kw) -> result`.
 
 use wasm_encoder::{
-    BlockType, CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, HeapType,
-    ImportSection, Instruction, MemArg, MemoryType, Module, RefType, TableType, TypeSection, ValType,
+    BlockType, CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, HeapType, ImportSection,
+    Instruction, MemArg, MemoryType, Module, RefType, TableType, TypeSection, ValType,
 };
 use wasmtime::{AsContextMut, Extern, Instance, StoreContextMut};
 
@@ -28,8 +28,7 @@ pub(crate) fn trampoline_module() -> Vec<u8> {
     let mut imports = ImportSection::new();
     let memory = MemoryType { minimum: 0, maximum: None, memory64: false, shared: false, page_size_log2: None };
     imports.import("env", "memory", EntityType::Memory(memory));
-    let table =
-        TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
+    let table = TableType { element_type: RefType::FUNCREF, table64: false, minimum: 0, maximum: None, shared: false };
     imports.import("env", "__indirect_function_table", EntityType::Table(table));
 
     let mut functions = FunctionSection::new();

@@ -1,13 +1,9 @@
 //! Reading, writing, seeking and lengths.
 
 use super::Vfs;
-use super::chunks::Chunks;
-use super::device::Readiness;
-use super::fds::{Description, DescriptionId, Target};
+use super::fds::{DescriptionId, Target};
 use super::flags::{FileType, OpenFlags};
 use super::inode::{Content, InodeId, Kind};
-use super::limits::{FILE_SIZE_MAX, PIPE_CAPACITY};
-use super::resolve::{Follow, Node};
 use crate::libc::errno::Errno;
 
 /// At which offset a transfer happens.

@@ -4,8 +4,8 @@ use super::Vfs;
 use super::bytes::Bytes;
 use super::flags::{FileType, at};
 use super::inode::{Directory, Inode, InodeId, Kind, MountId, symlink_pages};
-use super::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX, PATH_MAX};
-use super::resolve::{Follow, Last, Node, Parent, join};
+use super::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX};
+use super::resolve::{Last, Node, Parent, join};
 use crate::libc::errno::Errno;
 
 impl Vfs {

@@ -11,10 +11,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::api::{Ended, Execute, Limits, Outcome, StopReason};
 use crate::channel::Channel;
+use crate::code::remote::RemoteModules;
 use crate::host::GuestExit;
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
-use crate::code::remote::RemoteModules;
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
 
 /// Bytes of fresh entropy for the guest's generators after a fork.
@@ -133,8 +133,8 @@ impl Worker {
     }
 
     fn execute(&mut self, request: &Execute) -> Result<Outcome, Failure> {
-        let request = serde_json::to_string(request)
-            .map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
+        let request =
+            serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         self.machine.host().memory.refused = false;
@@ -146,8 +146,8 @@ impl Worker {
         limits::stop_cpu_timer();
         let arrived = crate::signals::disarm();
         let answer = answer?;
-        let executed: Executed = serde_json::from_str(&answer)
-            .map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
+        let executed: Executed =
+            serde_json::from_str(&answer).map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
         let output_dropped = self.lock_output().end();
         Ok(Outcome {
             ended: executed.ended,

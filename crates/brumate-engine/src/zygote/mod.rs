@@ -12,9 +12,9 @@ use std::sync::Arc;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::channel::Channel;
+use crate::code::remote::{RemoteModules, load};
 use crate::engine::{Purpose, engine};
 use crate::machine::{Machine, Prelude};
-use crate::code::remote::{RemoteModules, load};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
 
 /// Machines alive at a time.

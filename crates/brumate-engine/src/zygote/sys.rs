@@ -1,6 +1,6 @@
 //! `fork`, and waiting for a socket and for children at once.
 
-use std::os::fd::{AsRawFd, BorrowedFd, AsFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::process::Pid;
 
@@ -15,7 +15,9 @@ pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
     match pid {
         0 => Ok(None),
         pid if pid > 0 => Ok(Pid::from_raw(pid)),
-        _ => Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::AGAIN)),
+        _ => {
+            Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::AGAIN))
+        }
     }
 }
 

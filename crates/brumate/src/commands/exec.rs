@@ -60,13 +60,17 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
 }
 
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
-    let from_stdin = arguments.file == Path::new("-");
-    let name = if from_stdin { "<stdin>".to_owned() } else { arguments.file.to_string_lossy().into_owned() };
+    let from_stdin = arguments.file() == Path::new("-");
+    // The guest sees the script's name, not where it lies on the host.
+    let name = match arguments.file().file_name() {
+        Some(name) if !from_stdin => name.to_string_lossy().into_owned(),
+        _ => "<stdin>".to_owned(),
+    };
     let bytes = if from_stdin {
         read_bounded(std::io::stdin().lock()).context("cannot read standard input")?
     } else {
-        let open = std::fs::File::open(&arguments.file).and_then(read_bounded);
-        open.with_context(|| format!("cannot read {}", arguments.file.display()))?
+        let open = std::fs::File::open(arguments.file()).and_then(read_bounded);
+        open.with_context(|| format!("cannot read {}", arguments.file().display()))?
     };
     let code = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8 text"))?;
     let code = code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code);
@@ -77,7 +81,7 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     } else {
         request.stdin = Some(std::io::stdin().as_fd().try_clone_to_owned().context("cannot pass standard input on")?);
     }
-    request.argv.extend(arguments.arguments.iter().map(|argument| argument.to_string_lossy().into_owned()));
+    request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
     request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     Ok(request)
 }

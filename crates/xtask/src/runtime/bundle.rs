@@ -13,10 +13,7 @@ pub(crate) fn sha256(data: &[u8]) -> [u8; 32] {
 
 /// Lower-case hexadecimal SHA-256 of `data`.
 pub(crate) fn sha256_hex(data: &[u8]) -> String {
-    sha256(data)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256(data).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Every file the bundle holds, relative to `runtime`: archives at its top and the wheels.
@@ -24,12 +21,8 @@ pub(crate) fn sha256_hex(data: &[u8]) -> String {
 /// Text files at the top (the lock, a README) and the recipes are not part of what ships.
 pub(crate) fn files(runtime: &Path) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
-    for (directory, prefix) in [
-        (runtime.to_owned(), ""),
-        (runtime.join("wheels"), "wheels/"),
-    ] {
-        let entries = std::fs::read_dir(&directory)
-            .with_context(|| format!("cannot list {}", directory.display()))?;
+    for (directory, prefix) in [(runtime.to_owned(), ""), (runtime.join("wheels"), "wheels/")] {
+        let entries = std::fs::read_dir(&directory).with_context(|| format!("cannot list {}", directory.display()))?;
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -50,9 +43,7 @@ pub(crate) fn read_zip(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
 }
 
 /// All files of a zip by name; a name that occurs twice or escapes the root is an error.
-pub(crate) fn read_archive(
-    source: impl std::io::Read + std::io::Seek,
-) -> Result<BTreeMap<String, Vec<u8>>> {
+pub(crate) fn read_archive(source: impl std::io::Read + std::io::Seek) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut archive = zip::ZipArchive::new(source)?;
     let mut members = BTreeMap::new();
     for index in 0..archive.len() {
@@ -61,16 +52,10 @@ pub(crate) fn read_archive(
             continue;
         }
         let name = member.name()?.into_owned();
-        ensure!(
-            member.enclosed_name().is_some(),
-            "{name} leaves the archive"
-        );
+        ensure!(member.enclosed_name().is_some(), "{name} leaves the archive");
         let mut data = Vec::new();
         member.read_to_end(&mut data)?;
-        ensure!(
-            members.insert(name.clone(), data).is_none(),
-            "{name} occurs twice"
-        );
+        ensure!(members.insert(name.clone(), data).is_none(), "{name} occurs twice");
     }
     Ok(members)
 }

@@ -12,16 +12,9 @@ use std::path::Path;
 /// A licence is kept from the old entry of the same project and kind, else taken from the wheel's
 /// `License-Expression`. The origins of compiled wheels are kept likewise.
 pub(crate) fn run(runtime: &Path) -> Result<()> {
-    let old = if runtime.join(LOCK_NAME).exists() {
-        Lock::load(runtime)?
-    } else {
-        Lock::default()
-    };
-    let kept: BTreeMap<(Kind, String), Entry> = old
-        .files
-        .into_iter()
-        .map(|entry| ((entry.kind, wheel::normalized(&entry.name)), entry))
-        .collect();
+    let old = if runtime.join(LOCK_NAME).exists() { Lock::load(runtime)? } else { Lock::default() };
+    let kept: BTreeMap<(Kind, String), Entry> =
+        old.files.into_iter().map(|entry| ((entry.kind, wheel::normalized(&entry.name)), entry)).collect();
     let mut files = Vec::new();
     for file in bundle::files(runtime)? {
         let mut entry = describe(runtime, &file).with_context(|| file.clone())?;
@@ -42,10 +35,7 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
         }
     }
     let count = files.len();
-    let lock = Lock {
-        version: LOCK_VERSION,
-        files,
-    };
+    let lock = Lock { version: LOCK_VERSION, files };
     std::fs::write(runtime.join(LOCK_NAME), lock.render())?;
     println!("{LOCK_NAME}: {count} files");
     Ok(())
@@ -55,9 +45,7 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
 fn derive_origins(files: &mut [Entry]) {
     let sources = |wanted: &dyn Fn(&Entry) -> bool| -> Vec<Origin> {
         let sources = files.iter().filter(|entry| wanted(entry));
-        sources
-            .map(|entry| published(Registry::Bundle, &entry.file, &entry.sha256))
-            .collect()
+        sources.map(|entry| published(Registry::Bundle, &entry.file, &entry.sha256)).collect()
     };
     let package = sources(&|entry| entry.kind == Kind::Interpreter);
     let pure = sources(&|entry| entry.kind == Kind::Wheel && wheel::is_pure(&entry.file));
@@ -88,25 +76,14 @@ fn describe(runtime: &Path, file: &str) -> Result<Entry> {
     };
     if let Some(base) = file.strip_prefix("wheels/") {
         let wheel = Wheel::open(&path)?;
-        entry.name = wheel
-            .header("Name")
-            .context("METADATA has no Name")?
-            .to_owned();
-        entry.version = wheel
-            .header("Version")
-            .context("METADATA has no Version")?
-            .to_owned();
-        entry.licence = wheel
-            .header("License-Expression")
-            .unwrap_or_default()
-            .to_owned();
+        entry.name = wheel.header("Name").context("METADATA has no Name")?.to_owned();
+        entry.version = wheel.header("Version").context("METADATA has no Version")?.to_owned();
+        entry.licence = wheel.header("License-Expression").unwrap_or_default().to_owned();
         entry.import_names = wheel.import_names();
         entry.requires = wheel.requires()?;
         if wheel::is_pure(file) {
             // It ships as published.
-            entry
-                .origin
-                .push(published(Registry::Pypi, base, &entry.sha256));
+            entry.origin.push(published(Registry::Pypi, base, &entry.sha256));
         }
         return Ok(entry);
     }
@@ -117,9 +94,7 @@ fn describe(runtime: &Path, file: &str) -> Result<Entry> {
         None => bail!("no kind is known for this file"),
     };
     if kind == Kind::Interpreter {
-        entry
-            .origin
-            .push(published(Registry::Npm, file, &entry.sha256));
+        entry.origin.push(published(Registry::Npm, file, &entry.sha256));
     }
     entry.kind = kind;
     entry.name = name.to_owned();
@@ -129,11 +104,7 @@ fn describe(runtime: &Path, file: &str) -> Result<Entry> {
 
 /// An origin; for a file that ships as published, the file itself.
 fn published(from: Registry, file: &str, sha256: &str) -> Origin {
-    Origin {
-        from,
-        file: file.to_owned(),
-        sha256: sha256.to_owned(),
-    }
+    Origin { from, file: file.to_owned(), sha256: sha256.to_owned() }
 }
 
 /// CPython's version in the interpreter's npm package.

@@ -118,8 +118,7 @@ impl Lock {
     /// Reads the lock of the bundle in `runtime`.
     pub(crate) fn load(runtime: &Path) -> Result<Self> {
         let path = runtime.join(LOCK_NAME);
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
     }
 
@@ -196,16 +195,9 @@ mod tests {
             licence: "MIT AND \"quoted\" \\".into(),
             import_names: vec!["demo".into(), "_demo".into()],
             requires: vec![],
-            origin: vec![Origin {
-                from: Registry::Pypi,
-                file: "demo-1.0.tar.gz".into(),
-                sha256: "cd".repeat(32),
-            }],
+            origin: vec![Origin { from: Registry::Pypi, file: "demo-1.0.tar.gz".into(), sha256: "cd".repeat(32) }],
         };
-        let lock = Lock {
-            version: LOCK_VERSION,
-            files: vec![entry],
-        };
+        let lock = Lock { version: LOCK_VERSION, files: vec![entry] };
         let text = lock.render();
         let again: Lock = toml::from_str(&text).expect("own output parses");
         assert_eq!(again.render(), text);

@@ -22,10 +22,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Whether `marker` holds in the sandbox, with no extra requested.
 pub(crate) fn holds(marker: &str) -> Result<bool> {
     let tokens = tokenize(marker)?;
-    let mut parser = Parser {
-        tokens: &tokens,
-        marker,
-    };
+    let mut parser = Parser { tokens: &tokens, marker };
     let value = parser.or()?;
     if !parser.tokens.is_empty() {
         bail!("trailing tokens in marker `{marker}`");
@@ -64,9 +61,7 @@ fn tokenize(marker: &str) -> Result<Vec<Token<'_>>> {
                 end
             }
             c if c.is_ascii_alphabetic() || c == '_' => {
-                let end = rest
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len());
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 tokens.push(Token::Word(&rest[..end]));
                 end
             }
@@ -118,9 +113,7 @@ impl<'a> Parser<'_, 'a> {
         let (left, left_name) = self.operand()?;
         let operator = self.operator()?;
         let (right, right_name) = self.operand()?;
-        let is_version = [left_name, right_name]
-            .iter()
-            .any(|name| name.ends_with("_version"));
+        let is_version = [left_name, right_name].iter().any(|name| name.ends_with("_version"));
         compare(left, operator, right, is_version)
             .ok_or_else(|| anyhow::anyhow!("unsupported comparison in marker `{}`", self.marker))
     }
@@ -156,11 +149,8 @@ impl<'a> Parser<'_, 'a> {
 }
 
 fn compare(left: &str, operator: &str, right: &str, is_version: bool) -> Option<bool> {
-    let order = if is_version {
-        release(left).zip(release(right)).map(|(l, r)| l.cmp(&r))
-    } else {
-        Some(left.cmp(right))
-    };
+    let order =
+        if is_version { release(left).zip(release(right)).map(|(l, r)| l.cmp(&r)) } else { Some(left.cmp(right)) };
     match (operator, order) {
         ("in", _) => Some(right.contains(left)),
         ("not in", _) => Some(!right.contains(left)),
@@ -176,10 +166,7 @@ fn compare(left: &str, operator: &str, right: &str, is_version: bool) -> Option<
 
 /// A dotted release number without trailing zeros, so that `3.14` equals `3.14.0`.
 fn release(version: &str) -> Option<Vec<u32>> {
-    let mut numbers: Vec<u32> = version
-        .split('.')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
+    let mut numbers: Vec<u32> = version.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     while numbers.last() == Some(&0) {
         numbers.pop();
     }
@@ -198,15 +185,9 @@ mod tests {
             ("python_version >= '3.14'", true),
             ("python_version < \"3.14\"", false),
             ("python_version > '3.9'", true),
-            (
-                "python_full_version >= '3.14.2' and python_full_version < '3.15'",
-                true,
-            ),
+            ("python_full_version >= '3.14.2' and python_full_version < '3.15'", true),
             ("extra == 'test'", false),
-            (
-                "(os_name == 'nt' or sys_platform != 'win32') and extra == ''",
-                true,
-            ),
+            ("(os_name == 'nt' or sys_platform != 'win32') and extra == ''", true),
             ("'linux' in sys_platform", false),
             ("platform_machine not in 'x86_64 aarch64'", true),
         ] {

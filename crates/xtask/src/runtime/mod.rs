@@ -55,10 +55,7 @@ fn build(runtime: &Path) -> Result<()> {
             }
         }
     }
-    std::fs::copy(
-        work.join("toolchain.txt"),
-        runtime.join("recipes/toolchain.txt"),
-    )?;
+    std::fs::copy(work.join("toolchain.txt"), runtime.join("recipes/toolchain.txt"))?;
     lock::run(runtime)?;
     verify::run(runtime)
 }
@@ -73,11 +70,7 @@ fn bytecode(runtime: &Path) -> Result<()> {
     std::fs::create_dir_all(work.join("pyodide"))?;
     let mut unpack = Command::new("tar");
     unpack.arg("xzf").arg(workspace::interpreter_package()?);
-    process::run(
-        unpack
-            .args(["--strip-components=1", "-C"])
-            .arg(work.join("pyodide")),
-    )?;
+    process::run(unpack.args(["--strip-components=1", "-C"]).arg(work.join("pyodide")))?;
     for wheel in std::fs::read_dir(runtime.join("wheels"))? {
         let wheel = wheel?;
         if wheel::is_pure(&wheel.file_name().to_string_lossy()) {

@@ -31,21 +31,12 @@ pub(crate) fn check(name: &str, bytecode: &[u8], source: &[u8]) -> Result<()> {
 
 /// CPython's `_imp.source_hash`: SipHash-1-3 keyed with the magic number.
 fn source_hash(source: &[u8]) -> u64 {
-    let key = u64::from(u32::from_le_bytes([
-        HEADER[0], HEADER[1], HEADER[2], HEADER[3],
-    ]));
-    let mut state = [
-        key ^ 0x736f_6d65_7073_6575,
-        0x646f_7261_6e64_6f6d,
-        key ^ 0x6c79_6765_6e65_7261,
-        0x7465_6462_7974_6573,
-    ];
+    let key = u64::from(u32::from_le_bytes([HEADER[0], HEADER[1], HEADER[2], HEADER[3]]));
+    let mut state =
+        [key ^ 0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, key ^ 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];
     let mut chunks = source.chunks_exact(8);
     for chunk in &mut chunks {
-        compress(
-            &mut state,
-            u64::from_le_bytes(chunk.try_into().unwrap_or_default()),
-        );
+        compress(&mut state, u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
     }
     // The last word: what is left, with the length's low byte on top.
     let mut last = [0; 8];
@@ -94,10 +85,7 @@ mod tests {
     #[test]
     fn bytecode_lies_in_the_cache_directory_beside_its_module() {
         assert_eq!(name("six.py"), "__pycache__/six.cpython-314.pyc");
-        assert_eq!(
-            name("a/b/__init__.py"),
-            "a/b/__pycache__/__init__.cpython-314.pyc"
-        );
+        assert_eq!(name("a/b/__init__.py"), "a/b/__pycache__/__init__.cpython-314.pyc");
     }
 
     /// Values of `importlib.util.source_hash` in CPython 3.14.
@@ -106,10 +94,7 @@ mod tests {
         for (source, hash) in [
             (&b""[..], [0x61, 0xf5, 0xb7, 0xcb, 0x65, 0x3a, 0x6a, 0xa4]),
             (b"pass\n", [0x32, 0x51, 0xa4, 0x96, 0xcf, 0x24, 0x26, 0xb9]),
-            (
-                b"x = 1  # nineteen bytes",
-                [0xda, 0x91, 0x2d, 0xff, 0xad, 0x9b, 0xaa, 0x75],
-            ),
+            (b"x = 1  # nineteen bytes", [0xda, 0x91, 0x2d, 0xff, 0xad, 0x9b, 0xaa, 0x75]),
         ] {
             assert_eq!(source_hash(source).to_le_bytes(), hash);
         }

@@ -7,11 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Tags a wheel of the bundle may carry: the sandbox's ABI, or pure Python.
-const TAGS: &[&str] = &[
-    "cp314-cp314-pyemscripten_2026_0_wasm32",
-    "py3-none-any",
-    "py2.py3-none-any",
-];
+const TAGS: &[&str] = &["cp314-cp314-pyemscripten_2026_0_wasm32", "py3-none-any", "py2.py3-none-any"];
 
 /// What the file name says (PEP 427).
 #[derive(Debug, PartialEq, Eq)]
@@ -25,14 +21,10 @@ pub(crate) struct FileName<'a> {
 
 /// Splits a wheel's file name; wheels with a build number are refused.
 pub(crate) fn file_name(file: &str) -> Result<FileName<'_>> {
-    let stem = file
-        .strip_suffix(".whl")
-        .with_context(|| format!("{file} is no wheel"))?;
+    let stem = file.strip_suffix(".whl").with_context(|| format!("{file} is no wheel"))?;
     let mut parts = stem.splitn(3, '-');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(name), Some(version), Some(tag)) if tag.split('-').count() == 3 => {
-            Ok(FileName { name, version, tag })
-        }
+        (Some(name), Some(version), Some(tag)) if tag.split('-').count() == 3 => Ok(FileName { name, version, tag }),
         _ => bail!("{file} is not named <name>-<version>-<python>-<abi>-<platform>.whl"),
     }
 }
@@ -64,15 +56,9 @@ impl Wheel {
             bail!("{} has not exactly one .dist-info", path.display());
         };
         let dist_info = dist_info.to_owned();
-        let metadata = members
-            .get(&format!("{dist_info}/METADATA"))
-            .context("no METADATA")?;
+        let metadata = members.get(&format!("{dist_info}/METADATA")).context("no METADATA")?;
         let metadata = headers(std::str::from_utf8(metadata).context("METADATA is no UTF-8")?);
-        Ok(Self {
-            members,
-            dist_info,
-            metadata,
-        })
+        Ok(Self { members, dist_info, metadata })
     }
 
     /// The first METADATA header of that name.
@@ -81,10 +67,7 @@ impl Wheel {
     }
 
     fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
-        self.metadata
-            .iter()
-            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.metadata.iter().filter(move |(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// Modules and packages that the wheel puts directly into `site-packages`.
@@ -99,11 +82,7 @@ impl Wheel {
             .map(|name| name.trim().to_owned())
             .filter(|name| !name.is_empty())
             .collect();
-        let names = if declared.is_empty() {
-            self.top_level_modules()
-        } else {
-            declared
-        };
+        let names = if declared.is_empty() { self.top_level_modules() } else { declared };
         names.into_iter().collect()
     }
 
@@ -135,8 +114,7 @@ impl Wheel {
         if top == self.dist_info {
             None
         } else if top.ends_with(".data") {
-            rest.strip_prefix("purelib/")
-                .or_else(|| rest.strip_prefix("platlib/"))
+            rest.strip_prefix("purelib/").or_else(|| rest.strip_prefix("platlib/"))
         } else {
             Some(file)
         }
@@ -163,19 +141,10 @@ impl Wheel {
     /// Checks the wheel against its own metadata and its file name.
     pub(crate) fn verify(&self, file: &FileName<'_>) -> Result<()> {
         for (key, said) in [("Name", file.name), ("Version", file.version)] {
-            let value = self
-                .header(key)
-                .with_context(|| format!("METADATA has no {key}"))?;
-            ensure!(
-                normalized(value) == normalized(said),
-                "METADATA says {key} {value}, the file name {said}"
-            );
+            let value = self.header(key).with_context(|| format!("METADATA has no {key}"))?;
+            ensure!(normalized(value) == normalized(said), "METADATA says {key} {value}, the file name {said}");
         }
-        ensure!(
-            TAGS.contains(&file.tag),
-            "tag {} is not one of {TAGS:?}",
-            file.tag
-        );
+        ensure!(TAGS.contains(&file.tag), "tag {} is not one of {TAGS:?}", file.tag);
         self.verify_tags(file.tag)?;
         self.verify_licence()?;
         self.verify_record()
@@ -184,15 +153,9 @@ impl Wheel {
     /// The WHEEL file lists exactly the tags that the file name abbreviates (`py2.py3` is two).
     fn verify_tags(&self, tag: &str) -> Result<()> {
         let text = self.text("WHEEL")?;
-        let found: BTreeSet<String> = headers(text)
-            .into_iter()
-            .filter(|(key, _)| key == "Tag")
-            .map(|(_, value)| value)
-            .collect();
-        let parts: Vec<Vec<&str>> = tag
-            .split('-')
-            .map(|part| part.split('.').collect())
-            .collect();
+        let found: BTreeSet<String> =
+            headers(text).into_iter().filter(|(key, _)| key == "Tag").map(|(_, value)| value).collect();
+        let parts: Vec<Vec<&str>> = tag.split('-').map(|part| part.split('.').collect()).collect();
         let mut expected = BTreeSet::new();
         for python in &parts[0] {
             for abi in &parts[1] {
@@ -201,10 +164,7 @@ impl Wheel {
                 }
             }
         }
-        ensure!(
-            found == expected,
-            "WHEEL has the tags {found:?}, the file name {expected:?}"
-        );
+        ensure!(found == expected, "WHEEL has the tags {found:?}, the file name {expected:?}");
         Ok(())
     }
 
@@ -227,24 +187,14 @@ impl Wheel {
             let (rest, size) = line.rsplit_once(',').context("short line in RECORD")?;
             let (name, hash) = rest.rsplit_once(',').context("short line in RECORD")?;
             let name = name.trim_matches('"');
-            ensure!(
-                unseen.remove(name),
-                "RECORD names {name}, which is absent or named twice"
-            );
+            ensure!(unseen.remove(name), "RECORD names {name}, which is absent or named twice");
             if name == record_name {
                 continue;
             }
             let data = &self.members[name];
-            let digest =
-                base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bundle::sha256(data));
-            ensure!(
-                hash == format!("sha256={digest}"),
-                "{name} differs from RECORD"
-            );
-            ensure!(
-                size == data.len().to_string(),
-                "size of {name} differs from RECORD"
-            );
+            let digest = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bundle::sha256(data));
+            ensure!(hash == format!("sha256={digest}"), "{name} differs from RECORD");
+            ensure!(size == data.len().to_string(), "size of {name} differs from RECORD");
         }
         ensure!(unseen.is_empty(), "not in RECORD: {unseen:?}");
         Ok(())
@@ -252,19 +202,13 @@ impl Wheel {
 
     fn text(&self, name: &str) -> Result<&str> {
         let name = format!("{}/{name}", self.dist_info);
-        let data = self
-            .members
-            .get(&name)
-            .with_context(|| format!("no {name}"))?;
+        let data = self.members.get(&name).with_context(|| format!("no {name}"))?;
         std::str::from_utf8(data).with_context(|| format!("{name} is no UTF-8"))
     }
 
     /// Checks that every module has its bytecode, in the wheel or in `elsewhere`, an archive laid
     /// out like `site-packages`; returns the names used from there.
-    pub(crate) fn check_bytecode(
-        &self,
-        elsewhere: &BTreeMap<String, Vec<u8>>,
-    ) -> Result<BTreeSet<String>> {
+    pub(crate) fn check_bytecode(&self, elsewhere: &BTreeMap<String, Vec<u8>>) -> Result<BTreeSet<String>> {
         let mut used = BTreeSet::new();
         for (member, source) in &self.members {
             let Some(name) = self.site_packages_path(member) else {
@@ -290,10 +234,7 @@ impl Wheel {
 
 /// A project name in PEP 503's normal form.
 pub(crate) fn normalized(name: &str) -> String {
-    let parts: Vec<&str> = name
-        .split(['-', '_', '.'])
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
     parts.join("-").to_ascii_lowercase()
 }
 

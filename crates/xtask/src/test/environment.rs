@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Python environments: directory, variable, requirement.
-const PYTHONS: &[(&str, &str, &str)] = &[
-    ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"),
-    ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3"),
-];
+const PYTHONS: &[(&str, &str, &str)] =
+    &[("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"), ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3")];
 
 /// npm packages besides the interpreter's, which is installed from `runtime/`.
 const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];
@@ -50,9 +48,7 @@ impl Environment {
     /// A cargo command that sees the environment.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new("cargo");
-        command
-            .env("PATH", with_tools(&self.tools))
-            .envs(self.variables.iter().cloned());
+        command.env("PATH", with_tools(&self.tools)).envs(self.variables.iter().cloned());
         command
     }
 
@@ -76,18 +72,8 @@ fn with_tools(tools: &Path) -> OsString {
 fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
     let interpreter = directory.join("bin/python");
     once(directory, requirement, || {
-        process::run(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(directory),
-        )?;
-        process::run(Command::new(&interpreter).args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            requirement,
-        ]))
+        process::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory))?;
+        process::run(Command::new(&interpreter).args(["-m", "pip", "install", "--quiet", requirement]))
     })?;
     Ok(interpreter)
 }
@@ -102,13 +88,7 @@ fn node_modules(base: &Path) -> Result<PathBuf> {
         std::fs::create_dir_all(&directory)?;
         std::fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
         let mut npm = Command::new("npm");
-        npm.args([
-            "install",
-            "--no-audit",
-            "--no-fund",
-            "--no-package-lock",
-            "--loglevel=error",
-        ]);
+        npm.args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]);
         process::run(npm.args(NPM_PACKAGES).arg(&pyodide).current_dir(&directory))
     })?;
     Ok(directory.join("node_modules"))
@@ -117,29 +97,18 @@ fn node_modules(base: &Path) -> Result<PathBuf> {
 /// Installs `cargo-nextest` below `tools` unless there is one.
 fn nextest(tools: &Path) -> Result<()> {
     let mut probe = Command::new("cargo");
-    if process::succeeds(
-        probe
-            .args(["nextest", "--version"])
-            .env("PATH", with_tools(tools)),
-    ) {
+    if process::succeeds(probe.args(["nextest", "--version"]).env("PATH", with_tools(tools))) {
         return Ok(());
     }
     let mut install = Command::new("cargo");
-    install
-        .args(["install", "--locked", "--root"])
-        .arg(tools)
-        .arg("cargo-nextest");
+    install.args(["install", "--locked", "--root"]).arg(tools).arg("cargo-nextest");
     // Its own target directory would otherwise be left in the system's temporary one.
     process::run(install.env("CARGO_TARGET_DIR", tools.join("build")))?;
     std::fs::remove_dir_all(tools.join("build")).context("cannot remove the build directory")
 }
 
 /// Runs `make` unless `directory` was already made from `made_from`.
-pub(super) fn once(
-    directory: &Path,
-    made_from: &str,
-    make: impl FnOnce() -> Result<()>,
-) -> Result<()> {
+pub(super) fn once(directory: &Path, made_from: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let stamp = directory.join(".made-from");
     if std::fs::read_to_string(&stamp).is_ok_and(|found| found == made_from) {
         return Ok(());

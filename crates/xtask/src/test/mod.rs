@@ -26,8 +26,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let mut command = environment.cargo();
-    command
-        .args(["nextest", "run", "--workspace"])
-        .args(&args.nextest);
+    command.args(["nextest", "run", "--workspace"]).args(&args.nextest);
     process::run(command.current_dir(workspace::root()))
 }

@@ -26,31 +26,23 @@ pub(super) fn prepare(base: &Path) -> Result<PathBuf> {
     let sources = recipes.join("sources.sha256");
     let wheels = recipes.join("tests/wheels.sha256");
     let archive = directory.join("upstream-tests.zip");
-    let made_from = [&sources, &wheels]
-        .map(|list| std::fs::read_to_string(list).with_context(|| list.display().to_string()));
+    let made_from =
+        [&sources, &wheels].map(|list| std::fs::read_to_string(list).with_context(|| list.display().to_string()));
     let [sources_text, wheels_text] = made_from;
-    once(
-        &directory,
-        &format!("{}{}", sources_text?, wheels_text?),
-        || {
-            let downloads = directory.join("downloads");
-            for (list, only) in [(&sources, SDISTS), (&wheels, &[][..])] {
-                let mut fetch = Command::new("python3");
-                fetch
-                    .arg(recipes.join("fetch.py"))
-                    .arg(list)
-                    .arg(&downloads)
-                    .args(only);
-                process::run(&mut fetch)?;
-            }
-            let mut members = BTreeMap::new();
-            for entry in std::fs::read_dir(&downloads)? {
-                let path = entry?.path();
-                collect(&path, &mut members).with_context(|| path.display().to_string())?;
-            }
-            write(&archive, &members)
-        },
-    )?;
+    once(&directory, &format!("{}{}", sources_text?, wheels_text?), || {
+        let downloads = directory.join("downloads");
+        for (list, only) in [(&sources, SDISTS), (&wheels, &[][..])] {
+            let mut fetch = Command::new("python3");
+            fetch.arg(recipes.join("fetch.py")).arg(list).arg(&downloads).args(only);
+            process::run(&mut fetch)?;
+        }
+        let mut members = BTreeMap::new();
+        for entry in std::fs::read_dir(&downloads)? {
+            let path = entry?.path();
+            collect(&path, &mut members).with_context(|| path.display().to_string())?;
+        }
+        write(&archive, &members)
+    })?;
     Ok(archive)
 }
 
@@ -104,18 +96,9 @@ mod tests {
     #[test]
     fn only_test_files_of_the_package_are_taken() {
         let cases = [
-            (
-                "numpy-2.4.6/numpy/_core/tests/test_umath.py",
-                Some("numpy/_core/tests/test_umath.py"),
-            ),
-            (
-                "numpy-2.4.6/numpy/_core/tests/data/a.csv",
-                Some("numpy/_core/tests/data/a.csv"),
-            ),
-            (
-                "pandas-3.0.2/pandas/tests/__init__.py",
-                Some("pandas/tests/__init__.py"),
-            ),
+            ("numpy-2.4.6/numpy/_core/tests/test_umath.py", Some("numpy/_core/tests/test_umath.py")),
+            ("numpy-2.4.6/numpy/_core/tests/data/a.csv", Some("numpy/_core/tests/data/a.csv")),
+            ("pandas-3.0.2/pandas/tests/__init__.py", Some("pandas/tests/__init__.py")),
             ("numpy-2.4.6/numpy/_core/umath.py", None),
             ("numpy-2.4.6/vendored-meson/meson/tests/a.py", None),
             ("numpy-2.4.6/numpy/tests", None),

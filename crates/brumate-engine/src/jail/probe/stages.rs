@@ -22,10 +22,7 @@ pub(in super::super) struct Checks {
 impl Checks {
     /// Namespaces, root, identity, limits: all but Landlock and the filter.
     pub(in super::super) fn before_landlock(report: &Report) -> Self {
-        let mut checks = Checks {
-            results: Vec::new(),
-            listener: abstract_listener(),
-        };
+        let mut checks = Checks { results: Vec::new(), listener: abstract_listener() };
         checks.namespaces(report);
         checks.root(report);
         checks.rights(report);
@@ -56,60 +53,25 @@ impl Checks {
             let answer = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
                 .and_then(|socket| rustix::net::connect(socket, &SocketAddrV4::new(address, 9)));
             let passed = matches!(answer, Err(Errno::NETUNREACH | Errno::AFNOSUPPORT));
-            self.add(
-                report,
-                name,
-                Wall::NetNamespace,
-                passed,
-                format!("{answer:?}"),
-            );
+            self.add(report, name, Wall::NetNamespace, passed, format!("{answer:?}"));
         }
         let host = rustix::system::uname();
         let named = host.nodename().to_bytes() == HOST_NAME.as_bytes();
         let name = format!("{:?}", host.nodename());
-        self.add(
-            report,
-            "the host's name is hidden",
-            Wall::UtsNamespace,
-            named,
-            name,
-        );
+        self.add(report, "the host's name is hidden", Wall::UtsNamespace, named, name);
     }
 
     fn root(&mut self, report: &Report) {
         let entries = fs::read_dir("/").map(Iterator::count);
         // A directory that is gone cannot be read at all.
         let empty = !matches!(&entries, Ok(count) if *count > 0);
-        self.add(
-            report,
-            "the root is empty",
-            Wall::EmptyRoot,
-            empty,
-            format!("{entries:?}"),
-        );
+        self.add(report, "the root is empty", Wall::EmptyRoot, empty, format!("{entries:?}"));
         let made = File::create_new("/x").map(drop);
-        self.add(
-            report,
-            "nothing can be made in it",
-            Wall::EmptyRoot,
-            made.is_err(),
-            format!("{made:?}"),
-        );
-        for path in [
-            "/proc/self/status",
-            "/etc/passwd",
-            "/dev/null",
-            "../../etc/passwd",
-        ] {
+        self.add(report, "nothing can be made in it", Wall::EmptyRoot, made.is_err(), format!("{made:?}"));
+        for path in ["/proc/self/status", "/etc/passwd", "/dev/null", "../../etc/passwd"] {
             let read = fs::metadata(path).map(|_| ());
             let name = format!("{path} is not there");
-            self.add(
-                report,
-                &name,
-                Wall::EmptyRoot,
-                read.is_err(),
-                format!("{read:?}"),
-            );
+            self.add(report, &name, Wall::EmptyRoot, read.is_err(), format!("{read:?}"));
         }
         let mounted = rustix::mount::mount_bind("/", "/");
         self.add(
@@ -134,21 +96,9 @@ impl Checks {
         );
         let named = rustix::system::sethostname(b"x");
         let kept = named == Err(Errno::PERM);
-        self.add(
-            report,
-            "cannot rename the host",
-            Wall::Capabilities,
-            kept,
-            format!("{named:?}"),
-        );
+        self.add(report, "cannot rename the host", Wall::Capabilities, kept, format!("{named:?}"));
         let raw = rustix::net::socket(AddressFamily::INET, SocketType::RAW, None).map(drop);
-        self.add(
-            report,
-            "no raw sockets",
-            Wall::Capabilities,
-            raw.is_err(),
-            format!("{raw:?}"),
-        );
+        self.add(report, "no raw sockets", Wall::Capabilities, raw.is_err(), format!("{raw:?}"));
     }
 
     /// Landlock by itself. The checks are complete then.
@@ -158,24 +108,12 @@ impl Checks {
         // A directory that is gone is refused before Landlock is asked.
         let gone = matches!(&opened, Err(error)
             if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)));
-        self.add(
-            report,
-            "not even / can be opened",
-            Wall::LandlockFiles,
-            denied || gone,
-            format!("{opened:?}"),
-        );
+        self.add(report, "not even / can be opened", Wall::LandlockFiles, denied || gone, format!("{opened:?}"));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let bound = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)
             .and_then(|socket| rustix::net::bind(socket, &address));
         let refused = bound == Err(Errno::ACCESS);
-        self.add(
-            report,
-            "no TCP port can be bound",
-            Wall::LandlockTcp,
-            refused,
-            format!("{bound:?}"),
-        );
+        self.add(report, "no TCP port can be bound", Wall::LandlockTcp, refused, format!("{bound:?}"));
         if let Some((_listener, address)) = self.listener.take() {
             let answer = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)
                 .and_then(|socket| rustix::net::connect(socket, &address));
@@ -194,10 +132,7 @@ impl Checks {
 
 /// An abstract unix socket that accepts connections; `None` where unix sockets are missing altogether.
 fn abstract_listener() -> Option<(OwnedFd, SocketAddrUnix)> {
-    let name = format!(
-        "brumate-probe-{}",
-        rustix::process::getpid().as_raw_nonzero()
-    );
+    let name = format!("brumate-probe-{}", rustix::process::getpid().as_raw_nonzero());
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).ok()?;
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).ok()?;
     rustix::net::bind(&socket, &address).ok()?;

@@ -31,27 +31,16 @@ pub(super) type Alternative = Vec<Condition>;
 pub(super) type Entry = (c_long, Vec<Alternative>);
 
 fn int(argument: u8, test: Test) -> Condition {
-    Condition {
-        argument,
-        wide: false,
-        test,
-    }
+    Condition { argument, wide: false, test }
 }
 
 pub(super) fn long(argument: u8, test: Test) -> Condition {
-    Condition {
-        argument,
-        wide: true,
-        test,
-    }
+    Condition { argument, wide: true, test }
 }
 
 /// The argument is one of these.
 fn one_of(argument: u8, values: &[libc::c_int]) -> Vec<Alternative> {
-    values
-        .iter()
-        .map(|&value| vec![int(argument, Test::Is(u64::from(value as u32)))])
-        .collect()
+    values.iter().map(|&value| vec![int(argument, Test::Is(u64::from(value as u32)))]).collect()
 }
 
 /// The argument has no bit besides these.
@@ -186,8 +175,7 @@ const FUTEX: &[libc::c_int] = &[
 const MEMBARRIER: &[libc::c_int] = &[0, 1 << 3, 1 << 4, 1 << 5, 1 << 6];
 
 /// `clone` as `fork` uses it: no memory shared, no new namespace, SIGCHLD at the end.
-const FORK_FLAGS: u64 =
-    (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID) as u64;
+const FORK_FLAGS: u64 = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID) as u64;
 
 /// `clone` as threads use it; these must all be set.
 const THREAD_FLAGS: u64 = (libc::CLONE_VM
@@ -211,10 +199,7 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
     when(libc::SYS_mmap, vec![vec![private, not_code]]);
     // Readable and executable, or anything that is not executable.
     let code = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-    when(
-        libc::SYS_mprotect,
-        vec![vec![not_code], vec![long(2, Test::Is(code))]],
-    );
+    when(libc::SYS_mprotect, vec![vec![not_code], vec![long(2, Test::Is(code))]]);
     when(libc::SYS_madvise, one_of(2, ADVICE));
     when(libc::SYS_membarrier, one_of(0, MEMBARRIER));
 
@@ -223,33 +208,14 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
     when(libc::SYS_recvmsg, flags_at(2));
     when(libc::SYS_recvfrom, flags_at(3));
     // No address: a descriptor reaches its own peer only.
-    when(
-        libc::SYS_sendto,
-        vec![vec![only_bits(3, MESSAGE_FLAGS), long(4, Test::Is(0))]],
-    );
+    when(libc::SYS_sendto, vec![vec![only_bits(3, MESSAGE_FLAGS), long(4, Test::Is(0))]]);
     let socket = int(1, Test::Is(libc::SOL_SOCKET as u64));
     let option = |name: libc::c_int| vec![socket, int(2, Test::Is(name as u64))];
-    when(
-        libc::SYS_setsockopt,
-        vec![option(libc::SO_RCVTIMEO), option(libc::SO_SNDTIMEO)],
-    );
-    when(
-        libc::SYS_getsockopt,
-        vec![option(libc::SO_ERROR), option(libc::SO_TYPE)],
-    );
+    when(libc::SYS_setsockopt, vec![option(libc::SO_RCVTIMEO), option(libc::SO_SNDTIMEO)]);
+    when(libc::SYS_getsockopt, vec![option(libc::SO_ERROR), option(libc::SO_TYPE)]);
     when(
         libc::SYS_fcntl,
-        one_of(
-            1,
-            &[
-                libc::F_DUPFD,
-                libc::F_DUPFD_CLOEXEC,
-                libc::F_GETFD,
-                libc::F_SETFD,
-                libc::F_GETFL,
-                libc::F_SETFL,
-            ],
-        ),
+        one_of(1, &[libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL]),
     );
     when(
         libc::SYS_ioctl,
@@ -264,20 +230,11 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
         ),
     );
     // Not CLOSE_RANGE_UNSHARE.
-    when(
-        libc::SYS_close_range,
-        one_of(2, &[0, libc::CLOSE_RANGE_CLOEXEC as libc::c_int]),
-    );
+    when(libc::SYS_close_range, one_of(2, &[0, libc::CLOSE_RANGE_CLOEXEC as libc::c_int]));
     // Of a descriptor. The path beside AT_EMPTY_PATH cannot be seen from here; the empty root takes care of it.
     let empty_path = libc::AT_EMPTY_PATH as u64;
-    when(
-        libc::SYS_newfstatat,
-        vec![vec![int(3, Test::Masked(empty_path, empty_path))]],
-    );
-    when(
-        libc::SYS_statx,
-        vec![vec![int(2, Test::Masked(empty_path, empty_path))]],
-    );
+    when(libc::SYS_newfstatat, vec![vec![int(3, Test::Masked(empty_path, empty_path))]]);
+    when(libc::SYS_statx, vec![vec![int(2, Test::Masked(empty_path, empty_path))]]);
 
     when(libc::SYS_prlimit64, one_of(0, &[0]));
     when(libc::SYS_prctl, one_of(0, PRCTL));

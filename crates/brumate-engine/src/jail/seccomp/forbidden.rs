@@ -193,16 +193,10 @@ pub(super) fn denied() -> Vec<Entry> {
     let mut list: Vec<Entry> = PATHS.iter().map(|&call| (call, Vec::new())).collect();
     list.push((libc::SYS_kill, Vec::new()));
     list.push((libc::SYS_tkill, Vec::new()));
-    let code = long(
-        2,
-        Test::Masked(libc::PROT_EXEC as u64, libc::PROT_EXEC as u64),
-    );
+    let code = long(2, Test::Masked(libc::PROT_EXEC as u64, libc::PROT_EXEC as u64));
     let shared = long(3, Test::Masked(0x1, libc::MAP_SHARED as u64));
     list.push((libc::SYS_mmap, vec![vec![code], vec![shared]]));
     let writable_code = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
-    list.push((
-        libc::SYS_mprotect,
-        vec![vec![long(2, Test::Masked(writable_code, writable_code))]],
-    ));
+    list.push((libc::SYS_mprotect, vec![vec![long(2, Test::Masked(writable_code, writable_code))]]));
     list
 }

@@ -32,13 +32,7 @@ fn interpret(program: &BpfProgram, data: &[u8; 64]) -> u32 {
     loop {
         let instruction = &program[at];
         let k = instruction.k;
-        let jump = |taken: bool| {
-            usize::from(if taken {
-                instruction.jt
-            } else {
-                instruction.jf
-            })
-        };
+        let jump = |taken: bool| usize::from(if taken { instruction.jt } else { instruction.jf });
         at += 1;
         match instruction.code {
             0x20 => {
@@ -65,13 +59,7 @@ fn verdict_on(programs: &[BpfProgram], number: i64, arch: u32, args: [u64; 6]) -
         .iter()
         .rev()
         .map(|program| interpret(program, &data))
-        .fold(ALLOW, |worst, answer| {
-            if action(answer) < action(worst) {
-                answer
-            } else {
-                worst
-            }
-        })
+        .fold(ALLOW, |worst, answer| if action(answer) < action(worst) { answer } else { worst })
 }
 
 fn verdict(profile: Profile, number: i64, args: [u64; 6]) -> u32 {
@@ -89,12 +77,8 @@ fn every_number_has_the_verdict_of_its_list() {
         let denied = forbidden::denied();
         for number in 0..1024 {
             let verdict = verdict_on(&programs, number, ARCHES.0, [0; 6]);
-            let plain = allowed
-                .iter()
-                .any(|(call, when)| *call == number && when.is_empty());
-            let polite = denied
-                .iter()
-                .any(|(call, when)| *call == number && when.is_empty());
+            let plain = allowed.iter().any(|(call, when)| *call == number && when.is_empty());
+            let polite = denied.iter().any(|(call, when)| *call == number && when.is_empty());
             let conditional = allowed.iter().any(|(call, _)| *call == number) && !plain;
             let deadly = FORBIDDEN.iter().any(|(_, call)| *call == number);
             // No call is on two lists, but for the one that installs the lists.
@@ -135,11 +119,7 @@ fn clone_forks_or_threads_and_nothing_else() {
     let threads = [0x3d_0f00_u64, 0x7d_0f00];
     let call = |profile, flags| verdict(profile, libc::SYS_clone, [flags, 0, 0, 0, 0, 0]);
     for (profile, good, bad) in [
-        (
-            Profile::Zygote,
-            vec![fork, libc::SIGCHLD as u64],
-            threads.to_vec(),
-        ),
+        (Profile::Zygote, vec![fork, libc::SIGCHLD as u64], threads.to_vec()),
         (Profile::Compile, threads.to_vec(), vec![fork, 0]),
     ] {
         for flags in good {
@@ -157,11 +137,7 @@ fn clone_forks_or_threads_and_nothing_else() {
                 libc::CLONE_VFORK,
                 libc::CLONE_PIDFD,
             ] {
-                assert_ne!(
-                    call(profile, flags | u64::from(bit as u32)),
-                    ALLOW,
-                    "{bit:#x}"
-                );
+                assert_ne!(call(profile, flags | u64::from(bit as u32)), ALLOW, "{bit:#x}");
             }
             // The upper half counts, too.
             assert_ne!(call(profile, flags | 1 << 33), ALLOW);
@@ -194,20 +170,8 @@ fn memory_is_private_and_never_writable_code() {
         let found = verdict(Profile::Zygote, libc::SYS_mmap, args);
         assert_eq!(found, expected, "prot {prot}, flags {flags:#x}");
     }
-    for (prot, expected) in [
-        (0, ALLOW),
-        (1, ALLOW),
-        (3, ALLOW),
-        (5, ALLOW),
-        (6, refused),
-        (7, refused),
-        (4, absent),
-    ] {
-        let found = verdict(
-            Profile::Zygote,
-            libc::SYS_mprotect,
-            [0, 4096, prot, 0, 0, 0],
-        );
+    for (prot, expected) in [(0, ALLOW), (1, ALLOW), (3, ALLOW), (5, ALLOW), (6, refused), (7, refused), (4, absent)] {
+        let found = verdict(Profile::Zygote, libc::SYS_mprotect, [0, 4096, prot, 0, 0, 0]);
         assert_eq!(found, expected, "prot {prot}");
     }
 }
@@ -220,8 +184,7 @@ fn arguments_decide() {
         args[index] = value as u64;
         args
     };
-    let futex =
-        i64::from(libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    let futex = i64::from(libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     let peek = i64::from(libc::MSG_PEEK);
     let cloexec = i64::from(libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
     let oob = i64::from(libc::MSG_OOB);
@@ -231,67 +194,27 @@ fn arguments_decide() {
         args
     };
     let cases = [
-        (
-            libc::SYS_futex,
-            at(1, futex),
-            at(1, i64::from(libc::FUTEX_LOCK_PI)),
-        ),
-        (
-            libc::SYS_futex,
-            at(1, 1),
-            at(1, i64::from(libc::FUTEX_WAIT_REQUEUE_PI)),
-        ),
+        (libc::SYS_futex, at(1, futex), at(1, i64::from(libc::FUTEX_LOCK_PI))),
+        (libc::SYS_futex, at(1, 1), at(1, i64::from(libc::FUTEX_WAIT_REQUEUE_PI))),
         (libc::SYS_sendmsg, at(2, cloexec), at(2, oob)),
         (libc::SYS_recvmsg, at(2, cloexec), at(2, peek)),
         (libc::SYS_recvfrom, at(3, cloexec), at(3, cloexec | peek)),
         (libc::SYS_sendto, at(3, cloexec), at(4, 1 << 40)),
-        (
-            libc::SYS_setsockopt,
-            timeout,
-            at(1, i64::from(libc::SOL_SOCKET)),
-        ),
-        (
-            libc::SYS_fcntl,
-            at(1, i64::from(libc::F_DUPFD_CLOEXEC)),
-            at(1, i64::from(libc::F_SETOWN)),
-        ),
-        (
-            libc::SYS_ioctl,
-            at(1, libc::FIONBIO as i64),
-            at(1, libc::TIOCSTI as i64),
-        ),
+        (libc::SYS_setsockopt, timeout, at(1, i64::from(libc::SOL_SOCKET))),
+        (libc::SYS_fcntl, at(1, i64::from(libc::F_DUPFD_CLOEXEC)), at(1, i64::from(libc::F_SETOWN))),
+        (libc::SYS_ioctl, at(1, libc::FIONBIO as i64), at(1, libc::TIOCSTI as i64)),
         (libc::SYS_prlimit64, at(1, 7), at(0, 1)),
-        (
-            libc::SYS_prctl,
-            at(0, i64::from(libc::PR_SET_NAME)),
-            at(0, i64::from(libc::PR_SET_MM)),
-        ),
-        (
-            libc::SYS_prctl,
-            at(0, i64::from(libc::PR_SET_VMA)),
-            at(0, i64::from(libc::PR_SET_SECCOMP)),
-        ),
-        (
-            libc::SYS_madvise,
-            at(2, i64::from(libc::MADV_DONTNEED)),
-            at(2, i64::from(libc::MADV_HWPOISON)),
-        ),
+        (libc::SYS_prctl, at(0, i64::from(libc::PR_SET_NAME)), at(0, i64::from(libc::PR_SET_MM))),
+        (libc::SYS_prctl, at(0, i64::from(libc::PR_SET_VMA)), at(0, i64::from(libc::PR_SET_SECCOMP))),
+        (libc::SYS_madvise, at(2, i64::from(libc::MADV_DONTNEED)), at(2, i64::from(libc::MADV_HWPOISON))),
         (libc::SYS_membarrier, at(0, 1 << 5), at(0, 1)),
         (libc::SYS_close_range, at(2, 4), at(2, 2)),
-        (
-            libc::SYS_statx,
-            at(2, i64::from(libc::AT_EMPTY_PATH)),
-            at(2, 0),
-        ),
+        (libc::SYS_statx, at(2, i64::from(libc::AT_EMPTY_PATH)), at(2, 0)),
     ];
     for profile in PROFILES {
         for (call, good, bad) in cases {
             assert_eq!(verdict(profile, call, good), ALLOW, "call {call} {good:?}");
-            assert_eq!(
-                verdict(profile, call, bad),
-                errno(libc::ENOSYS),
-                "call {call} {bad:?}"
-            );
+            assert_eq!(verdict(profile, call, bad), errno(libc::ENOSYS), "call {call} {bad:?}");
         }
     }
 }

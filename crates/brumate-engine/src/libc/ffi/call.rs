@@ -60,8 +60,7 @@ fn arguments(
     if interface.result.by_pointer() {
         arguments.push(Val::I32(result as i32));
     }
-    let value_of =
-        |memory: &GuestMemory<'_>, index: usize| memory.read_u32(values.wrapping_add(index as u32 * 4));
+    let value_of = |memory: &GuestMemory<'_>, index: usize| memory.read_u32(values.wrapping_add(index as u32 * 4));
     for (index, kind) in interface.arguments[..interface.fixed].iter().enumerate() {
         let value = value_of(memory, index)?;
         match *kind {
@@ -194,7 +193,11 @@ pub(super) fn trampoline(
 }
 
 /// Reads the result a closure has left in its return slot.
-pub(super) fn load_result(store: &mut StoreContextMut<'_, Host>, kind: Kind, slot: u32) -> wasmtime::Result<Option<Val>> {
+pub(super) fn load_result(
+    store: &mut StoreContextMut<'_, Host>,
+    kind: Kind,
+    slot: u32,
+) -> wasmtime::Result<Option<Val>> {
     let memory = split_store(store).0;
     Ok(match kind {
         Kind::Void | Kind::LongDouble | Kind::Struct { .. } => None,

@@ -11,9 +11,7 @@ const WHEEL: &str = "wheels/demo-1.0-py3-none-any.whl";
 fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, data) in members {
-        archive
-            .start_file(*name, SimpleFileOptions::default())
-            .expect("member");
+        archive.start_file(*name, SimpleFileOptions::default()).expect("member");
         archive.write_all(data).expect("written");
     }
     archive.finish().expect("finished").into_inner()
@@ -25,14 +23,9 @@ fn package(members: &[(&str, &[u8])]) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_size(data.len() as u64);
         header.set_mode(0o644);
-        archive
-            .append_data(&mut header, name, *data)
-            .expect("appended");
+        archive.append_data(&mut header, name, *data).expect("appended");
     }
-    archive
-        .into_inner()
-        .and_then(GzEncoder::finish)
-        .expect("compressed")
+    archive.into_inner().and_then(GzEncoder::finish).expect("compressed")
 }
 
 fn wheel(source: &[u8]) -> Vec<u8> {
@@ -59,13 +52,8 @@ fn bundle() -> tempfile::TempDir {
         ("package/python_stdlib.zip", &library),
         ("package/package.json", b"{}"),
     ]);
-    let stdlib = zip(&[
-        ("this.py", b"import that\n"),
-        (
-            "__pycache__/this.cpython-314.pyc",
-            &pyc::sample(b"import that\n"),
-        ),
-    ]);
+    let stdlib =
+        zip(&[("this.py", b"import that\n"), ("__pycache__/this.cpython-314.pyc", &pyc::sample(b"import that\n"))]);
     let site = zip(&[("__pycache__/demo.cpython-314.pyc", &pyc::sample(b"x = 1\n"))]);
     for (file, data) in [
         ("pyodide-314.0.7.tgz", package),
@@ -76,21 +64,13 @@ fn bundle() -> tempfile::TempDir {
         std::fs::write(runtime.join(file), data).expect("written");
     }
     std::fs::create_dir(runtime.join("recipes")).expect("created");
-    let pin = format!(
-        "{}  {}\n",
-        bundle::sha256_hex(&wheel(b"x = 1\n")),
-        &WHEEL["wheels/".len()..]
-    );
+    let pin = format!("{}  {}\n", bundle::sha256_hex(&wheel(b"x = 1\n")), &WHEEL["wheels/".len()..]);
     std::fs::write(runtime.join("recipes/sources.sha256"), pin).expect("written");
     std::fs::write(runtime.join("recipes/toolchain.txt"), "# tools\nclang 21\n").expect("written");
     lock::run(runtime).expect("locked");
     let path = runtime.join(LOCK_NAME);
     let text = std::fs::read_to_string(&path).expect("lock");
-    std::fs::write(
-        &path,
-        text.replace("licence = \"\"", "licence = \"MPL-2.0\""),
-    )
-    .expect("written");
+    std::fs::write(&path, text.replace("licence = \"\"", "licence = \"MPL-2.0\"")).expect("written");
     directory
 }
 
@@ -145,16 +125,9 @@ fn replace_keeping_lock(runtime: &Path, site: &[u8]) {
     let path = runtime.join(LOCK_NAME);
     let text = std::fs::read_to_string(&path).expect("lock");
     let old = Lock::load(runtime).expect("lock");
-    let entry = old
-        .files
-        .iter()
-        .find(|entry| entry.kind == Kind::Pycache)
-        .expect("entry");
+    let entry = old.files.iter().find(|entry| entry.kind == Kind::Pycache).expect("entry");
     let text = text.replace(&entry.sha256, &bundle::sha256_hex(site));
-    let text = text.replace(
-        &format!("size = {}", entry.size),
-        &format!("size = {}", site.len()),
-    );
+    let text = text.replace(&format!("size = {}", entry.size), &format!("size = {}", site.len()));
     std::fs::write(path, text).expect("written");
     std::fs::write(runtime.join(&entry.file), site).expect("written");
 }
@@ -169,10 +142,7 @@ fn bytecode_must_belong_to_its_source() {
     let stray = fault(|runtime| {
         let name = "__pycache__/demo.cpython-314.pyc";
         let sample = pyc::sample(b"x = 1\n");
-        let site = zip(&[
-            (name, &sample),
-            ("__pycache__/gone.cpython-314.pyc", &sample),
-        ]);
+        let site = zip(&[(name, &sample), ("__pycache__/gone.cpython-314.pyc", &sample)]);
         replace(runtime, "pycache-site.zip", &site);
     });
     assert!(stray.contains("bytecode of no module"), "{stray}");
@@ -189,16 +159,10 @@ fn origins_must_be_what_the_recipes_fetch() {
 
 #[test]
 fn the_library_must_be_the_published_one() {
-    for (name, source) in [
-        ("this.py", &b"import os\n"[..]),
-        ("more.py", b"import that\n"),
-    ] {
+    for (name, source) in [("this.py", &b"import os\n"[..]), ("more.py", b"import that\n")] {
         let fault = fault(|runtime| {
             let sample = pyc::sample(b"import that\n");
-            let mut members: Vec<(&str, &[u8])> = vec![
-                ("__pycache__/this.cpython-314.pyc", &sample),
-                (name, source),
-            ];
+            let mut members: Vec<(&str, &[u8])> = vec![("__pycache__/this.cpython-314.pyc", &sample), (name, source)];
             if name != "this.py" {
                 members.push(("this.py", b"import that\n"));
             }

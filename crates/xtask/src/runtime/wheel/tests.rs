@@ -18,8 +18,7 @@ Requires-Dist: pytest>=7; extra == \"test\"
 Requires-Dist: from-the-description
 ";
 
-const WHEEL: &str =
-    "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py2-none-any\nTag: py3-none-any\n";
+const WHEEL: &str = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py2-none-any\nTag: py3-none-any\n";
 
 /// The members of a sound wheel, without RECORD.
 fn sound() -> Vec<(&'static str, &'static str)> {
@@ -34,18 +33,12 @@ fn sound() -> Vec<(&'static str, &'static str)> {
         ("demo_package-1.0.data/purelib/late.py", ""),
         ("demo_package-1.0.dist-info/METADATA", METADATA),
         ("demo_package-1.0.dist-info/WHEEL", WHEEL),
-        (
-            "demo_package-1.0.dist-info/licenses/LICENSE",
-            "do what you like",
-        ),
+        ("demo_package-1.0.dist-info/licenses/LICENSE", "do what you like"),
     ]
 }
 
 fn record(members: &[(&str, &str)]) -> String {
-    let members: Vec<_> = members
-        .iter()
-        .map(|(name, text)| (*name, text.as_bytes()))
-        .collect();
+    let members: Vec<_> = members.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
     super::record(&members, "demo_package-1.0.dist-info/RECORD")
 }
 
@@ -54,9 +47,7 @@ fn wheel_with(members: &[(&str, &str)], record: &str) -> Wheel {
     let mut archive = zip::ZipWriter::new(file.reopen().expect("reopened"));
     let record = ("demo_package-1.0.dist-info/RECORD", record);
     for (name, text) in members.iter().chain([&record]) {
-        archive
-            .start_file(*name, SimpleFileOptions::default())
-            .expect("member");
+        archive.start_file(*name, SimpleFileOptions::default()).expect("member");
         archive.write_all(text.as_bytes()).expect("written");
     }
     archive.finish().expect("finished");
@@ -76,11 +67,7 @@ fn file_names_are_split_at_their_hyphens() {
     let name = file_name("numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl").expect("valid");
     assert_eq!((name.name, name.version), ("numpy", "2.4.6"));
     assert_eq!(name.tag, "cp314-cp314-pyemscripten_2026_0_wasm32");
-    for wrong in [
-        "numpy-2.4.6.tar.gz",
-        "numpy-2.4.6-py3-none.whl",
-        "a-1-1build-py3-none-any.whl",
-    ] {
+    for wrong in ["numpy-2.4.6.tar.gz", "numpy-2.4.6-py3-none.whl", "a-1-1build-py3-none-any.whl"] {
         assert!(file_name(wrong).is_err(), "{wrong}");
     }
 }
@@ -88,22 +75,15 @@ fn file_names_are_split_at_their_hyphens() {
 #[test]
 fn names_and_requirements_come_from_files_and_metadata() {
     let wheel = wheel_with(&sound(), &record(&sound()));
-    assert_eq!(
-        wheel.import_names(),
-        ["_demo", "demo", "demo_ns", "late", "single"]
-    );
-    assert_eq!(
-        wheel.requires().expect("markers understood"),
-        ["python-dateutil", "zope-interface"]
-    );
+    assert_eq!(wheel.import_names(), ["_demo", "demo", "demo_ns", "late", "single"]);
+    assert_eq!(wheel.requires().expect("markers understood"), ["python-dateutil", "zope-interface"]);
     assert_eq!(wheel.header("license"), Some("a text\nthat goes on"));
 }
 
 #[test]
 fn declared_import_names_are_preferred() {
     let mut members = sound();
-    let metadata =
-        "Name: Demo.Package\nVersion: 1.0\nImport-Name: demo\nImport-Name: _demo ; private\n";
+    let metadata = "Name: Demo.Package\nVersion: 1.0\nImport-Name: demo\nImport-Name: _demo ; private\n";
     members[8].1 = metadata;
     assert_eq!(wheel_with(&members, "").import_names(), ["_demo", "demo"]);
 }
@@ -111,9 +91,7 @@ fn declared_import_names_are_preferred() {
 #[test]
 fn a_sound_wheel_passes() {
     let wheel = wheel_with(&sound(), &record(&sound()));
-    wheel
-        .verify(&file_name(FILE).expect("valid"))
-        .expect("no fault");
+    wheel.verify(&file_name(FILE).expect("valid")).expect("no fault");
 }
 
 #[test]
@@ -121,10 +99,7 @@ fn a_wheel_that_differs_from_its_record_is_refused() {
     let sound = sound();
     let mut changed = sound.clone();
     changed[0].1 = "x = 2\n";
-    assert_eq!(
-        fault(&changed, &record(&sound)),
-        "demo/__init__.py differs from RECORD"
-    );
+    assert_eq!(fault(&changed, &record(&sound)), "demo/__init__.py differs from RECORD");
     assert!(fault(&sound, &record(&sound[1..])).starts_with("not in RECORD"));
     assert!(fault(&sound[1..], &record(&sound)).contains("absent or named twice"));
 }
@@ -133,16 +108,8 @@ fn a_wheel_that_differs_from_its_record_is_refused() {
 fn a_wheel_that_contradicts_its_name_is_refused() {
     for (index, text, part) in [
         (8, "Name: other\nVersion: 1.0\n", "METADATA says Name other"),
-        (
-            8,
-            "Name: demo-package\nVersion: 1.1\n",
-            "METADATA says Version 1.1",
-        ),
-        (
-            9,
-            "Wheel-Version: 1.0\nTag: py3-none-any\n",
-            "WHEEL has the tags",
-        ),
+        (8, "Name: demo-package\nVersion: 1.1\n", "METADATA says Version 1.1"),
+        (9, "Wheel-Version: 1.0\nTag: py3-none-any\n", "WHEEL has the tags"),
     ] {
         let mut members = sound();
         members[index].1 = text;
@@ -164,9 +131,7 @@ fn every_module_needs_bytecode_of_its_own_source() {
     assert!(wheel.check_bytecode(&BTreeMap::new()).is_err());
     let mut elsewhere = BTreeMap::new();
     for (name, source) in sound() {
-        let name = name
-            .strip_prefix("demo_package-1.0.data/purelib/")
-            .unwrap_or(name);
+        let name = name.strip_prefix("demo_package-1.0.data/purelib/").unwrap_or(name);
         if name.ends_with(".py") {
             elsewhere.insert(pyc::name(name), pyc::sample(source.as_bytes()));
         }

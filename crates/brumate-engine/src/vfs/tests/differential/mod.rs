@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, FallocateFlags, Mode, OFlags, RawDir, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno as Host;
 
 use crate::libc::errno::Errno;
 use crate::vfs::tests::support::{Random, vfs};
-use crate::vfs::{OpenFlags as O, SetTime, Stat, Timestamp, Vfs, Whence, at};
+use crate::vfs::{OpenFlags as O, Stat, Vfs, Whence, at};
 
 /// Levels between the scratch directory and where the calls start.
 const NEST: usize = 300;
