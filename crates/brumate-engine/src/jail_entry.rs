@@ -3,7 +3,8 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
-use crate::jail::{self, CONTROL_FD, JailConfig, Profile, Require};
+use crate::channel::Channel;
+use crate::jail::{self, CONTROL_FD, JailConfig, ProbeResult, Profile, Require};
 
 /// Descriptors a zygote and its machines may have open.
 const OPEN_FILES: u64 = 4096;
@@ -18,12 +19,39 @@ pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     if first != "internal" {
         return None;
     }
-    let run = match command.to_str()? {
+    let run: fn(OwnedFd) -> ExitCode = match command.to_str()? {
         "zygote" => crate::zygote::main,
         "compile" => crate::client::compiler::main,
+        "probe-zygote" => |socket| probe(socket, Profile::Zygote),
+        "probe-compile" => |socket| probe(socket, Profile::Compile),
         _ => return None,
     };
     Some(control_socket().map_or(ExitCode::FAILURE, run))
+}
+
+/// `brumate internal probe-…`: enters the jail of `profile` and tries every wall from inside.
+fn probe(socket: OwnedFd, profile: Profile) -> ExitCode {
+    let channel = Channel::new(socket);
+    let Ok((server, _)) = channel.receive::<i32>() else { return ExitCode::FAILURE };
+    let config = JailConfig { self_check: true, ..config(profile) };
+    let result: Result<Vec<ProbeResult>, String> = match jail::enter(profile, &config) {
+        Ok(report) => Ok(jail::probe::run(&report, Some(server))),
+        Err(error) => Err(error.to_string()),
+    };
+    match channel.send(&result) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The jail of a profile, as this crate uses it.
+fn config(profile: Profile) -> JailConfig {
+    let mut config = JailConfig::of(profile);
+    if profile == Profile::Zygote {
+        config.limits.open_files = OPEN_FILES;
+        config.limits.processes = PROCESSES;
+    }
+    config
 }
 
 /// The socket the server gave us.
@@ -46,10 +74,8 @@ fn control_socket() -> Option<OwnedFd> {
 /// # Errors
 /// When a mandatory wall (any wall, with `all`) cannot be raised.
 pub(crate) fn enter_zygote(all: bool, keep: &[&OwnedFd]) -> Result<Vec<String>, String> {
-    let mut config = JailConfig::of(Profile::Zygote);
+    let mut config = config(Profile::Zygote);
     config.require = if all { Require::All } else { Require::Best };
-    config.limits.open_files = OPEN_FILES;
-    config.limits.processes = PROCESSES;
     config.keep = keep.iter().map(|fd| fd.as_raw_fd()).collect::<Vec<RawFd>>();
     enter(Profile::Zygote, &config)
 }
@@ -59,7 +85,7 @@ pub(crate) fn enter_zygote(all: bool, keep: &[&OwnedFd]) -> Result<Vec<String>, 
 /// # Errors
 /// When a mandatory wall cannot be raised.
 pub(crate) fn enter_compile() -> Result<Vec<String>, String> {
-    enter(Profile::Compile, &JailConfig::of(Profile::Compile))
+    enter(Profile::Compile, &config(Profile::Compile))
 }
 
 fn enter(profile: Profile, config: &JailConfig) -> Result<Vec<String>, String> {

@@ -72,7 +72,17 @@ pub(crate) fn arm() {
     INTERRUPTED.store(false, Ordering::Relaxed);
     CPU_LIMIT.store(false, Ordering::Relaxed);
     COUNT.store(0, Ordering::Relaxed);
+    forget_pending();
     ARMED.store(true, Ordering::Relaxed);
+}
+
+/// Takes back an interrupt that CPython has not seen yet: it was meant for the execution that is over.
+fn forget_pending() {
+    let in_memory = IN_MEMORY.load(Ordering::Relaxed);
+    if !in_memory.is_null() {
+        // SAFETY: as in `on_signal`; no guest code runs while the host prepares or ends an execution.
+        unsafe { in_memory.write_volatile(0) };
+    }
 }
 
 /// What arrived since [`arm`].
@@ -87,6 +97,7 @@ pub(crate) struct Arrived {
 /// Stops counting.
 pub(crate) fn disarm() -> Arrived {
     ARMED.store(false, Ordering::Relaxed);
+    forget_pending();
     INTERRUPTED.store(false, Ordering::Relaxed);
     Arrived { interrupted: COUNT.load(Ordering::Relaxed) > 0, cpu_limit: CPU_LIMIT.load(Ordering::Relaxed) }
 }

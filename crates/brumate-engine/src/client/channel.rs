@@ -3,6 +3,7 @@
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
@@ -13,6 +14,9 @@ use tokio::io::unix::AsyncFd;
 
 use crate::channel::send_with_fds;
 use crate::wire::{HEADER, WireError, decode, decode_header, encode};
+
+/// Longest a peer may take to read one message; one that reads nothing must not hold the server.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Buffers grow by at most this much ahead of what has arrived, in bytes: an announced length costs nothing.
 const STEP: usize = 64 << 10;
@@ -55,6 +59,11 @@ impl AsyncChannel {
     /// When the peer is gone.
     pub(crate) async fn send<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {
         let frame = encode(message, fds.len())?;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.send_frame(&frame, fds)).await;
+        sent.unwrap_or_else(|_| Err(WireError::Io(std::io::ErrorKind::TimedOut.into())))
+    }
+
+    async fn send_frame(&self, frame: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {
         let mut sent = 0;
         while sent < frame.len() {
             let mut ready = self.socket.writable().await?;

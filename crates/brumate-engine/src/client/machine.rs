@@ -14,7 +14,7 @@ use super::error::{Died, EXIT_TIMEOUT, Error, HELLO_TIMEOUT};
 use super::mounts::Mounts;
 use super::zygote::{Exit, Zygote, answer};
 use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
-use crate::wire::{Ending, FromMachine, ToMachine};
+use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine};
 
 /// Time a machine may take to parse a source text.
 const ANALYZE_LIMIT: Duration = Duration::from_secs(10);
@@ -214,12 +214,25 @@ impl Machine {
                         }
                     }
                     Ok(FromMachine::Module(request)) => {
-                        // The server's work is not the guest's time.
+                        // Compiling the bundle is not the guest's time; compiling what it brought is.
+                        let own = matches!(request, ModuleRequest::Bytes(_));
                         let start = Instant::now();
-                        let (reply, file) = answer(&self.shared.cache, &self.shared.compilers, request).await;
+                        let shared = self.shared.clone();
+                        let limit = if own { kill_at.or(deadline) } else { kill_at };
+                        let (reply, file) = tokio::select! {
+                            answer = answer(&shared.cache, &shared.compilers, request) => answer,
+                            () = sleep_until(limit) => {
+                                return Err(self.kill(stopped.or(Some(StopReason::WallLimit))).await);
+                            }
+                            () = asked_to_stop(&mut requests) => {
+                                return Err(self.kill(Some(StopReason::Cancelled)).await);
+                            }
+                        };
                         let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
                         let sent = self.channel.send(&ToMachine::Module(reply), &fds).await;
-                        deadline = deadline.map(|at| at + start.elapsed());
+                        if !own {
+                            deadline = deadline.map(|at| at + start.elapsed());
+                        }
                         if sent.is_err() {
                             return Err(self.died(stopped).await);
                         }
@@ -285,6 +298,16 @@ fn reason_of(ending: Ending) -> Died {
         Ending::Abort => Died::Abort,
         Ending::Trap(text) => Died::Trap(text),
     }
+}
+
+/// Waits for a request to stop that has not been seen yet.
+async fn asked_to_stop(requests: &mut watch::Receiver<Request>) {
+    while requests.changed().await.is_ok() {
+        if *requests.borrow() != Request::None {
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 /// Sleeps until `at`; for ever when there is none.

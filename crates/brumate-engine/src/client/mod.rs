@@ -9,6 +9,7 @@ mod error;
 mod machine;
 mod mounts;
 mod prepare;
+mod probe;
 mod spawn;
 mod zygote;
 
@@ -21,6 +22,7 @@ pub use error::{Died, Error};
 pub use machine::{Interrupter, Machine};
 pub(crate) use mounts::host_stat;
 pub use prepare::Progress;
+pub use probe::probe;
 
 use crate::api::MachineSpec;
 use crate::bundle;

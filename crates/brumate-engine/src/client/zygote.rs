@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,6 +19,9 @@ use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
 
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
+
+/// Longest a zygote may take to boot and import what it preloads.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How a machine's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +68,11 @@ impl Zygote {
         let unavailable = |reason: String| Error::Unavailable(reason);
         let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
         channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await.map_err(ended)?;
+        let deadline = tokio::time::Instant::now() + BOOT_TIMEOUT;
         let missing_walls = loop {
-            match channel.receive::<FromZygote>().await.map_err(ended)? {
+            let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
+            let message = message.map_err(|_| unavailable("the zygote does not boot".to_owned()))?;
+            match message.map_err(ended)? {
                 FromZygote::Ready { missing_walls } => break missing_walls,
                 FromZygote::Failed(reason) => return Err(unavailable(reason)),
                 FromZygote::Module(request) => {

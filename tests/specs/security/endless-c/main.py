@@ -66,12 +66,6 @@ def text():
         ("ab" * 4_000_000).count("ba" * 1_000_000 + "c")
 
 
-def pbkdf2():
-    import hashlib
-
-    hashlib.pbkdf2_hmac("sha256", b"p", b"s", 10**9)
-
-
 def crc():
     import zlib
 

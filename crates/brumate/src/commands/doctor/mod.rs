@@ -91,10 +91,27 @@ async fn examine(settings: &Settings) -> anyhow::Result<Vec<Check>> {
         Ok(missing) => checks.extend(missing.into_iter().map(|wall| Check::new("wall", State::Missing, wall))),
         Err(error) => checks.push(Check::new("walls", State::Failed, error.to_string())),
     }
+    checks.extend(probe_checks().await);
     for trial in trials::trials() {
         checks.push(trial.run(&sandbox.engine).await?);
     }
     Ok(checks)
+}
+
+/// Every wall tried from inside: what an escaped guest would do, and whether it was refused.
+async fn probe_checks() -> Vec<Check> {
+    let results = match brumate_engine::client::probe(None).await {
+        Ok(results) => results,
+        Err(error) => return vec![Check::new("probes", State::Failed, error.to_string())],
+    };
+    let held = results.iter().filter(|result| result.passed).count();
+    let mut checks =
+        vec![Check::new("probes", State::Ok, format!("{held} of {} attempts were refused", results.len()))];
+    checks.extend(results.into_iter().filter(|result| !result.passed).map(|result| {
+        let state = if result.name == "wall stands" { State::Missing } else { State::Failed };
+        Check::new("probe", state, format!("{:?}, {}: {}", result.wall, result.name, result.detail))
+    }));
+    checks
 }
 
 fn bundle_check() -> Check {

@@ -1,0 +1,1 @@
+"""What the measurements share: contestants, processes, figures, the report."""

@@ -1,0 +1,1 @@
+"""The measurements, one module each; every one has `measure(contestants, options)` and returns a `Section`."""
