@@ -287,11 +287,11 @@ async def logging(setup: Setup) -> None:
 
 
 async def limits(setup: Setup) -> None:
-    flags = ['--timeout', '2s', '--grace', '500ms', '--memory', '256MiB', '--output-limit', '4KiB', '--files', '1MiB']
-    async with connect(setup, *flags) as client:
+    async with connect(setup, '--timeout', '2s', '--grace', '500ms') as client:
         contains(await client.text('import time\ntime.sleep(60)'), 'run-error', 'time limit of 2 s (set by --timeout or BRUMATE_TIMEOUT)')
         stubborn = 'while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass'
         contains(await client.text(stubborn), 'run-error', 'did not react to KeyboardInterrupt within 0.5 s')
+    async with connect(setup, '--memory', '256MiB', '--output-limit', '4KiB', '--files', '1MiB') as client:
         contains(await client.text('len(bytearray(1 << 30))'), 'run-error', 'MemoryError', '256 MiB of memory (set by --memory')
         flood = await client.text('print("x" * 100_000)')
         contains(flood, 'success', 'only the first 4 KiB of output are kept (set by --output-limit')

@@ -1,7 +1,7 @@
 //! The binary as a shell sees it.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -137,6 +137,30 @@ fn output_is_live() {
     assert_eq!(line, "ready\n");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn an_interrupt_reaches_the_script() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("patient.py");
+    let code =
+        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(3600)\nfinally:\n    print('tidied up')\n";
+    std::fs::write(&script, code).unwrap();
+    let mut child = brumate([OsStr::new("exec"), script.as_os_str()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    stdout.read_line(&mut text).unwrap();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    stdout.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ready\ntidied up\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("KeyboardInterrupt"));
 }
 
 #[test]

@@ -1,20 +1,58 @@
-//! `cargo xtask bench`: the benchmarks, with what they compare against.
+//! `cargo xtask bench`: Brumate beside Pyodide in Node and native CPython, in one run on this machine.
+//!
+//! The measuring is Python's, in `bench/`; this builds what it needs and starts it.
 
 use crate::test::Environment;
 use crate::{process, workspace};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Arguments for `cargo bench --workspace`
+    /// Measure this binary instead of building one
+    #[arg(long, value_name = "FILE")]
+    brumate: Option<PathBuf>,
+    /// Arguments for `bench/run.py`, such as `--only cold mcp`, `--python python3.13`, `--help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     bench: Vec<String>,
 }
 
-/// Runs the workspace's benchmarks in the test environment.
+/// Builds the release binary, prepares what it is compared with, and measures.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let environment = Environment::prepare()?;
-    let mut command = environment.cargo();
-    command.args(["bench", "--workspace"]).args(&args.bench);
-    process::run(command.current_dir(workspace::root()))
+    let binary = match &args.brumate {
+        Some(binary) => std::path::absolute(binary).with_context(|| binary.display().to_string())?,
+        None => build()?,
+    };
+    let mut bench = Command::new("python3");
+    bench
+        .arg("run.py")
+        .arg("--brumate")
+        .arg(binary)
+        .args(&args.bench)
+        // Nothing of Brumate's may come from the caller's settings, and no bytecode belongs into the working copy.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .current_dir(workspace::root().join("bench"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BRUMATE_") {
+            bench.env_remove(name);
+        }
+    }
+    for (name, value) in environment.cargo().get_envs() {
+        if let Some(value) = value {
+            bench.env(name, value);
+        }
+    }
+    process::run(&mut bench)
+}
+
+/// The release binary.
+fn build() -> Result<PathBuf> {
+    process::run(
+        Command::new("cargo")
+            .args(["build", "--release", "--locked", "--package", "brumate"])
+            .current_dir(workspace::root()),
+    )?;
+    Ok(workspace::target().join("release/brumate"))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ enum Answer {
 }
 
 /// `brumate internal compile`: compiles what it is given until the connection ends.
-pub(crate) fn main(socket: std::os::fd::OwnedFd) -> ExitCode {
+pub(crate) fn main(socket: OwnedFd) -> ExitCode {
     let channel = Channel::new(socket);
     match serve(&channel) {
         Ok(()) | Err(WireError::Closed) => ExitCode::SUCCESS,
@@ -122,9 +122,7 @@ impl Compilers {
             Some(process) if trust == Trust::Bundle => process,
             _ => self.start()?,
         };
-        let mut output = File::from(
-            rustix::fs::memfd_create("module", rustix::fs::MemfdFlags::CLOEXEC).map_err(std::io::Error::from)?,
-        );
+        let mut output = File::from(memory_file()?);
         let job = Job { kind, bytes: bytes.to_vec() };
         let answer = tokio::time::timeout(COMPILE_TIMEOUT, async {
             process.channel.send(&job, &[output.as_fd()]).await?;
@@ -138,10 +136,11 @@ impl Compilers {
             Ok(Ok(Answer::Compiled)) => {
                 if trust == Trust::Bundle {
                     self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(process);
+                    self.store(&key, &mut output)
                 } else {
                     drop(process);
+                    seal(output)
                 }
-                self.store(&key, &mut output)
             }
         }
     }
@@ -173,3 +172,20 @@ impl Compilers {
 
 /// Largest compiled module, in bytes.
 const MAX_CODE: u64 = 1 << 30;
+
+/// A file in memory for a compiler to write into.
+fn memory_file() -> std::io::Result<OwnedFd> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("module", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
+}
+
+/// Makes what was compiled from a guest's bytes unchangeable. It is not kept: a guest must not fill the disk.
+fn seal(output: File) -> Result<Arc<File>, Error> {
+    use rustix::fs::{SealFlags, fcntl_add_seals};
+    fcntl_add_seals(&output, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)
+        .map_err(std::io::Error::from)?;
+    if output.metadata()?.len() > MAX_CODE {
+        return Err(Error::Compile { name: "a module of the guest".to_owned(), reason: "too much code".to_owned() });
+    }
+    Ok(Arc::new(output))
+}

@@ -48,7 +48,7 @@ impl ModuleSource for RemoteModules {
 /// When it was compiled for another engine or CPU.
 pub(crate) fn load(engine: &Engine, fd: OwnedFd) -> Result<Module, String> {
     // SAFETY: `deserialize` trusts its input. The descriptor comes from the server alone (a guest cannot put one on this
-    // connection), which opened it in its owner-only cache after checking the content against the name its own compiler
-    // process gave it; nobody else can write to that file, so it stays as it is while it is mapped.
+    // connection). It is a file of the server's owner-only cache, checked against the name it got when it was compiled, or
+    // a sealed file in memory that a compiler has just written; nobody can change either while it is mapped.
     unsafe { Module::deserialize_open_file(engine, File::from(fd)) }.map_err(|error| format!("{error:#}"))
 }

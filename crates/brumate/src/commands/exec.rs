@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -40,9 +40,12 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         let cancel = cancel.clone();
         move || write_output(events, &cancel)
     });
-    let running = sandbox.runner.exec(request, sender, &cancel);
-    let (end, signalled) = Signals::listen()?.guard(&cancel, running).await;
-    if writing.await?.is_err() {
+    let work = async {
+        let end = sandbox.runner.exec(request, sender, &cancel).await;
+        (end, writing.await)
+    };
+    let ((end, written), signalled) = Signals::listen()?.guard(&cancel, work).await;
+    if written?.is_err() {
         return Ok(exit_status::BROKEN_PIPE);
     }
     let end = end?;
@@ -79,11 +82,22 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
         // As CPython: `sys.argv[0]` is what was written on the command line.
         request.argv = vec!["-".to_owned()];
     } else {
-        request.stdin = Some(std::io::stdin().as_fd().try_clone_to_owned().context("cannot pass standard input on")?);
+        request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
     }
     request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
     request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     Ok(request)
+}
+
+/// The read end of a pipe that our standard input is copied to. The descriptor itself, which may be a terminal, a socket or a
+/// file open for writing, stays out of the sandbox.
+fn pump_stdin() -> std::io::Result<OwnedFd> {
+    let (reader, mut writer) = std::io::pipe()?;
+    // Detached: it may wait for a person to type when the script has ended. A script that has stopped reading ends it.
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut writer);
+    })?;
+    Ok(reader.into())
 }
 
 fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
