@@ -61,25 +61,43 @@ impl Output {
 
     /// Bytes written to a standard stream.
     pub(crate) fn write(&mut self, name: StreamName, bytes: &[u8]) {
-        let kept = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(bytes.len());
-        self.remaining -= kept as u64;
-        self.dropped = self.dropped.saturating_add((bytes.len() - kept) as u64);
-        for chunk in bytes[..kept].chunks(MAX_STREAM_EVENT) {
+        if self.remaining == 0 {
+            self.dropped = self.dropped.saturating_add(bytes.len() as u64);
+            return;
+        }
+        for chunk in bytes.chunks(MAX_STREAM_EVENT) {
             let mut pending = std::mem::take(&mut self.partial[name as usize]);
             pending.extend_from_slice(chunk);
             let complete = complete_prefix(&pending);
             let rest = pending.split_off(complete);
             self.partial[name as usize] = rest;
             if !pending.is_empty() {
-                let text = String::from_utf8(pending)
+                let mut text = String::from_utf8(pending)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-                self.emit_text(name, text);
+                self.allow(&mut text);
+                if !text.is_empty() {
+                    self.emit_text(name, text);
+                }
             }
         }
     }
 
-    /// Bytes written to the event channel: one JSON [`Event`] a line. Frames that are no events are dropped: only the
-    /// guest itself is harmed.
+    /// Charges `text` to the limit and cuts what goes beyond it. What counts is what is handed on: replacement characters
+    /// of invalid bytes are longer than the bytes.
+    fn allow(&mut self, text: &mut String) {
+        let mut kept = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(text.len());
+        while !text.is_char_boundary(kept) {
+            kept -= 1;
+        }
+        let cut = text.len() - kept;
+        // A character that does not fit ends the output: nothing shorter may follow it.
+        self.remaining = if cut > 0 { 0 } else { self.remaining - kept as u64 };
+        self.dropped = self.dropped.saturating_add(cut as u64);
+        text.truncate(kept);
+    }
+
+    /// Bytes written to the event channel: one JSON [`Event`] a line, of the kinds that the driver sends. Anything else is
+    /// dropped: only the guest itself is harmed. Text in mime bundles counts as output.
     pub(crate) fn write_frames(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if self.frame.len() + part.len() > MAX_FRAME {
@@ -90,10 +108,18 @@ impl Output {
             if part.ends_with(b"\n") {
                 let frame = std::mem::take(&mut self.frame);
                 let size = frame.len() as u64;
-                if size <= self.events_remaining
-                    && let Ok(event) = serde_json::from_slice::<Event>(&frame)
+                if size > self.events_remaining {
+                    continue;
+                }
+                if let Ok(mut event @ (Event::DisplayData { .. } | Event::ExecuteResult { .. })) =
+                    serde_json::from_slice::<Event>(&frame)
                 {
                     self.events_remaining -= size;
+                    if let Event::DisplayData { data } | Event::ExecuteResult { data } = &mut event
+                        && let Some(text) = data.get_mut("text/plain")
+                    {
+                        self.allow(text);
+                    }
                     self.emit(event);
                 }
             }
@@ -168,5 +194,23 @@ mod tests {
     #[test]
     fn output_past_the_limit_is_counted() {
         assert_eq!(collect(4, &[b"abc", b"def", b"ghi"]), ("abcd".to_owned(), 5));
+    }
+
+    #[test]
+    fn replacement_characters_count_as_they_are() {
+        assert_eq!(collect(7, &[b"\xff\xff\xff\xff"]), ("\u{fffd}\u{fffd}".to_owned(), 6));
+    }
+
+    #[test]
+    fn a_guest_cannot_forge_streams_past_the_limit() {
+        let frames = Arc::new(Mutex::new(Vec::new()));
+        let copy = frames.clone();
+        let mut output = Output::new();
+        output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
+        output.write_frames(b"{\"Stream\":{\"name\":\"stdout\",\"text\":\"forged\"}}\nnonsense\n");
+        output.write_frames(b"{\"DisplayData\":{\"data\":{\"text/plain\":\"12345678\"}}}\n");
+        assert_eq!(output.end(), 3);
+        let data = [("text/plain".to_owned(), "12345".to_owned())].into();
+        assert_eq!(*frames.lock().unwrap(), [Event::DisplayData { data }]);
     }
 }
