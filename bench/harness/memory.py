@@ -1,35 +1,44 @@
-"""Peak memory of a contestant that has done its work and waits for input."""
+"""Memory of a contestant that has done its work and waits for input."""
 
-import json
+from .processes import Partner, memory, tree
 
-from .contestants import BENCH, output
-from .processes import Partner, command_line, memory, tree
+# Appended to a script: says that it is done, then waits until its input ends.
+WAIT = '\nimport sys\nprint("{}", flush=True)\nsys.stdin.readline()\n'
 
-# What the script does before it waits, by which packages it needs.
-WORK = {
-    "plain": "inside/first_result.py",
-    "numpy": "inside/numpy_import.py",
-    "all": "inside/figure.py",
-}
-WAIT = 'import sys\nprint("{}", flush=True)\nsys.stdin.readline()\n'
+# Brumate's processes by their depth below the one that was started.
+ROLES = ("server", "warden", "zygote", "machine")
 
 
-def role(contestant, contestants, pid, depth):
-    """What a process of the tree is, for people."""
-    if contestant is not contestants.brumate:
-        return "process"
-    line = command_line(pid)
-    if " internal " not in line:
-        return "server"
-    return "zygote" if depth else "machine"
-
-
-def of_contestant(contestant, script, which):
-    """`[(command line, memory)]` of all its processes, parents first, while the script waits for input."""
+def of_contestant(contestant, script, which, is_brumate):
+    """`[(role, memory)]` of all its processes, parents first."""
     with Partner(contestant.execute(script, which)) as partner:
         partner.read()
-        return [(command_line(pid), memory(pid)) for pid in tree(partner.pid)]
+        processes = tree(partner.pid)
+        return [(ROLES[min(depth, 3)] if is_brumate else "process", memory(pid)) for pid, depth in processes]
 
 
-def table_of_memory(section, contestants, which):
-    """Adds a table of peaks to a section."""
+def add_memory(section, contestants, script, which, out, only=None):
+    """Adds a table of memory to a section: of `contestants` (or those in `only`), after `script`."""
+    waiting = out / "waiting.py"
+    waiting.write_text(script.read_text() + WAIT)
+    rows, raw = [], {}
+    for contestant in only or contestants:
+        processes = of_contestant(contestant, waiting, which, contestant is contestants.brumate)
+        raw[contestant.name] = processes
+        for role, figures in processes:
+            rows.append([f"{contestant.name}: {role}", *(megabytes(figures[key]) for key in ("peak", "resident", "share"))])
+        if len(processes) > 1:
+            shares = [figures["share"] for _, figures in processes]
+            total = None if None in shares else sum(shares)
+            rows.append([f"{contestant.name}: all", "", "", megabytes(total)])
+    waiting.unlink()
+    section.table(["memory", "peak, MB", "resident, MB", "proportional share, MB"], rows)
+    section.notes.append(
+        "Memory while the script waits for input after its work. Peak and resident count pages that processes share "
+        "in each of them; the proportional share divides them among their users."
+    )
+    section.raw["memory"] = raw
+
+
+def megabytes(count):
+    return "?" if count is None else f"{count / 1e6:.1f}"

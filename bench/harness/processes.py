@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 # Longest wait for a process to do what it is asked, in seconds.
@@ -15,24 +16,30 @@ class Failed(Exception):
     """A contestant did not do what it was asked."""
 
 
-def run_once(command, expected):
-    """Runs a command; returns seconds from its start to its first line of output and to its end.
+@dataclass(frozen=True)
+class Run:
+    """A whole run: seconds from the start to the first line of output and to the end, and the lines after the first."""
 
-    The line must be `expected`.
-    """
+    first: float
+    whole: float
+    rest: list
+
+
+def run_once(command, expected):
+    """Runs a command, whose first line must be `expected`."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         watchdog = threading.Timer(PATIENCE, process.kill)
         watchdog.start()
         line = process.stdout.readline()
         first = time.perf_counter() - start
-        process.stdout.read()
+        rest = process.stdout.read()
         status = process.wait()
         whole = time.perf_counter() - start
         watchdog.cancel()
     if status != 0 or line.decode().strip() != expected:
         raise Failed(f"{command[0]}: status {status}, said {line!r} instead of {expected!r}")
-    return first, whole
+    return Run(first, whole, rest.decode().splitlines())
 
 
 class Partner:
@@ -77,16 +84,25 @@ class Partner:
         self.write(message)
         return self.read()
 
+    def timed(self, message, expected):
+        """Seconds until the answer, which must be `expected`."""
+        start = time.perf_counter()
+        answer = self.ask(message)
+        seconds = time.perf_counter() - start
+        if answer != expected:
+            raise Failed(f"{self.command[0]} said {answer} instead of {expected}")
+        return seconds
+
 
 def tree(pid):
-    """`pid` and all its descendants, parents first."""
+    """`pid` and all its descendants, parents first, each with its depth."""
     children = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (status := read_status(int(entry.name))):
             children.setdefault(int(status["PPid"]), []).append(int(entry.name))
-    found = [pid]
-    for member in found:
-        found.extend(children.get(member, []))
+    found = [(pid, 0)]
+    for member, depth in found:
+        found.extend((child, depth + 1) for child in children.get(member, []))
     return found
 
 
@@ -120,13 +136,6 @@ def memory(pid):
     }
 
 
-def command_line(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
-        return ""
-
-
 class Watch(threading.Thread):
     """Samples the memory of a process tree until it is stopped.
 
@@ -144,7 +153,7 @@ class Watch(threading.Thread):
     def run(self):
         while not self.over.wait(self.INTERVAL):
             total = 0
-            for member in tree(self.pid):
+            for member, _ in tree(self.pid):
                 status = read_status(member)
                 peak = kilobytes(status.get("VmHWM"))
                 if peak > self.peaks.get(member, 0):

@@ -31,7 +31,7 @@ def grid(table):
         first, *others = (cell.rjust(width) for cell, width in zip(cells, widths))
         return "| " + " | ".join([first.strip().ljust(widths[0]), *others]) + " |"
 
-    rule = "|-" + "-|-".join("-" * (width - 1) + ("-" if column == 0 else ":") for column, width in enumerate(widths)) + "-|"
+    rule = line(["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
     return "\n".join([line(header), rule, *map(line, rows)])
 
 

@@ -2,7 +2,7 @@
 
 from harness.contestants import BENCH
 from harness.figures import Summary, decimal, paired_ratio
-from harness.memory import table_of_memory
+from harness.memory import add_memory
 from harness.processes import run_once
 from harness.report import Section
 
@@ -14,9 +14,9 @@ def measure(contestants, options):
     whole = {contestant.name: [] for contestant in contestants}
     for _ in range(options.starts):
         for contestant in contestants:
-            seconds = run_once(contestant.execute(SCRIPT), "2")
-            first[contestant.name].append(seconds[0])
-            whole[contestant.name].append(seconds[1])
+            run = run_once(contestant.execute(SCRIPT), "2")
+            first[contestant.name].append(run.first)
+            whole[contestant.name].append(run.whole)
     result = Section("Cold process start")
     ours = contestants.brumate.name
     rows = []
@@ -26,5 +26,5 @@ def measure(contestants, options):
     result.table(["`print(1 + 1)`", "to the first result, ms", "to the process's end, ms", "first result ÷ Brumate"], rows)
     result.notes.append(f"Median and quartiles of {options.starts} processes each, in turns.")
     result.raw = {"first_seconds": first, "whole_seconds": whole}
-    table_of_memory(result, contestants, "plain")
+    add_memory(result, contestants, SCRIPT, "plain", options.out)
     return result

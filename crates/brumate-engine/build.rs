@@ -117,6 +117,11 @@ fn generate() -> Result<()> {
                 std::fs::write(&path, &wasm)?;
                 let doc = "The interpreter's WebAssembly module.";
                 entry.write_archive(&mut archives, "INTERPRETER", doc, &hex(&wasm), &path)?;
+                let key: [u8; 32] = Sha256::digest(&wasm).into();
+                writeln!(
+                    archives,
+                    "\n/// SHA-256 of the interpreter's module.\npub static INTERPRETER_KEY: [u8; 32] = {key:?};"
+                )?;
             }
             "stdlib" => {
                 let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";

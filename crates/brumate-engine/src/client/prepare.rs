@@ -26,7 +26,7 @@ pub struct Progress {
 
 /// The main module and the trampoline, compiled.
 pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), Error> {
-    let main = shared.cache.get(&compile::key(bundle::INTERPRETER.bytes));
+    let main = shared.cache.get(&bundle::INTERPRETER_KEY);
     let trampoline = shared.cache.get(&compile::key(&trampoline_module()));
     if let (Some(main), Some(trampoline)) = (main, trampoline) {
         return Ok((main, trampoline));

@@ -1,0 +1,63 @@
+"""A client of the Model Context Protocol as thin as it can be: JSON-RPC on pipes, so that the server is measured."""
+
+import time
+
+from .processes import Failed, Partner
+
+PROTOCOL = "2025-06-18"
+
+
+class Client(Partner):
+    """A server process and the connection to it."""
+
+    def __init__(self, command):
+        super().__init__(command)
+        self.last = 0
+        client = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        self.request("initialize", client)
+        self.answer()
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def request(self, method, params):
+        self.last += 1
+        self.write({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
+        return self.last
+
+    def answer(self):
+        """The next response; notifications are passed over."""
+        while True:
+            message = self.read()
+            if "error" in message:
+                raise Failed(f"the server answered {message['error']}")
+            if "result" in message:
+                return message
+
+    def start_call(self, code):
+        return self.request("tools/call", {"name": "run_python_code", "arguments": {"python_code": code}})
+
+    def call(self, code, expected):
+        """Runs code; the text of the result must hold `expected`. Returns seconds."""
+        start = time.perf_counter()
+        self.start_call(code)
+        message = self.answer()
+        seconds = time.perf_counter() - start
+        check(message, expected)
+        return seconds
+
+    def calls(self, code, expected, count, in_flight):
+        """Makes `count` calls, `in_flight` of them always open; returns seconds for all."""
+        start = time.perf_counter()
+        opened = {self.start_call(code) for _ in range(in_flight)}
+        for done in range(count):
+            message = self.answer()
+            check(message, expected)
+            opened.remove(message["id"])
+            if done + in_flight < count:
+                opened.add(self.start_call(code))
+        return time.perf_counter() - start
+
+
+def check(message, expected):
+    text = message["result"]["content"][0]["text"]
+    if "<status>success</status>" not in text or expected not in text:
+        raise Failed(f"the server said {text!r}")

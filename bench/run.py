@@ -1,0 +1,93 @@
+"""Measures Brumate, Pyodide in Node and native CPython side by side; see `README.md`.
+
+`cargo xtask bench` builds what this needs and calls it.
+"""
+
+import argparse
+import os
+import platform
+import sys
+from pathlib import Path
+
+from harness import report
+from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
+from harness.processes import load
+from sections import cold_start, first_compile, imports, mcp_stdio, programs
+
+SECTIONS = {
+    "programs": programs,
+    "cold": cold_start,
+    "mcp": mcp_stdio,
+    "imports": imports,
+    "compile": first_compile,
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Measures Brumate beside Pyodide in Node and native CPython.")
+    parser.add_argument("--brumate", required=True, help="the release binary")
+    parser.add_argument(
+        "--node-modules",
+        default=os.environ.get("BRUMATE_TEST_NODE_MODULES"),
+        help="directory with the npm package pyodide [BRUMATE_TEST_NODE_MODULES]",
+    )
+    parser.add_argument("--python", default="python3", help="the native interpreter [python3]")
+    parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--rounds", type=positive, default=7, help="rounds of programs, calls and imports [7]")
+    parser.add_argument("--repeat", type=positive, default=5, help="repetitions of a program in one interpreter [5]")
+    parser.add_argument("--starts", type=positive, default=21, help="cold starts of each contestant [21]")
+    parser.add_argument("--compiles", type=positive, default=1, help="first compiles [1]")
+    options = parser.parse_args()
+    if options.node_modules is None:
+        parser.error("--node-modules is missing")
+    return options
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def main():
+    options = arguments()
+    options.out.mkdir(parents=True, exist_ok=True)
+    options.out = options.out.resolve()
+    contestants = Contestants(
+        Brumate(str(Path(options.brumate).resolve()), str(options.out / "cache")),
+        Pyodide(str(Path(options.node_modules, "pyodide").resolve())),
+        Native.find(options.python),
+    )
+    before = load()
+    say("filling the cache")
+    contestants.brumate.warm_up()
+    sections = []
+    for name in SECTIONS:
+        if name in options.only:
+            say(f"{name} …")
+            sections.append(SECTIONS[name].measure(contestants, options))
+    lines = [f"- {contestant.describe()}" for contestant in contestants]
+    lines.append(f"- {processor()}, {os.cpu_count()} processors, {platform.system()} {platform.release()}")
+    lines.append(f"- load average {before:.1f} before, {load():.1f} after")
+    print(report.write(options.out, "# Benchmarks\n\n" + "\n".join(lines) + "\n", sections))
+
+
+def processor():
+    """The processor's name, as the kernel has it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
