@@ -11,6 +11,10 @@ from pathlib import Path
 # Longest wait for a process to do what it is asked, in seconds.
 PATIENCE = 900
 
+# What a process that has answered may go on doing on its own (V8 optimises in threads of its own) is waited for, so
+# that it does not take time from the next contestant: until it used no processor for this long, at most that long.
+QUIET, MOST_UNREST = 0.05, 3.0
+
 
 class Failed(Exception):
     """A contestant did not do what it was asked."""
@@ -93,6 +97,14 @@ class Partner:
             raise Failed(f"{self.command[0]} said {answer} instead of {expected}")
         return seconds
 
+    def settle(self):
+        """Waits until the process does nothing any more."""
+        end = time.monotonic() + MOST_UNREST
+        before = None
+        while (now := processor_time(self.pid)) != before and time.monotonic() < end:
+            before = now
+            time.sleep(QUIET)
+
 
 def tree(pid):
     """`pid` and all its descendants, parents first, each with its depth."""
@@ -113,6 +125,12 @@ def read_status(pid):
     except OSError:
         return {}
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def processor_time(pid):
+    """Clock ticks that a process has used, in user and in system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def kilobytes(text):

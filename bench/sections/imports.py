@@ -31,6 +31,7 @@ def measure(contestants, options):
                     seconds["import"][side].append(inside(run))
                 seconds["fresh"][0].append(server.call(code, line))
                 seconds["fresh"][1].append(node.timed(request, {"result": line}))
+                node.settle()
             add_table(result, title, sides, seconds)
             result.raw[script] = seconds
     result.notes.append(f"Median and spread of {options.rounds} each, in turns. Node's wheels are unpacked into its file system first.")

@@ -26,11 +26,13 @@ def measure(contestants, options):
         for _ in range(WARM_UP):
             server.call(CODE, EXPECTED)
         node.ask({"code": CODE, "archives": []})
+        node.settle()
         for _ in range(options.rounds):
             fresh = [server.call(CODE, EXPECTED) for _ in range(CALLS)]
             calls += fresh
             means.append(sum(fresh) / len(fresh))
             pyodide.append(node.timed({"code": CODE, "archives": []}, {"result": "2"}))
+            node.settle()
             native.append(run_once(contestants.native.execute(SCRIPT), "2").whole)
             for in_flight, rates in throughput.items():
                 rates.append(CALLS / server.calls(CODE, EXPECTED, CALLS, in_flight))

@@ -37,6 +37,7 @@ def one_round(contestants, repeat, best, versions):
             checks = {}
             for name, partner in partners.items():
                 answer = partner.ask(request)
+                partner.settle()
                 best[name][path.stem].append(min(answer["seconds"]))
                 checks[name] = answer["check"]
             if any(check != checks[contestants.native.name] for check in checks.values()):

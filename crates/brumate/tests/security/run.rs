@@ -16,6 +16,21 @@ pub(crate) const CANARY: &str = "SECRET_CANARY";
 /// Written by a guest, this text shows that it saw [`CANARY`]: in the binary it stands nowhere.
 pub(crate) const CANARY_VALUE: &str = "brumate-canary-5f3a9c1e77d2";
 
+/// What no output may show, whatever the guest does, and what it would mean.
+const FORBIDDEN: &[(&str, &str)] = &[
+    (CANARY_VALUE, "the server's environment"),
+    (SECRET, "a file outside the grant"),
+    (env!("CARGO_MANIFEST_DIR"), "a path of the host"),
+    (env!("CARGO_TARGET_TMPDIR"), "a path of the host"),
+    ("panicked at", "a panic of the server"),
+    ("makes no sense", "a machine that broke the protocol or panicked"),
+    ("(SIGSEGV)", "a fault outside WebAssembly"),
+    ("(SIGBUS)", "a fault outside WebAssembly"),
+    ("(SIGILL)", "a fault outside WebAssembly"),
+    ("(SIGABRT)", "an abort of the machine itself"),
+    ("(SIGSYS)", "a system call the jail forbids"),
+];
+
 /// Most of an output that is shown when a run failed, in bytes.
 const SHOWN: usize = 2000;
 
@@ -90,11 +105,9 @@ fn judge(run: &Run, output: &Output) -> Vec<String> {
         if text.len() > run.max_output_bytes {
             faults.push(format!("{name} has {} bytes, more than {}", text.len(), run.max_output_bytes));
         }
-        // Whatever a guest does, nothing of the host may show, and no part of the server may fall over.
-        let host = [CANARY_VALUE, SECRET, env!("CARGO_MANIFEST_DIR"), env!("CARGO_TARGET_TMPDIR"), "panicked at"];
-        for secret in host {
+        for (secret, what) in FORBIDDEN {
             if text.contains(secret) {
-                faults.push(format!("{secret:?} shows in {name}"));
+                faults.push(format!("{secret:?} ({what}) shows in {name}"));
             }
         }
     }

@@ -123,13 +123,6 @@ def interpreter_state():
         ctypes.memset(ctypes.addressof(target), 0xEE, 256)
 
 
-def endless_data():
-    # A linked list in C data that leads to itself.
-    ctypes.pythonapi.Py_DecRef(None)
-    while True:
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(None))
-
-
 def signal_words():
     # The host writes these words when it interrupts; a guest that moves nothing can still not make it write elsewhere.
     word = ctypes.c_int.in_dll(ctypes.pythonapi, "_Py_emscripten_signal_in_memory")

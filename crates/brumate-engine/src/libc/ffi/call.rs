@@ -104,7 +104,13 @@ fn arguments(
             } else {
                 let (size, align) = kind.layout();
                 let slot = stack.push(size, align)?;
-                copy_within(memory, address, slot, size)?;
+                match kind {
+                    Kind::U8 => memory.write_u32(slot, u32::from(memory.read_u8(address)?))?,
+                    Kind::S8 => memory.write_i32(slot, i32::from(memory.read_u8(address)? as i8))?,
+                    Kind::U16 => memory.write_u32(slot, u32::from(memory.read_u16(address)?))?,
+                    Kind::S16 => memory.write_i32(slot, i32::from(memory.read_i16(address)?))?,
+                    _ => copy_within(memory, address, slot, size)?,
+                }
             }
         }
         arguments.push(Val::I32(stack.pointer as i32));

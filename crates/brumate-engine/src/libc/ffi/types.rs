@@ -83,13 +83,11 @@ impl Kind {
         }
     }
 
-    /// Size and alignment of a value in memory (of an argument in the variable part).
+    /// Size and alignment of an argument in the variable part, after C's integer promotions.
     pub(super) fn layout(self) -> (u32, u32) {
         match self {
             Kind::Void => (0, 1),
-            Kind::U8 | Kind::S8 => (1, 1),
-            Kind::U16 | Kind::S16 => (2, 2),
-            Kind::Float | Kind::Word => (4, 4),
+            Kind::U8 | Kind::S8 | Kind::U16 | Kind::S16 | Kind::Float | Kind::Word => (4, 4),
             Kind::Double | Kind::Long => (8, 8),
             Kind::LongDouble => (16, 8),
             Kind::Struct { size, align } => (size, align),
