@@ -1,0 +1,76 @@
+"""What a sandbox without processes, threads and network answers: an error that says so, never a hang."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+from checks import equal, raises
+
+
+def test_processes():
+    with raises(OSError):
+        subprocess.run(["ls"])
+    with raises(OSError):
+        os.popen("ls")
+    with raises(OSError):
+        os.fork()
+    with raises(OSError):
+        os.execv("/bin/ls", ["ls"])
+    assert os.system("ls") != 0
+    with raises((OSError, ImportError, NotImplementedError, RuntimeError)):
+        with ProcessPoolExecutor() as pool:
+            pool.submit(len, "x").result()
+    with raises(OSError, error="ENOSYS"):
+        os.waitpid(-1, 0)
+
+
+def test_threads():
+    with raises(RuntimeError, "can't start new thread"):
+        threading.Thread(target=print).start()
+    with raises(RuntimeError, "can't start new thread"):
+        threading.Timer(1, print).start()
+    with ThreadPoolExecutor(4) as pool:
+        equal(list(pool.map(str.upper, "abc")), ["A", "B", "C"])
+        with raises(ZeroDivisionError):
+            pool.submit(lambda: 1 // 0).result()
+    equal((threading.active_count(), threading.current_thread() is threading.main_thread()), (1, True))
+
+
+def test_locks_work_without_threads():
+    lock, event, condition = threading.Lock(), threading.Event(), threading.Condition()
+    with lock:
+        equal((lock.acquire(timeout=0.01), lock.acquire(blocking=False)), (False, False))
+    equal(event.wait(0.01), False)
+    with condition:
+        equal(condition.wait(0.01), False)
+    local = threading.local()
+    local.value = 1
+    equal(local.value, 1)
+
+
+def test_the_network():
+    with raises(OSError):
+        socket.socket()
+    with raises(OSError):
+        socket.create_connection(("127.0.0.1", 80), timeout=1)
+    with raises(socket.gaierror):
+        socket.getaddrinfo("localhost", 80)
+    with raises(OSError):
+        urllib.request.urlopen("http://127.0.0.1/", timeout=1)
+    assert isinstance(socket.gethostname(), str)
+    assert socket.getfqdn()
+
+
+def test_the_system():
+    if sys.platform == "emscripten":
+        for name in ("geteuid", "link", "pipe2", "posix_spawn"):
+            assert not hasattr(os, name), name
+    with raises(OSError, error="EPERM"):
+        os.kill(12345, 9)
+    with raises(OSError):
+        os.get_terminal_size()
+    assert not os.isatty(1)

@@ -1,0 +1,130 @@
+"""Clocks, time zones, locale, identity and what the platform says."""
+
+import calendar
+import datetime
+import locale
+import os
+import platform
+import random
+import signal
+import sys
+import time
+import zoneinfo
+
+from checks import equal, raises
+
+
+def test_sleep_uses_no_processor_time():
+    for sleep in (time.sleep, sleep_in_select):
+        wall, cpu = time.monotonic(), time.process_time()
+        sleep(0.5)
+        wall, cpu = time.monotonic() - wall, time.process_time() - cpu
+        assert wall >= 0.499, wall
+        assert cpu < wall / 5, (cpu, wall)
+
+
+def sleep_in_select(seconds):
+    import select
+
+    equal(select.select([], [], [], seconds), ([], [], []))
+
+
+def test_processor_clocks_count_work():
+    start, rounds = time.process_time(), 0
+    assert start < 3600, "counted from the start of the process"
+    while time.process_time() - start < 0.2:
+        sum(range(1000))
+        rounds += 1
+    assert rounds > 10
+
+
+def test_clocks_agree_and_never_go_back():
+    assert time.time() > 1_700_000_000
+    assert abs(time.time_ns() / 1e9 - time.time()) < 60
+    equal(time.get_clock_info("monotonic").monotonic, True)
+    marks = [time.monotonic_ns() for _ in range(10_000)]
+    equal(marks, sorted(marks))
+    marks = [time.perf_counter_ns() for _ in range(10_000)]
+    equal(marks, sorted(marks))
+    assert abs(datetime.datetime.now(datetime.UTC).timestamp() - time.time()) < 60
+
+
+def test_the_local_time_zone_is_utc():
+    equal((time.tzname, time.timezone, time.daylight, time.altzone), (("UTC", "UTC"), 0, 0, 0))
+    equal(time.localtime(1_700_000_000)[:9], (2023, 11, 14, 22, 13, 20, 1, 318, 0))
+    equal(time.mktime((2023, 11, 14, 22, 13, 20, 0, 0, -1)), 1_700_000_000.0)
+    equal(time.strftime("%Y-%m-%d %H:%M:%S %z %Z", time.gmtime(0)), "1970-01-01 00:00:00 +0000 GMT")
+    equal(datetime.datetime(2024, 7, 1).astimezone().utcoffset(), datetime.timedelta())
+    for moment in (-2**31, -1, 0, 2**31, 2**33):
+        equal(calendar.timegm(time.gmtime(moment)), moment)
+        equal(time.mktime(time.localtime(moment)), moment)
+    with raises(OverflowError):
+        time.gmtime(2**64)
+
+
+def test_other_time_zones_are_there():
+    oslo = zoneinfo.ZoneInfo("Europe/Oslo")
+    summer, winter = (datetime.datetime(2024, month, 1, 12, tzinfo=oslo) for month in (7, 1))
+    equal((summer.isoformat(), winter.tzname()), ("2024-07-01T12:00:00+02:00", "CET"))
+    assert {"UTC", "Asia/Tokyo", "America/New_York"} <= zoneinfo.available_timezones()
+    with raises(zoneinfo.ZoneInfoNotFoundError):
+        zoneinfo.ZoneInfo("Atlantis/Capital")
+
+
+def test_dates_are_parsed_and_printed():
+    equal(time.strptime("Thu, 29 Feb 2024", "%a, %d %b %Y")[:3], (2024, 2, 29))
+    equal(datetime.datetime.strptime("2024-02-29T01:02:03.456789+0530", "%Y-%m-%dT%H:%M:%S.%f%z").isoformat(),
+          "2024-02-29T01:02:03.456789+05:30")
+    equal(datetime.datetime(1, 1, 1).strftime("%A %d %B %j"), "Monday 01 January 001")
+
+
+def test_locale():
+    equal((sys.getfilesystemencoding(), sys.getdefaultencoding(), locale.getencoding().lower()), ("utf-8",) * 3)
+    equal((sys.stdout.encoding.lower(), open(os.devnull).encoding.lower()), ("utf-8",) * 2)
+    equal(locale.setlocale(locale.LC_ALL, "C"), "C")
+    equal(locale.localeconv()["decimal_point"], ".")
+    equal(locale.setlocale(locale.LC_ALL, "C.UTF-8").count("C.UTF-8") > 0, True)
+    equal((f"{1234567.5:n}", locale.format_string("%.1f", 1.5)), ("1.23457e+06", "1.5"))
+    equal(sorted(["b", "B", "a", "é"], key=locale.strxfrm), ["B", "a", "b", "é"])
+    locale.setlocale(locale.LC_ALL, "C")
+
+
+def test_the_process():
+    assert os.getpid() > 0 and os.getppid() > 0 and os.getuid() == 0
+    equal((platform.system(), platform.machine(), platform.python_implementation()),
+          ("Emscripten", "wasm32", "CPython"))
+    equal((os.cpu_count(), sys.flags.utf8_mode, sys.dont_write_bytecode), (1, 1, True))
+    assert os.environ["HOME"] == os.path.expanduser("~") == os.getcwd()
+    os.environ["NEW"] = "value"
+    equal(os.getenv("NEW"), "value")
+    assert sys.executable is not None and sys.version_info >= (3, 14)
+
+
+def test_signals_within_the_process():
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+    equal(seen, [signal.SIGUSR1] * 2)
+    with raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_seeded_random_is_the_documented_stream():
+    equal([random.Random(1).randrange(1000) for _ in range(2)], [137, 137])
+    equal(random.Random("text").random(), 0.8711565613554825)
+    assert random.SystemRandom().random() != random.SystemRandom().random()
+
+
+def test_recursion_ends_in_an_error():
+    def deeper():
+        return deeper()
+
+    with raises(RecursionError):
+        deeper()
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    with raises(RecursionError):
+        repr(nested)

@@ -1,0 +1,307 @@
+//! Guests that are interrupted and killed at random instants, in one server process that has to stay as it was.
+//!
+//! A test binary of its own, since it counts the process's descriptors, memory and descendants.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome, StopReason};
+use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
+use tokio::sync::mpsc;
+
+/// How many guests are stopped.
+const STOPS: u64 = 500;
+
+/// Machines at a time.
+const CONCURRENT: u64 = 4;
+
+/// Latest instant of a stop after the start of the guest, in microseconds: long enough to be in the middle of an import.
+const LATEST_MICROS: u64 = 120_000;
+
+/// Every so many guests one is stopped ten times as late: after its imports.
+const LATE_EVERY: u64 = 8;
+
+/// Growth of this process's memory that is no leak, in bytes. A leak of a machine's buffers would be many times more.
+const MEMORY_GROWTH: u64 = 96 << 20;
+
+/// How long what was killed may take to be gone. No measurement: it bounds a failing test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the guests do for ever.
+const GUESTS: &[(&str, &str)] = &[
+    (
+        "memoryview",
+        "source = bytearray(32 << 20)\ntarget = memoryview(bytearray(32 << 20))\nwhile True:\n    target[:] = source\n",
+    ),
+    ("bytes", "while True:\n    b'xy' * (24 << 20)\n"),
+    ("concatenation", "block = bytes(8 << 20)\nwhile True:\n    b''.join([block] * 6)\n"),
+    (
+        "files",
+        "import os\nblock = os.urandom(1 << 20)\nwhile True:\n    with open('data', 'wb') as file:\n        for _ in range(32):\n\
+         \x20           file.write(block)\n    with open('data', 'rb') as file:\n        while file.read(1 << 18):\n            pass\n\
+         \x20   os.rename('data', 'other')\n    os.remove('other')\n",
+    ),
+    (
+        "directories",
+        "import os, shutil\nwhile True:\n    for number in range(200):\n        os.makedirs(f'tree/{number}/x')\n    shutil.rmtree('tree')\n",
+    ),
+    (
+        "callbacks",
+        "import ctypes\nkind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)\n\
+         qsort = ctypes.CDLL(None).qsort\nwhile True:\n    values = (ctypes.c_int * 2000)(*range(2000, 0, -1))\n\
+         \x20   qsort(values, 2000, 4, kind(lambda a, b: (a > b) - (a < b)))\n",
+    ),
+    ("numpy", "import numpy\na = numpy.ones(4 << 20)\nwhile True:\n    b = a.copy()\n    b[1:] = b[:-1]\n"),
+    (
+        "pandas",
+        "import pandas\nframe = pandas.DataFrame({'a': range(10_000)})\nwhile True:\n    frame.groupby('a').sum()\n",
+    ),
+    ("imports", "import PIL.Image, numpy.linalg, numpy.random\nwhile True:\n    pass\n"),
+    ("output", "while True:\n    print('x' * 5000)\n"),
+    (
+        "database",
+        "import sqlite3\nbase = sqlite3.connect('base.db')\nbase.execute('CREATE TABLE IF NOT EXISTS t (x)')\nwhile True:\n\
+         \x20   base.executemany('INSERT INTO t VALUES (?)', [(b'x' * 1000,)] * 500)\n    base.commit()\n    base.execute('DELETE FROM t')\n",
+    ),
+    ("exceptions", "while True:\n    try:\n        raise ValueError\n    except ValueError:\n        pass\n"),
+    ("sleep", "import time\nwhile True:\n    time.sleep(0.001)\n"),
+    (
+        "event loop",
+        "import asyncio\nwhile True:\n    await asyncio.gather(*[asyncio.sleep(0.001) for _ in range(50)])\n",
+    ),
+];
+
+/// SplitMix64 (Steele, Lea, Flood 2014): a stop depends on its number only, not on which task has its turn.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+}
+
+/// How a guest is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    Interrupt,
+    Kill,
+    /// Both, one right after the other.
+    InterruptAndKill,
+    /// Nobody waits for the answer any more.
+    Abandon,
+}
+
+fn limits() -> Limits {
+    // Far longer than a guest lives here: what ends it is the stop.
+    let long = Duration::from_secs(300);
+    Limits { wall: long, cpu: long, grace: Duration::from_secs(30), memory_bytes: 256 << 20, ..Limits::default() }
+}
+
+async fn machine(sandbox: &Sandbox) -> Machine {
+    sandbox.machine(MachineSpec { limits: limits(), ..MachineSpec::default() }).await.expect("a machine")
+}
+
+fn request(code: &str) -> Execute {
+    Execute { code: code.to_owned(), ..Execute::default() }
+}
+
+/// The guest's program, and after an interrupt a proof that the interpreter is whole: files can be written, C code runs.
+fn program(code: &str, number: u64) -> String {
+    let indented: String = code.lines().map(|line| format!("    {line}\n")).collect();
+    format!(
+        "try:\n{indented}except KeyboardInterrupt:\n    pass\nimport zlib\nwith open('sound', 'w') as file:\n    \
+         file.write('{number}')\n[int(open('sound').read()), len(zlib.decompress(zlib.compress(bytes(100_000))))]"
+    )
+}
+
+/// Starts a guest, stops it, judges the answer.
+async fn stop_one(number: u64, sandbox: &Sandbox) -> Stop {
+    let mut random = Random(number);
+    let (name, code) = GUESTS[(random.next() % GUESTS.len() as u64) as usize];
+    let latest = if number.is_multiple_of(LATE_EVERY) { LATEST_MICROS * 10 } else { LATEST_MICROS };
+    let instant = Duration::from_micros(random.next() % latest);
+    let stop = match random.next() % 8 {
+        0..4 => Stop::Interrupt,
+        4..6 => Stop::Kill,
+        6 => Stop::InterruptAndKill,
+        _ => Stop::Abandon,
+    };
+    let mut machine = machine(sandbox).await;
+    let interrupter = machine.interrupter();
+    let (sender, mut events) = mpsc::channel(4);
+    let listening = tokio::spawn(async move { while events.recv().await.is_some() {} });
+    let running = machine.execute(request(&program(code, number)), sender);
+    let stopping = async {
+        tokio::time::sleep(instant).await;
+        match stop {
+            Stop::Interrupt => interrupter.interrupt(),
+            Stop::Kill => interrupter.kill(),
+            Stop::InterruptAndKill => {
+                interrupter.interrupt();
+                interrupter.kill();
+            }
+            Stop::Abandon => return,
+        }
+        std::future::pending().await
+    };
+    let answer = tokio::select! {
+        answer = running => Some(answer),
+        () = stopping => None,
+    };
+    judge(&format!("guest {number} ({name}, {stop:?} after {instant:?})"), number, stop, answer);
+    listening.await.expect("the events end with the execution");
+    stop
+}
+
+/// Panics when the answer is wrong.
+fn judge(what: &str, number: u64, stop: Stop, answer: Option<Result<Outcome, Error>>) {
+    match (stop, answer) {
+        (Stop::Abandon, None) => {}
+        (Stop::Interrupt, Some(Ok(outcome))) => {
+            assert_eq!(outcome.stopped, Some(StopReason::Cancelled), "{what}: {:?}", outcome.ended);
+            match &outcome.ended {
+                Ended::Returned(Some(value)) => {
+                    let numbers: Vec<u64> = serde_json::from_str(&value.json).expect("a list");
+                    assert_eq!(numbers, [number, 100_000], "{what}");
+                }
+                // Outside the `try`; or an extension module answered with an exception of its own that came of it.
+                Ended::Raised { ename, traceback, .. } => {
+                    assert!(traceback.contains("KeyboardInterrupt"), "{what}: {ename}: {traceback}");
+                }
+                other => panic!("{what}: {other:?}"),
+            }
+        }
+        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: Died::Cancelled }))) => {}
+        (_, answer) => panic!("{what}: {answer:?}"),
+    }
+}
+
+/// A machine that works.
+async fn works(sandbox: &Sandbox) {
+    let (sender, events) = mpsc::channel(4);
+    drop(events);
+    let outcome = machine(sandbox).await.execute(request("import numpy\nint(numpy.arange(10).sum())"), sender).await;
+    let Ok(Outcome { ended: Ended::Returned(Some(value)), stopped: None, .. }) = &outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(value.json, "45");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guests_stopped_at_random_instants_leave_nothing_behind() {
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let config = SandboxConfig {
+        cache_dir: cache,
+        program: Some(env!("CARGO_BIN_EXE_brumate").into()),
+        ..SandboxConfig::default()
+    };
+    let sandbox = Sandbox::start(config).await.expect("a sandbox");
+    sandbox.prepare(&["numpy", "pandas", "pillow"]).await.expect("wheels");
+    // What is done once and stays: threads, buffers, the first machine.
+    works(&sandbox).await;
+    let base = settled(&Footprint::now()).await;
+
+    let next = Arc::new(AtomicU64::new(0));
+    let tasks: Vec<_> = (0..CONCURRENT)
+        .map(|_| {
+            let (sandbox, next) = (sandbox.clone(), next.clone());
+            tokio::spawn(async move {
+                let mut stops = BTreeMap::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= STOPS {
+                        return stops;
+                    }
+                    *stops.entry(stop_one(number, &sandbox).await).or_insert(0) += 1;
+                }
+            })
+        })
+        .collect();
+    let mut stops: BTreeMap<Stop, u64> = BTreeMap::new();
+    for task in tasks {
+        for (stop, count) in task.await.expect("every stop is answered as it should be") {
+            *stops.entry(stop).or_insert(0) += count;
+        }
+    }
+    assert_eq!(stops.values().sum::<u64>(), STOPS);
+    assert_eq!(stops.len(), 4, "every kind of stop: {stops:?}");
+
+    works(&sandbox).await;
+    let after = settled(&base).await;
+    assert_eq!(after.descendants, base.descendants, "processes are left");
+    assert!(after.descriptors <= base.descriptors, "descriptors leak: {base:?}, {after:?}");
+    assert!(after.memory <= base.memory + MEMORY_GROWTH, "memory leaks: {base:?}, {after:?}");
+}
+
+/// What this process uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Footprint {
+    /// Numbers of the processes started from here, directly or not, zombies included.
+    descendants: Vec<u32>,
+    /// Open descriptors.
+    descriptors: usize,
+    /// Resident memory, in bytes.
+    memory: u64,
+}
+
+impl Footprint {
+    fn now() -> Footprint {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let kilobytes =
+            status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
+        let memory = kilobytes.map(|kilobytes: u64| kilobytes * 1024).expect("VmRSS");
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
+        Footprint { descendants: descendants(std::process::id()), descriptors, memory }
+    }
+}
+
+/// The footprint once what was killed is gone, or when patience ends.
+async fn settled(expected: &Footprint) -> Footprint {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let mut before = Footprint::now();
+    loop {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let now = Footprint::now();
+        let quiet = now.descendants == before.descendants && now.descriptors == before.descriptors;
+        let good = now.descendants.len() <= expected.descendants.len() && now.descriptors <= expected.descriptors;
+        if quiet && good || tokio::time::Instant::now() >= deadline {
+            return now;
+        }
+        before = now;
+    }
+}
+
+/// Every process below `root`, in order.
+fn descendants(root: u32) -> Vec<u32> {
+    let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A process may end while it is looked at.
+        if let Some(parent) = parent_of(&entry.path()) {
+            parents.insert(pid, parent);
+        }
+    }
+    let below = |mut pid: u32| {
+        while let Some(&parent) = parents.get(&pid) {
+            if parent == root {
+                return true;
+            }
+            pid = parent;
+        }
+        false
+    };
+    parents.keys().copied().filter(|&pid| below(pid)).collect()
+}
+
+/// The fourth field of `stat`; the second is the name, in brackets, and may hold anything.
+fn parent_of(process: &Path) -> Option<u32> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
