@@ -139,8 +139,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def resident_bytes(pid: int) -> int:
-    for line in Path(f'/proc/{pid}/status').read_text().splitlines():
+def resident_bytes(pid: int) -> int | None:
+    """Nothing for a process that has ended meanwhile."""
+    try:
+        status = Path(f'/proc/{pid}/status').read_text()
+    except OSError:
+        return None
+    for line in status.splitlines():
         if line.startswith('VmRSS:'):
             return int(line.split()[1]) * 1024
-    return 0
+    return None
