@@ -1,6 +1,6 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
-The host keeps references to the functions of this module ([`boot`], [`settle`], [`reseed`], [`analyze`],
+The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`reseed`], [`analyze`],
 [`execute`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
 the shapes of the engine's `api.rs`.
 """
@@ -13,12 +13,12 @@ import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, streams
+from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, preloading, reseeding, streams
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
 
-__all__ = ["analyze", "boot", "execute", "reseed", "settle"]
+__all__ = ["analyze", "boot", "execute", "preload", "reseed", "settle"]
 
 # Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
 # compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.
@@ -48,6 +48,7 @@ def boot(event_fd=-1, home=None):
     streams.install()
     interrupts.install()
     ignored.install()
+    reseeding.install()
     builtins.display = display.display
     if sys.platform == "emscripten":
         platform_support.patch()
@@ -65,11 +66,14 @@ def boot(event_fd=-1, home=None):
     settle()
 
 
-def settle():
-    """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared.
+def preload(names_json):
+    """Imports modules (a JSON list of names) into an image that is being built."""
+    preloading.preload(names_json)
+    settle()
 
-    To be called once more when the host has imported more modules into an image.
-    """
+
+def settle():
+    """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared."""
     gc.collect()
     gc.freeze()
 

@@ -1,22 +1,46 @@
 """Fresh randomness after a fork or a restore, for everything that keeps state in memory.
 
 What asks the system each time (`os.urandom`, `secrets`, `uuid4`, new `Random()` objects) is fresh already. The hash
-secret of `str` cannot be changed. Generators that guest code made before keep their state.
+secret of `str` cannot be changed. What guest code seeded on purpose (`random.seed(1)`, `numpy.random.seed(1)`) and
+generators it made itself keep their state: a program that asked for a certain sequence gets it, however often its
+session sleeps.
 """
 
 from .pristine import __builtins__
 
+import os
 import random
 import sys
+import time
 
 _seed = random.seed
 _from_bytes = int.from_bytes
+_urandom = os.urandom
+_time_ns = time.time_ns
+
+
+class _OnPurpose:
+    random = False
+
+
+def install():
+    """Notices from now on when guest code seeds the generator of `random`."""
+
+    def seed(a=None, version=2):
+        _seed(a, version)
+        _OnPurpose.random = a is not None
+
+    seed.__doc__ = _seed.__doc__
+    seed.__module__ = "random"
+    seed.__qualname__ = "Random.seed"
+    random.seed = seed
 
 
 def reseed(entropy):
     """Re-seeds from `entropy` (bytes, 32 or more from the system's generator). Cheap without numpy."""
     modules = sys.modules
-    _seed(_from_bytes(entropy, "little"))
+    if not _OnPurpose.random:
+        _seed(_from_bytes(entropy, "little"))
     tempfile = modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
@@ -29,7 +53,27 @@ def reseed(entropy):
     process = modules.get("multiprocessing.process")
     if process is not None:
         process.current_process().authkey = entropy[:32]
-    numpy_random = modules.get("numpy.random.mtrand")
-    if numpy_random is not None:
-        words = [_from_bytes(entropy[i:i + 4], "little") for i in range(0, len(entropy) - 3, 4)]
-        numpy_random.seed(words)
+    logging = modules.get("logging")
+    if logging is not None and logging._startTime < _EARLIEST:
+        # The image's clock stood still: what `relativeCreated` counts from is now.
+        logging._startTime = _time_ns()
+    mtrand = modules.get("numpy.random.mtrand")
+    if mtrand is not None:
+        _reseed_numpy(mtrand)
+
+
+# Any clock that shows less is that of an image being built (2026-01-02, nanoseconds).
+_EARLIEST = 1_767_312_000_000_000_000
+
+# Words of the state of numpy's global generator, the Mersenne Twister.
+_WORDS = 624
+
+
+def _reseed_numpy(mtrand):
+    """The global `RandomState`. `numpy.random.seed` leaves its bit generator without a seed sequence: that is how a seed
+    given on purpose is told from numpy's own, and why its state is set here instead of seeded."""
+    bits = mtrand._rand._bit_generator
+    if bits._seed_seq is None or type(bits).__name__ != "MT19937":
+        return
+    key = sys.modules["numpy"].frombuffer(_urandom(4 * _WORDS), "uint32")
+    mtrand._rand.set_state(("MT19937", key, _WORDS, 0, 0.0))

@@ -52,9 +52,32 @@ class Reseeding(unittest.TestCase):
         first, second = (eval(line) for line in forks("os.urandom(64)", *with_numpy))
         self.assertNotEqual(first[4], second[4])
         self.assertNotEqual(first[5], second[5])
-        first, second = (eval(line) for line in forks("b'x' * 64", *with_numpy))
-        self.assertEqual(first[4], second[4])
-        self.assertNotEqual(first[5], second[5])
+
+    @unittest.skipIf(importlib.util.find_spec("numpy") is None, "numpy is not installed")
+    def test_numpy_seeded_on_purpose(self):
+        seeded = ("import numpy.random; numpy.random.seed(3)", "float(numpy.random.rand()), float(numpy.random.normal())")
+        first, second = (eval(line) for line in forks("os.urandom(64)", *seeded))
+        self.assertEqual(first[4:], second[4:])
+        self.assertNotEqual(first[0], second[0])
+
+    def test_seeded_on_purpose(self):
+        # In one process: CPython itself seeds `random` anew after a fork.
+        code = """
+import os, sys
+sys.path.insert(0, {guest!r})
+import _brumate
+_brumate.boot()
+import random
+random.seed(3)
+_brumate.reseed(os.urandom(64))
+assert random.random() == random.Random(3).random()
+random.seed()
+_brumate.reseed(b"x" * 64)
+drawn = random.random()
+_brumate.reseed(b"x" * 64)
+assert random.random() == drawn
+"""
+        subprocess.run([sys.executable, "-c", code.format(guest=GUEST)], check=True)
 
     def test_short_entropy_does_not_fail(self):
         self.assertEqual(len(forks("b''")), 2)

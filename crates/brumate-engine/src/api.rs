@@ -55,9 +55,54 @@ pub struct Mount {
     pub read_only: bool,
 }
 
+/// The interpreter a machine is forked from: what is imported in it already. Which one is taken changes how long imports
+/// take, nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Image {
+    modules: Vec<String>,
+}
+
+impl Image {
+    /// Modules of [`Image::data`].
+    pub const DATA: [&str; 3] = ["numpy", "pandas", "matplotlib"];
+
+    /// Nothing beyond what every interpreter has.
+    pub fn plain() -> Image {
+        Image::default()
+    }
+
+    /// numpy, pandas and matplotlib, used once.
+    pub fn data() -> Image {
+        Image::of(Self::DATA)
+    }
+
+    /// These modules, in that order.
+    pub fn of<T: Into<String>>(modules: impl IntoIterator<Item = T>) -> Image {
+        Image { modules: modules.into_iter().map(Into::into).collect() }
+    }
+
+    /// Modules that are imported in it.
+    pub fn modules(&self) -> &[String] {
+        &self.modules
+    }
+}
+
+/// `plain`, `data`, or the modules with commas between.
+impl std::fmt::Display for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.modules[..] {
+            [] => f.write_str("plain"),
+            modules if modules == Self::DATA => f.write_str("data"),
+            modules => f.write_str(&modules.join(",")),
+        }
+    }
+}
+
 /// How to make a machine.
 #[derive(Debug, Default)]
 pub struct MachineSpec {
+    /// What it is forked from. One that is not built yet is replaced by [`Image::plain`].
+    pub image: Image,
     /// Limits of this machine.
     pub limits: Limits,
     /// Granted host directories.
@@ -81,6 +126,12 @@ pub struct Execute {
     pub env: Vec<(String, String)>,
     /// Run as a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     pub script: bool,
+    /// Names and modules stay for the next execution on this machine.
+    pub session: bool,
+    /// Send the value of the last expression as an [`Event::ExecuteResult`] with every representation it has.
+    pub rich: bool,
+    /// Send figures that are open at the end as [`Event::DisplayData`].
+    pub figures: bool,
 }
 
 /// What the guest's own parser found in a source text.

@@ -10,7 +10,7 @@ use crate::caps::clock::Clock;
 use crate::code::ModuleSource;
 use crate::libc::ffi::Closures;
 use crate::libc::mem::GuestMemory;
-use crate::link::Libraries;
+use crate::link::{Helper, Libraries};
 use crate::vfs::Vfs;
 
 /// Table slots a guest may use, in elements of 8 bytes. The bundle needs about 60,000.
@@ -25,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) vfs: Vfs,
     /// Handles of the main module; set once it is instantiated.
     pub(crate) guest: Option<Guest>,
+    /// The call trampoline.
+    pub(crate) helper: Option<Helper>,
     /// Loaded side modules.
     pub(crate) libraries: Libraries,
     /// libffi closures.

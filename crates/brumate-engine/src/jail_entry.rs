@@ -1,6 +1,6 @@
 //! Where jailed processes start: `brumate internal zygote|compile`.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
 use crate::channel::Channel;
@@ -73,10 +73,10 @@ fn control_socket() -> Option<OwnedFd> {
 ///
 /// # Errors
 /// When a mandatory wall (any wall, with `all`) cannot be raised.
-pub(crate) fn enter_zygote(all: bool, keep: &[&OwnedFd]) -> Result<Vec<String>, String> {
+pub(crate) fn enter_zygote(all: bool, keep: &[RawFd]) -> Result<Vec<String>, String> {
     let mut config = config(Profile::Zygote);
     config.require = if all { Require::All } else { Require::Best };
-    config.keep = keep.iter().map(|fd| fd.as_raw_fd()).collect::<Vec<RawFd>>();
+    config.keep = keep.to_vec();
     enter(Profile::Zygote, &config)
 }
 

@@ -30,12 +30,14 @@ mod code;
 mod engine;
 mod files;
 mod host;
+mod image;
 pub mod jail;
 mod jail_entry;
 #[doc(hidden)]
 pub mod libc;
 mod link;
 mod machine;
+mod memory;
 #[doc(hidden)]
 pub mod module;
 mod signals;

@@ -23,12 +23,18 @@ pub type ModuleKey = [u8; 32];
 /// Server → zygote.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToZygote {
-    /// First message; two descriptors follow: the compiled main module and the trampoline helper.
-    Boot {
-        /// Packages imported before the first fork.
-        preload: Vec<String>,
+    /// First message to a zygote. Three descriptors follow: the compiled main module, the trampoline helper, the image.
+    Load {
         /// Every wall must stand.
         require_jail: bool,
+    },
+    /// First message to the builder of an image. Three descriptors follow: the compiled main module, the trampoline helper, a
+    /// file to write the image to.
+    Build {
+        /// Every wall must stand.
+        require_jail: bool,
+        /// Packages to import.
+        preload: Vec<String>,
     },
     /// Fork a machine; its socket is the one descriptor that follows.
     Fork {
@@ -42,12 +48,14 @@ pub enum ToZygote {
 /// Zygote → server.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromZygote {
-    /// Booted and jailed; lists missing walls.
+    /// The image is loaded and the jail is closed; lists missing walls.
     Ready {
         /// Walls that could not be raised, with the reason.
         missing_walls: Vec<String>,
     },
-    /// Booting failed.
+    /// The image is written.
+    Built,
+    /// Loading or building failed.
     Failed(String),
     /// A machine could not be forked.
     ForkFailed {
@@ -58,8 +66,10 @@ pub enum FromZygote {
     },
     /// A machine has ended.
     Exited {
-        /// Which one.
+        /// Which one; 0 for one that another machine forked.
         id: u64,
+        /// Its process, as the zygote sees it.
+        pid: i32,
         /// Signal that killed it.
         signal: Option<i32>,
         /// Exit status.
@@ -101,6 +111,15 @@ pub enum ToMachine {
         /// Granted host directories: guest path, read-only.
         mounts: Vec<(String, bool)>,
     },
+    /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
+    /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
+    Fork,
+    /// To a machine that was forked from another: go on, with an identity of its own.
+    Resume,
+    /// Write what differs from the base image to the descriptor that follows.
+    Freeze,
+    /// Become what the descriptor that follows describes.
+    Thaw,
     /// Parse a source text.
     Analyze(String),
     /// Run one.
@@ -115,7 +134,17 @@ pub enum ToMachine {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromMachine {
     /// Forked and ready; the kernel adds the sender's credentials.
-    Hello,
+    Hello {
+        /// Its process, as its zygote sees it.
+        pid: i32,
+    },
+    /// Answer to [`ToMachine::Fork`]; the reason, if it failed.
+    Forked(Option<String>),
+    /// Answer to [`ToMachine::Freeze`]: bytes written, or why it cannot be kept.
+    Frozen(Result<u64, String>),
+    /// Answer to [`ToMachine::Thaw`]: guest paths of host directories that are not granted any more, or why it failed; the
+    /// machine is of no use then.
+    Thawed(Result<Vec<String>, String>),
     /// Answer to [`ToMachine::Analyze`].
     Analyzed(Analysis),
     /// Something happened while code runs.

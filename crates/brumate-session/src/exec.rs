@@ -6,6 +6,7 @@ use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::choice::image_for;
 use crate::dependencies::Inference;
 use crate::engine::Died;
 use crate::explain;
@@ -93,7 +94,8 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let spec = MachineSpec { limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
+        let image = image_for(&execute.code);
+        let spec = MachineSpec { image, limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
         let driven = self.drive(Job { spec, execute, inference: Inference::Lenient }, events, cancel).await?;
         Ok(match driven {
             Driven::InstallError { error } => ScriptEnd::InstallError { text: error },

@@ -25,6 +25,7 @@
 //! The engine is a trait that speaks in messages, so that nothing here knows how a machine is made.
 
 mod admission;
+mod choice;
 mod dependencies;
 pub mod engine;
 mod exec;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
+use crate::choice::image_for;
 use crate::dependencies::{self, Inference, Plan};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
@@ -86,8 +87,9 @@ impl Runner {
             false => serde_json::Value::Object(request.globals).to_string(),
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
+        let image = image_for(&request.code);
         let execute = Execute { code: request.code, file_name, globals_json, ..Execute::default() };
-        let spec = MachineSpec { limits: self.settings.limits, ..MachineSpec::default() };
+        let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
         let job = Job { spec, execute, inference: Inference::Strict };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);

@@ -17,7 +17,8 @@ fn nanoseconds(time: Timespec) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The guest's clocks. The monotonic one starts when the interpreter boots, so that the host's uptime stays unknown.
+/// The guest's clocks. The monotonic one starts when the interpreter boots, so that the host's uptime stays unknown, and
+/// stands still while a session sleeps on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     base: u64,
@@ -26,23 +27,40 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that starts now.
     pub(crate) fn new() -> Clock {
-        // A second in the past: a clock at zero looks unset to some programs.
-        Clock { base: nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(1_000_000_000) }
+        // At one second: a clock at zero looks unset to some programs.
+        Clock::resumed(1_000_000_000)
+    }
+
+    /// A clock whose monotonic time goes on from `monotonic` nanoseconds.
+    pub(crate) fn resumed(monotonic: u64) -> Clock {
+        // Wraps when the host has been up for less; so does the subtraction that undoes it.
+        Clock { base: nanoseconds(clock_gettime(ClockId::Monotonic)).wrapping_sub(monotonic) }
     }
 
     /// Wall clock, nanoseconds since 1970.
     pub(crate) fn realtime(&self) -> u64 {
-        nanoseconds(clock_gettime(ClockId::Realtime))
+        realtime()
     }
 
     /// Monotonic clock, nanoseconds.
     pub(crate) fn monotonic(&self) -> u64 {
-        nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.base)
+        match super::rehearsal::tick() {
+            Some(ticks) => 1_000_000_000 + ticks,
+            None => nanoseconds(clock_gettime(ClockId::Monotonic)).wrapping_sub(self.base),
+        }
     }
 
     /// CPU time of this process, nanoseconds; a forked machine starts at zero.
     pub(crate) fn process_cpu(&self) -> u64 {
-        nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+        super::rehearsal::tick().unwrap_or_else(|| nanoseconds(clock_gettime(ClockId::ProcessCPUTime)))
+    }
+}
+
+/// Wall clock, nanoseconds since 1970.
+pub(crate) fn realtime() -> u64 {
+    match super::rehearsal::tick() {
+        Some(ticks) => super::rehearsal::EPOCH + ticks,
+        None => nanoseconds(clock_gettime(ClockId::Realtime)),
     }
 }
 

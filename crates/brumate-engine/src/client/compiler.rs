@@ -122,7 +122,7 @@ impl Compilers {
             Some(process) if trust == Trust::Bundle => process,
             _ => self.start()?,
         };
-        let mut output = File::from(memory_file()?);
+        let mut output = File::from(memory_file("module")?);
         let job = Job { kind, bytes: bytes.to_vec() };
         let answer = tokio::time::timeout(COMPILE_TIMEOUT, async {
             process.channel.send(&job, &[output.as_fd()]).await?;
@@ -173,10 +173,10 @@ impl Compilers {
 /// Largest compiled module, in bytes.
 const MAX_CODE: u64 = 1 << 30;
 
-/// A file in memory for a compiler to write into.
-fn memory_file() -> std::io::Result<OwnedFd> {
+/// A file in memory for a jailed process to write into.
+pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
     use rustix::fs::{MemfdFlags, memfd_create};
-    Ok(memfd_create("module", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
 }
 
 /// Makes what was compiled from a guest's bytes unchangeable. It is not kept: a guest must not fill the disk.

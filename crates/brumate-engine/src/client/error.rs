@@ -54,6 +54,12 @@ pub enum Error {
         /// Why.
         reason: Died,
     },
+    /// A cell ended its session's machine; the session is as it was before that cell.
+    #[error("the interpreter ended: {reason}; the session is as it was before this cell")]
+    RolledBack {
+        /// Why.
+        reason: Died,
+    },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
     Compile {
@@ -65,6 +71,9 @@ pub enum Error {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] crate::code::cache::CacheError),
+    /// A session cannot be put to sleep or woken; the text says why.
+    #[error("{0}")]
+    Image(String),
     /// No machine can be had.
     #[error("no interpreter can be started: {0}")]
     Unavailable(String),

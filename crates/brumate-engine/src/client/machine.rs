@@ -1,18 +1,20 @@
 //! A machine as the server sees it: one jailed process with one interpreter.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::Shared;
-use super::channel::{AsyncChannel, pair};
-use super::error::{Died, EXIT_TIMEOUT, Error, HELLO_TIMEOUT};
+use super::blank::{Blank, Process};
+use super::channel::AsyncChannel;
+use super::error::{Died, EXIT_TIMEOUT, Error};
 use super::mounts::Mounts;
-use super::zygote::{Exit, Zygote, answer};
+use super::pool::Pool;
+use super::zygote::{Exit, answer};
 use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine};
 
@@ -25,32 +27,15 @@ const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
 pub struct Machine {
-    channel: AsyncChannel,
-    shared: Arc<Shared>,
-    limits: Limits,
-    mounts: Mounts,
+    pub(super) channel: AsyncChannel,
+    pub(super) shared: Arc<Shared>,
+    pub(super) limits: Limits,
+    pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
     process: Arc<Process>,
+    /// What it was forked from.
+    pub(super) pool: Arc<Pool>,
     stop: (watch::Sender<Request>, watch::Receiver<Request>),
-}
-
-/// The machine's process, by a handle that cannot be mistaken for another's.
-#[derive(Debug)]
-struct Process {
-    pidfd: OwnedFd,
-}
-
-impl Process {
-    fn signal(&self, signal: Signal) {
-        // A process that has ended already needs no signal.
-        let _ = pidfd_send_signal(&self.pidfd, signal);
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-    }
 }
 
 /// What an [`Interrupter`] has asked for.
@@ -86,33 +71,23 @@ impl Interrupter {
 }
 
 impl Machine {
-    /// Forks a machine from `zygote` and gives it its limits.
-    pub(crate) async fn start(shared: Arc<Shared>, zygote: &Zygote, spec: MachineSpec) -> Result<Machine, Error> {
+    /// Takes a machine of `pool` and gives it its limits.
+    ///
+    /// # Errors
+    /// When none can be had, or a directory of `spec` cannot be opened.
+    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: MachineSpec) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
-        let (mut channel, theirs) = pair()?;
-        let exit = zygote.fork(theirs).await?;
+        let blank = pool.take().await?;
         let start = ToMachine::Start { limits: spec.limits, stdin: spec.stdin.is_some(), mounts: mounts.guest_paths() };
         let fds: Vec<_> = spec.stdin.iter().map(AsFd::as_fd).collect();
-        channel.send(&start, &fds).await?;
-        let hello = tokio::time::timeout(HELLO_TIMEOUT, channel.receive::<FromMachine>()).await;
-        let pid = match hello {
-            Ok(Ok(FromMachine::Hello)) => channel.peer(),
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) => return Err(Error::Unavailable(format!("a new machine ended: {error}"))),
-            Err(_) => return Err(Error::Unavailable("a new machine did not answer".to_owned())),
-        };
-        let pid = pid.ok_or_else(|| Error::Unavailable("a new machine did not say hello".to_owned()))?;
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())
-            .map_err(|errno| Error::Unavailable(format!("a new machine ended: {errno}")))?;
-        Ok(Machine {
-            channel,
-            shared,
-            limits: spec.limits,
-            mounts,
-            exit,
-            process: Arc::new(Process { pidfd }),
-            stop: watch::channel(Request::None),
-        })
+        blank.channel.send(&start, &fds).await?;
+        Ok(Machine::new(shared, pool, blank, spec.limits, mounts))
+    }
+
+    /// A machine that has been started.
+    pub(super) fn new(shared: Arc<Shared>, pool: Arc<Pool>, blank: Blank, limits: Limits, mounts: Mounts) -> Machine {
+        let Blank { channel, exit, process } = blank;
+        Machine { channel, shared, limits, mounts, exit, process, pool, stop: watch::channel(Request::None) }
     }
 
     /// A handle that stops this machine from elsewhere.
@@ -150,15 +125,19 @@ impl Machine {
         }
     }
 
-    async fn send(&mut self, message: &ToMachine) -> Result<(), Error> {
-        match self.channel.send(message, &[]).await {
+    pub(super) async fn send(&mut self, message: &ToMachine) -> Result<(), Error> {
+        self.send_with(message, &[]).await
+    }
+
+    pub(super) async fn send_with(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        match self.channel.send(message, fds).await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.died(None).await),
         }
     }
 
     /// Hears the machine out until it answers, serving its questions, within `limits`.
-    async fn converse(
+    pub(super) async fn converse(
         &mut self,
         mut events: Option<mpsc::Sender<Event>>,
         limits: Limits,
@@ -270,7 +249,7 @@ impl Machine {
         Error::MachineDied { reason }
     }
 
-    async fn misbehaved(&mut self, what: &str) -> Error {
+    pub(super) async fn misbehaved(&mut self, what: &str) -> Error {
         let _ = self.kill(None).await;
         Error::MachineDied { reason: Died::Protocol(what.to_owned()) }
     }

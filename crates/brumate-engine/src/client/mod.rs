@@ -3,34 +3,46 @@
 //! The server process never runs guest code and never forks. It owns the cache of compiled modules, starts zygotes, and
 //! speaks with machines over sockets, treating every byte from them as hostile.
 
+mod blank;
 mod channel;
 pub(crate) mod compiler;
 mod error;
+mod images;
+mod lifecycle;
 mod machine;
 mod mounts;
+mod pool;
 mod prepare;
 mod probe;
+mod session;
+mod sleep;
 mod spawn;
 mod zygote;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::Mutex;
 
 pub use error::{Died, Error};
+pub use lifecycle::Paused;
 pub use machine::{Interrupter, Machine};
 pub(crate) use mounts::host_stat;
 pub use prepare::Progress;
 pub use probe::probe;
+pub use session::Session;
+pub use sleep::Woken;
 
-use crate::api::MachineSpec;
+use crate::api::{Image, MachineSpec};
 use crate::bundle;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
 use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
 use compiler::{Compilers, Trust};
+use images::Images;
+use pool::Pool;
 use zygote::{Ingredients, Zygote};
 
 /// Attempts to start a machine when zygotes die.
@@ -39,10 +51,12 @@ const ATTEMPTS: usize = 3;
 /// Receives progress of long work.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// Machines kept ready per image.
+pub const DEFAULT_READY: usize = 2;
+
 /// How to start a [`Sandbox`].
-#[derive(Default)]
 pub struct SandboxConfig {
-    /// Where compiled modules are kept; made with mode 0700 when missing.
+    /// Where compiled modules and images are kept; made with mode 0700 when missing.
     pub cache_dir: PathBuf,
     /// Refuse to run when any wall of the jail cannot be raised. Otherwise missing walls are logged.
     pub require_jail: bool,
@@ -50,6 +64,20 @@ pub struct SandboxConfig {
     pub progress: Option<ProgressFn>,
     /// The binary that serves `internal zygote`; `None` is this process's own.
     pub program: Option<PathBuf>,
+    /// Machines kept ready per image, forked before they are asked for.
+    pub ready: usize,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        SandboxConfig {
+            cache_dir: PathBuf::new(),
+            require_jail: false,
+            progress: None,
+            program: None,
+            ready: DEFAULT_READY,
+        }
+    }
 }
 
 impl std::fmt::Debug for SandboxConfig {
@@ -58,14 +86,20 @@ impl std::fmt::Debug for SandboxConfig {
     }
 }
 
+/// The zygote of one image, if it runs.
+type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
+
 /// What all machines of a sandbox share.
 pub(crate) struct Shared {
     pub(crate) cache: Arc<ModuleCache>,
     pub(crate) compilers: Arc<Compilers>,
+    pub(crate) images: Arc<Images>,
     pub(crate) progress: Option<ProgressFn>,
     program: PathBuf,
     require_jail: bool,
-    zygote: Mutex<Option<Arc<Zygote>>>,
+    ready: usize,
+    /// Zygotes by image; each is started by the first who needs it, while the others wait.
+    pools: std::sync::Mutex<HashMap<Image, Slot>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -81,7 +115,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Compiles what the cache lacks of the interpreter and boots the zygote.
+    /// Compiles what the cache lacks of the interpreter, builds its image if there is none, and starts a zygote.
     ///
     /// # Errors
     /// When the cache cannot be used, the interpreter does not compile or boot, or walls are missing that are required.
@@ -97,39 +131,45 @@ impl Sandbox {
         let shared = Shared {
             cache,
             compilers,
+            images: Arc::new(Images::open(&config.cache_dir)?),
             progress: config.progress,
             program,
             require_jail: config.require_jail,
-            zygote: Mutex::new(None),
+            ready: config.ready,
+            pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
-        let zygote = sandbox.zygote().await?;
-        for wall in zygote.missing_walls() {
+        let pool = sandbox.shared.pool(&Image::plain()).await?;
+        for wall in pool.zygote().missing_walls() {
             tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
         }
         sandbox.shared.compilers.rest();
         Ok(sandbox)
     }
 
-    /// A new machine: a fork of the booted interpreter.
+    /// A new machine: a fork of an interpreter that has booted.
     ///
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
-    pub async fn machine(&self, mut spec: MachineSpec) -> Result<Machine, Error> {
+    pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
+        let image = if self.has_image(&spec.image) { spec.image.clone() } else { Image::plain() };
+        self.machine_of(&image, spec).await
+    }
+
+    /// A new machine of exactly that image.
+    pub(crate) async fn machine_of(&self, image: &Image, spec: MachineSpec) -> Result<Machine, Error> {
         let mut last = Error::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
-            let zygote = self.zygote().await?;
+            let pool = self.shared.pool(image).await?;
             // A descriptor is used up by an attempt.
             let stdin = match &spec.stdin {
                 Some(fd) => Some(fd.try_clone()?),
                 None => None,
             };
-            let attempt = MachineSpec { limits: spec.limits, mounts: spec.mounts.clone(), stdin };
-            match Machine::start(self.shared.clone(), &zygote, attempt).await {
-                Ok(machine) => {
-                    spec.stdin = None;
-                    return Ok(machine);
-                }
+            let attempt =
+                MachineSpec { image: Image::plain(), limits: spec.limits, mounts: spec.mounts.clone(), stdin };
+            match Machine::start(self.shared.clone(), pool, attempt).await {
+                Ok(machine) => return Ok(machine),
                 Err(error @ (Error::Unavailable(_) | Error::MachineDied { .. })) => last = error,
                 Err(error) => return Err(error),
             }
@@ -137,37 +177,27 @@ impl Sandbox {
         Err(last)
     }
 
+    /// Whether an image is built; starting its zygote takes milliseconds then.
+    pub fn has_image(&self, image: &Image) -> bool {
+        image.modules().is_empty() || self.shared.images.exists(image)
+    }
+
+    /// Builds an image if there is none, and starts its zygote.
+    ///
+    /// # Errors
+    /// When a module cannot be imported, above all.
+    pub async fn warm(&self, image: &Image) -> Result<(), Error> {
+        let warmed = self.shared.pool(image).await.map(drop);
+        self.shared.compilers.rest();
+        warmed
+    }
+
     /// Names of the walls that could not be raised around machines, with reasons.
     ///
     /// # Errors
     /// When no zygote can be started.
     pub async fn missing_walls(&self) -> Result<Vec<String>, Error> {
-        Ok(self.zygote().await?.missing_walls().to_vec())
-    }
-
-    /// The living zygote; a dead one is replaced.
-    async fn zygote(&self) -> Result<Arc<Zygote>, Error> {
-        let mut current = self.shared.zygote.lock().await;
-        if let Some(zygote) = current.as_ref()
-            && zygote.is_alive()
-        {
-            return Ok(zygote.clone());
-        }
-        let shared = &self.shared;
-        let (main, trampoline) = prepare::prelude(shared).await?;
-        let zygote = Zygote::start(Ingredients {
-            program: &shared.program,
-            main: &main,
-            trampoline: &trampoline,
-            preload: Vec::new(),
-            require_jail: shared.require_jail,
-            cache: shared.cache.clone(),
-            compilers: shared.compilers.clone(),
-        })
-        .await?;
-        let zygote = Arc::new(zygote);
-        *current = Some(zygote.clone());
-        Ok(zygote)
+        Ok(self.shared.pool(&Image::plain()).await?.zygote().missing_walls().to_vec())
     }
 
     /// Compiles the native modules of these wheels of the bundle and of what they require, once.
@@ -178,6 +208,44 @@ impl Sandbox {
         prepare::wheels(&self.shared, wheels).await
     }
 }
+
+impl Shared {
+    /// The living zygote of an image; a dead one is replaced.
+    pub(crate) async fn pool(&self, image: &Image) -> Result<Arc<Pool>, Error> {
+        let slot = {
+            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            if !pools.contains_key(image) && pools.len() >= MAX_IMAGES {
+                return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
+            }
+            pools.entry(image.clone()).or_default().clone()
+        };
+        let mut current = slot.lock().await;
+        if let Some(pool) = current.as_ref()
+            && pool.zygote().is_alive()
+        {
+            return Ok(pool.clone());
+        }
+        // The machines that were kept ready are of no use either.
+        *current = None;
+        let (main, trampoline) = prepare::prelude(self).await?;
+        let ingredients = Ingredients {
+            program: &self.program,
+            main: &main,
+            trampoline: &trampoline,
+            require_jail: self.require_jail,
+            cache: &self.cache,
+            compilers: &self.compilers,
+        };
+        let verified = prepare::image(self, ingredients, image).await?;
+        let zygote = Zygote::start(ingredients, &verified.file).await?;
+        let pool = Pool::new(zygote, image.clone(), verified.header, self.ready);
+        *current = Some(pool.clone());
+        Ok(pool)
+    }
+}
+
+/// Images, and with them zygotes, that one sandbox uses.
+const MAX_IMAGES: usize = 32;
 
 /// Compiles the interpreter's own modules.
 async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {

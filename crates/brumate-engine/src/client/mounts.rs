@@ -20,7 +20,7 @@ const MAX_ENTRIES: usize = 65_536;
 const MAX_PATH: usize = 4096;
 
 /// The grants of one machine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Mounts {
     grants: Vec<Arc<Grant>>,
 }

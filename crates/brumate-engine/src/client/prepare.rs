@@ -5,10 +5,13 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::compiler::{Trust, memory_file};
 use super::error::Error;
+use super::images::Verified;
+use super::zygote::{Ingredients, build};
 use super::{Shared, compile_prelude};
+use crate::api::Image;
 use crate::bundle;
-use crate::client::compiler::Trust;
 use crate::code::compile::{self, Kind};
 use crate::link::trampoline_module;
 
@@ -70,6 +73,36 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str]) -> Result<(), E
     let finished = futures::future::try_join_all(jobs).await;
     shared.compilers.rest();
     finished.map(drop)
+}
+
+/// The image, built if it is not there.
+pub(super) async fn image(shared: &Shared, ingredients: Ingredients<'_>, image: &Image) -> Result<Verified, Error> {
+    if let Some(verified) = find(shared, image).await? {
+        return Ok(verified);
+    }
+    let images = shared.images.clone();
+    let locked = tokio::task::spawn_blocking(move || images.lock()).await;
+    let _lock = locked.map_err(|error| Error::Unavailable(error.to_string()))??;
+    // Another process may have built it while this one waited.
+    if let Some(verified) = find(shared, image).await? {
+        return Ok(verified);
+    }
+    report(shared, 0, 1, &format!("the image `{image}`"));
+    let output = File::from(memory_file("image")?);
+    build(ingredients, image.modules(), &output).await?;
+    let (images, image) = (shared.images.clone(), image.clone());
+    let name = format!("the image `{image}`");
+    let committed = tokio::task::spawn_blocking(move || images.commit(&image, &output)).await;
+    let verified = committed.map_err(|error| Error::Unavailable(error.to_string()))??;
+    report(shared, 1, 1, &name);
+    Ok(verified)
+}
+
+/// Looks for the image, off the async threads: the first time all of it is read.
+async fn find(shared: &Shared, image: &Image) -> Result<Option<Verified>, Error> {
+    let (images, image) = (shared.images.clone(), image.clone());
+    let found = tokio::task::spawn_blocking(move || images.get(&image)).await;
+    found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
 /// Keeps other processes from compiling the same at the same time.

@@ -29,59 +29,84 @@ pub(crate) struct Exit {
     pub(crate) signal: Option<i32>,
 }
 
-/// A request to fork, with the two ends of the news about it.
-struct Fork {
-    id: u64,
-    socket: OwnedFd,
-    exit: oneshot::Sender<Exit>,
+/// What a zygote is asked for.
+enum Request {
+    /// A machine, that speaks on `socket`.
+    Fork { id: u64, socket: OwnedFd, exit: oneshot::Sender<Exit> },
+    /// News of a process that a machine forked.
+    Watch { pid: i32, exit: oneshot::Sender<Exit> },
 }
 
 /// A running zygote.
 #[derive(Debug)]
 pub(crate) struct Zygote {
-    requests: mpsc::Sender<Fork>,
+    requests: mpsc::Sender<Request>,
     next_id: AtomicU64,
     alive: Arc<AtomicBool>,
     missing_walls: Vec<String>,
 }
 
-/// What a zygote is started from.
+/// What zygotes and builders are started from.
+#[derive(Clone, Copy)]
 pub(crate) struct Ingredients<'a> {
     pub(crate) program: &'a std::path::Path,
     pub(crate) main: &'a File,
     pub(crate) trampoline: &'a File,
-    pub(crate) preload: Vec<String>,
     pub(crate) require_jail: bool,
-    pub(crate) cache: Arc<ModuleCache>,
-    pub(crate) compilers: Arc<Compilers>,
+    pub(crate) cache: &'a ModuleCache,
+    pub(crate) compilers: &'a Compilers,
+}
+
+/// Starts the jailed process, gives it its first message, and serves it until it says that it is done.
+async fn start(
+    ingredients: Ingredients<'_>,
+    first: ToZygote,
+    image: &File,
+) -> Result<(AsyncChannel, Child, FromZygote), Error> {
+    let (mut channel, theirs) = pair()?;
+    let child = spawn(ingredients.program, "zygote", theirs)?;
+    let unavailable = |reason: String| Error::Unavailable(reason);
+    let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
+    let fds = [ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
+    channel.send(&first, &fds).await.map_err(ended)?;
+    let deadline = tokio::time::Instant::now() + BOOT_TIMEOUT;
+    loop {
+        let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
+        let message = message.map_err(|_| unavailable("the zygote does not start".to_owned()))?;
+        match message.map_err(ended)? {
+            FromZygote::Failed(reason) => return Err(unavailable(reason)),
+            FromZygote::Module(request) => {
+                let (reply, file) = answer(ingredients.cache, ingredients.compilers, request).await;
+                let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
+                channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
+            }
+            done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok((channel, child, done)),
+            other => return Err(unavailable(format!("the zygote said {other:?} while it started"))),
+        }
+    }
+}
+
+/// Boots an interpreter with `modules` imported and writes its image to `output`.
+///
+/// # Errors
+/// When it does not start; the text says why.
+pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
+    let first = ToZygote::Build { require_jail: ingredients.require_jail, preload: modules.to_vec() };
+    match start(ingredients, first, output).await? {
+        (_, _, FromZygote::Built) => Ok(()),
+        (_, _, other) => Err(Error::Unavailable(format!("the builder said {other:?}"))),
+    }
 }
 
 impl Zygote {
-    /// Starts a zygote and waits until it has booted.
+    /// Starts a zygote and waits until it has loaded its image.
     ///
     /// # Errors
     /// When it does not start; the text says why.
-    pub(crate) async fn start(ingredients: Ingredients<'_>) -> Result<Zygote, Error> {
-        let (mut channel, theirs) = pair()?;
-        let child = spawn(ingredients.program, "zygote", theirs)?;
-        let boot = ToZygote::Boot { preload: ingredients.preload, require_jail: ingredients.require_jail };
-        let unavailable = |reason: String| Error::Unavailable(reason);
-        let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
-        channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await.map_err(ended)?;
-        let deadline = tokio::time::Instant::now() + BOOT_TIMEOUT;
-        let missing_walls = loop {
-            let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
-            let message = message.map_err(|_| unavailable("the zygote does not boot".to_owned()))?;
-            match message.map_err(ended)? {
-                FromZygote::Ready { missing_walls } => break missing_walls,
-                FromZygote::Failed(reason) => return Err(unavailable(reason)),
-                FromZygote::Module(request) => {
-                    let (reply, file) = answer(&ingredients.cache, &ingredients.compilers, request).await;
-                    let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-                    channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
-                }
-                other => return Err(unavailable(format!("the zygote said {other:?} while it booted"))),
-            }
+    pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
+        let first = ToZygote::Load { require_jail: ingredients.require_jail };
+        let (channel, child, FromZygote::Ready { missing_walls }) = start(ingredients, first, image).await? else {
+            return Err(Error::Unavailable("the zygote is none".to_owned()));
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
@@ -106,9 +131,58 @@ impl Zygote {
     pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<oneshot::Receiver<Exit>, Error> {
         let (exit, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let gone = |_| Error::Unavailable("the zygote is gone".to_owned());
-        self.requests.send(Fork { id, socket, exit }).await.map_err(gone)?;
+        self.request(Request::Fork { id, socket, exit }).await?;
         Ok(receiver)
+    }
+
+    /// Hears how a process ends that a machine forked.
+    ///
+    /// # Errors
+    /// When the zygote is gone.
+    pub(crate) async fn watch(&self, pid: i32) -> Result<oneshot::Receiver<Exit>, Error> {
+        let (exit, receiver) = oneshot::channel();
+        self.request(Request::Watch { pid, exit }).await?;
+        Ok(receiver)
+    }
+
+    async fn request(&self, request: Request) -> Result<(), Error> {
+        let sent = self.requests.send(request).await;
+        sent.map_err(|_| Error::Unavailable("the zygote is gone".to_owned()))
+    }
+}
+
+/// Who waits for news of which process.
+#[derive(Default)]
+struct Waiting {
+    by_id: HashMap<u64, oneshot::Sender<Exit>>,
+    by_pid: HashMap<i32, oneshot::Sender<Exit>>,
+    /// Ends nobody has asked for yet.
+    early: HashMap<i32, Exit>,
+}
+
+/// Ends that are remembered before they are asked for.
+const MAX_EARLY: usize = 1024;
+
+impl Waiting {
+    fn watch(&mut self, pid: i32, sender: oneshot::Sender<Exit>) {
+        match self.early.remove(&pid) {
+            Some(exit) => drop(sender.send(exit)),
+            None => drop(self.by_pid.insert(pid, sender)),
+        }
+    }
+
+    fn ended(&mut self, id: u64, pid: i32, exit: Exit) {
+        let waiting = if id == 0 { self.by_pid.remove(&pid) } else { self.by_id.remove(&id) };
+        match waiting {
+            Some(sender) => drop(sender.send(exit)),
+            None if id == 0 => {
+                if self.early.len() >= MAX_EARLY {
+                    self.early.clear();
+                }
+                self.early.insert(pid, exit);
+            }
+            None => {}
+        }
     }
 }
 
@@ -116,28 +190,27 @@ impl Zygote {
 async fn supervise(
     mut channel: AsyncChannel,
     mut child: Child,
-    mut requests: mpsc::Receiver<Fork>,
+    mut requests: mpsc::Receiver<Request>,
     alive: Arc<AtomicBool>,
 ) {
-    let mut waiting: HashMap<u64, oneshot::Sender<Exit>> = HashMap::new();
+    let mut waiting = Waiting::default();
     loop {
         tokio::select! {
-            request = requests.recv() => {
-                let Some(Fork { id, socket, exit }) = request else { break };
-                waiting.insert(id, exit);
-                if channel.send(&ToZygote::Fork { id }, &[socket.as_fd()]).await.is_err() {
-                    break;
-                }
-            }
-            message = channel.receive::<FromZygote>() => match message {
-                Ok(FromZygote::Exited { id, signal, .. }) => {
-                    if let Some(exit) = waiting.remove(&id) {
-                        let _ = exit.send(Exit { signal });
+            request = requests.recv() => match request {
+                None => break,
+                Some(Request::Watch { pid, exit }) => waiting.watch(pid, exit),
+                Some(Request::Fork { id, socket, exit }) => {
+                    waiting.by_id.insert(id, exit);
+                    if channel.send(&ToZygote::Fork { id }, &[socket.as_fd()]).await.is_err() {
+                        break;
                     }
                 }
+            },
+            message = channel.receive::<FromZygote>() => match message {
+                Ok(FromZygote::Exited { id, pid, signal, .. }) => waiting.ended(id, pid, Exit { signal }),
                 Ok(FromZygote::ForkFailed { id, reason }) => {
                     tracing::error!(reason, "a machine could not be forked");
-                    waiting.remove(&id);
+                    waiting.by_id.remove(&id);
                 }
                 Ok(_) => break,
                 Err(_) => break,

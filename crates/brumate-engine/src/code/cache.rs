@@ -54,18 +54,7 @@ impl ModuleCache {
     /// When the directory cannot be made or is not private.
     pub(crate) fn open(root: &Path, fingerprint: &str) -> Result<ModuleCache, CacheError> {
         let path = root.join("modules").join(fingerprint);
-        let io = |source: std::io::Error| CacheError::Io { path: path.clone(), source };
-        let mut builder = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.recursive(true).create(&path).map_err(io)?;
-        for private in [root, &root.join("modules"), &path] {
-            let metadata = std::fs::metadata(private).map_err(io)?;
-            if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-                return Err(CacheError::NotPrivate(private.to_owned()));
-            }
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| io(errno.into()))?;
+        let directory = private_directory(root, &[&root.join("modules"), &path])?;
         Ok(ModuleCache { path, directory, verified: Mutex::new(HashMap::new()) })
     }
 
@@ -125,14 +114,42 @@ impl ModuleCache {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn lock(&self) -> Result<OwnedFd, CacheError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let locked = rustix::fs::openat(&self.directory, "lock", flags, Mode::RUSR | Mode::WUSR)
-            .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
-        locked.map_err(|errno| CacheError::Io { path: self.path.clone(), source: errno.into() })
+        lock(&self.directory, &self.path)
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Makes and opens the last of `directories`, all of which lie in `root` and must belong to this user alone.
+///
+/// # Errors
+/// When one cannot be made, or others may write to it.
+pub(crate) fn private_directory(root: &Path, directories: &[&Path]) -> Result<OwnedFd, CacheError> {
+    let path = directories.last().copied().unwrap_or(root);
+    let io = |source: std::io::Error| CacheError::Io { path: path.to_owned(), source };
+    let mut builder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).map_err(io)?;
+    for private in std::iter::once(root).chain(directories.iter().copied()) {
+        let metadata = std::fs::metadata(private).map_err(io)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            return Err(CacheError::NotPrivate(private.to_owned()));
+        }
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| io(errno.into()))
+}
+
+/// Takes the lock of a directory of the cache; held as long as the descriptor lives.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn lock(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, CacheError> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let locked = rustix::fs::openat(directory, "lock", flags, Mode::RUSR | Mode::WUSR)
+        .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
+    locked.map_err(|errno| CacheError::Io { path: path.to_owned(), source: errno.into() })
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

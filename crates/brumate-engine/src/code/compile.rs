@@ -8,7 +8,7 @@ use crate::module::{Options, dylink, translate};
 use crate::wire::ModuleKey;
 
 /// Changed whenever translation or patches change what is compiled.
-const TRANSLATION: u32 = 1;
+pub(crate) const TRANSLATION: u32 = 1;
 
 /// Largest module accepted, in bytes.
 pub(crate) const MAX_MODULE: usize = 64 << 20;

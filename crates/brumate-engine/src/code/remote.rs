@@ -7,7 +7,7 @@ use wasmtime::{Engine, Module};
 
 use super::compile;
 use super::source::ModuleSource;
-use crate::wire::{ModuleReply, ModuleRequest, WireError};
+use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, WireError};
 
 /// Sends a request and waits for the answer and its descriptor.
 pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;
@@ -24,22 +24,36 @@ impl RemoteModules {
     }
 }
 
-impl ModuleSource for RemoteModules {
-    fn module(&mut self, engine: &Engine, bytes: &[u8]) -> Result<Module, String> {
-        if bytes.len() > compile::MAX_MODULE {
-            return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
-        }
-        let gone = |error: WireError| format!("the server does not answer: {error}");
-        let mut reply = (self.ask)(ModuleRequest::Key(compile::key(bytes))).map_err(gone)?;
-        if matches!(reply.0, ModuleReply::Unknown) {
-            reply = (self.ask)(ModuleRequest::Bytes(bytes.to_vec())).map_err(gone)?;
-        }
+impl RemoteModules {
+    fn finish(engine: &Engine, reply: (ModuleReply, Option<OwnedFd>)) -> Result<Module, String> {
         match reply {
             (ModuleReply::Compiled, Some(fd)) => load(engine, fd),
             (ModuleReply::Failed(reason), _) => Err(reason),
             _ => Err("the server does not have the module".to_owned()),
         }
     }
+}
+
+impl ModuleSource for RemoteModules {
+    fn module(&mut self, engine: &Engine, key: ModuleKey, bytes: &[u8]) -> Result<Module, String> {
+        if bytes.len() > compile::MAX_MODULE {
+            return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
+        }
+        let mut reply = (self.ask)(ModuleRequest::Key(key)).map_err(gone)?;
+        if matches!(reply.0, ModuleReply::Unknown) {
+            reply = (self.ask)(ModuleRequest::Bytes(bytes.to_vec())).map_err(gone)?;
+        }
+        Self::finish(engine, reply)
+    }
+
+    fn bundled(&mut self, engine: &Engine, key: ModuleKey) -> Result<Module, String> {
+        let reply = (self.ask)(ModuleRequest::Key(key)).map_err(gone)?;
+        Self::finish(engine, reply)
+    }
+}
+
+fn gone(error: WireError) -> String {
+    format!("the server does not answer: {error}")
 }
 
 /// Maps a compiled module.

@@ -2,11 +2,19 @@
 
 use wasmtime::{Engine, Module};
 
+use crate::wire::ModuleKey;
+
 /// Hands out compiled modules for wasm bytes.
 pub(crate) trait ModuleSource {
-    /// The compiled form of a side module.
+    /// The compiled form of a side module, by its content.
     ///
     /// # Errors
     /// A text for `dlerror`.
-    fn module(&mut self, engine: &Engine, bytes: &[u8]) -> Result<Module, String>;
+    fn module(&mut self, engine: &Engine, key: ModuleKey, bytes: &[u8]) -> Result<Module, String>;
+
+    /// The compiled form of a module of the bundle.
+    ///
+    /// # Errors
+    /// A text; above all when the bundle does not hold it.
+    fn bundled(&mut self, engine: &Engine, key: ModuleKey) -> Result<Module, String>;
 }

@@ -22,6 +22,61 @@ pub(crate) fn mount_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], c
     }
 }
 
+/// Joins the host directories of a file system that was asleep with what is granted now, and mounts what is new. Returns
+/// the paths that are no longer granted; they answer `ESTALE`.
+pub(crate) fn join_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], channel: &Arc<Channel>) -> Vec<String> {
+    for (index, (path, read_only)) in mounts.iter().enumerate() {
+        let granted = || Box::new(Granted { index: index as u32, read_only: *read_only, channel: channel.clone() });
+        if !vfs.attach_host(path.as_bytes(), granted()) {
+            let _ = vfs.mount_host(path.as_bytes(), granted());
+        }
+    }
+    let revoked = vfs.unattached_hosts();
+    for path in &revoked {
+        vfs.attach_host(path, Box::new(Revoked));
+    }
+    revoked.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+}
+
+/// A host directory that was granted once.
+struct Revoked;
+
+impl HostDir for Revoked {
+    fn open(&mut self, _: &[u8], _: OpenFlags, _: u32) -> Result<Box<dyn HostFile>, Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn lstat(&mut self, _: &[u8]) -> Result<HostStat, Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn read_dir(&mut self, _: &[u8]) -> Result<Vec<HostEntry>, Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn read_link(&mut self, _: &[u8]) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn create_dir(&mut self, _: &[u8], _: u32) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn remove_file(&mut self, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn remove_dir(&mut self, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn rename(&mut self, _: &[u8], _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn set_times(&mut self, _: &[u8], _: SetTime, _: SetTime) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn set_permissions(&mut self, _: &[u8], _: u32) -> Result<(), Errno> {
+        Err(Errno::ESTALE)
+    }
+    fn is_read_only(&self) -> bool {
+        true
+    }
+}
+
 struct Granted {
     index: u32,
     read_only: bool,

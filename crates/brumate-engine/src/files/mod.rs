@@ -5,14 +5,15 @@ mod streams;
 
 use std::sync::{Arc, Mutex};
 
-pub(crate) use granted::mount_host_directories;
+pub(crate) use granted::{join_host_directories, mount_host_directories};
 pub(crate) use streams::{event_sink, set_stdin};
 
 use crate::bundle;
 use crate::caps::output::Output;
+use crate::image::ImageError;
 use crate::vfs::device::Random;
 use crate::vfs::mount::Conflict;
-use crate::vfs::{Archive, LayerBytes, MountOptions, Vfs, VfsConfig};
+use crate::vfs::{Archive, Device, LayerBytes, MountOptions, Vfs, VfsConfig};
 
 /// Standard library.
 pub(crate) const STDLIB: &str = "/lib/python3.14";
@@ -31,34 +32,81 @@ pub(crate) fn file_system(output: &Arc<Mutex<Output>>) -> Result<Vfs, String> {
     build(output).map_err(|error| format!("the guest's file system cannot be made: {error}"))
 }
 
-fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>> {
-    let clock = Box::new(|| {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-    });
-    let mut vfs = Vfs::new(&VfsConfig::default(), clock)?;
-    for name in ["/dev/urandom", "/dev/random"] {
-        // A failing generator leaves zeros in a buffer: no worse than the buffer's content before.
-        vfs.add_device(
-            name.as_bytes(),
-            0x0109,
-            Box::new(Random(|bytes: &mut [u8]| {
-                let _ = crate::caps::random(bytes);
-            })),
-        )?;
-    }
+/// Checks a restored file system and opens its host files.
+///
+/// # Errors
+/// When it contradicts itself.
+pub(crate) fn reopen(vfs: &mut Vfs) -> Result<(), ImageError> {
+    vfs.reopen().map_err(|error| ImageError::Damaged(format!("files: {error}")))
+}
 
-    let stdlib = Archive::new(embedded(bundle::STDLIB.bytes))?;
-    vfs.mount_archive(STDLIB.as_bytes(), b"stdlib", &stdlib, &MountOptions::default())?;
-    vfs.create_directories(format!("{STDLIB}/lib-dynload").as_bytes(), 0o755)?;
-    for wheel in bundle::wheels() {
-        let archive = Archive::new(embedded(wheel.bytes))?;
-        let options = MountOptions { conflict: Conflict::Replace, ..MountOptions::default() };
-        vfs.mount_archive(SITE_PACKAGES.as_bytes(), wheel.file.as_bytes(), &archive, &options)?;
+/// The file system out of an image, before [`reopen`]. Granted host directories are missing in it; standard input is empty.
+///
+/// # Errors
+/// When it is damaged, or was made from another bundle.
+pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
+    let damaged = |what: String| ImageError::Damaged(format!("files: {what}"));
+    let mut vfs: Vfs = postcard::from_bytes(saved).map_err(|error| damaged(error.to_string()))?;
+    vfs.set_clock(Box::new(crate::caps::clock::realtime));
+    let layers = Layers::of_bundle().map_err(|error| damaged(error.to_string()))?;
+    for (_, name, archive) in &layers.archives {
+        vfs.attach_archive(name.as_bytes(), archive);
     }
-    let bytecode = Archive::new(embedded(bundle::PYCACHE.bytes))?;
-    let options = MountOptions { conflict: Conflict::Keep, ..MountOptions::default() };
-    vfs.mount_archive(SITE_PACKAGES.as_bytes(), b"pycache-site", &bytecode, &options)?;
+    for (path, content) in bundle::GUEST {
+        vfs.attach_file(path.as_bytes(), embedded(content));
+    }
+    vfs.attach_own_devices();
+    for (name, device) in random_devices() {
+        vfs.attach_device(name.as_bytes(), device);
+    }
+    streams::attach(&mut vfs, output);
+    Ok(vfs)
+}
+
+/// The archives of the bundle.
+struct Layers {
+    /// Where each is mounted, its name, and the archive; what comes later does not replace what is there already, except
+    /// for wheels.
+    archives: Vec<(&'static str, &'static str, Archive)>,
+}
+
+impl Layers {
+    fn of_bundle() -> Result<Layers, Box<dyn std::error::Error>> {
+        let mut archives = vec![(STDLIB, "stdlib", Archive::new(embedded(bundle::STDLIB.bytes))?)];
+        for wheel in bundle::wheels() {
+            archives.push((SITE_PACKAGES, wheel.file, Archive::new(embedded(wheel.bytes))?));
+        }
+        archives.push((SITE_PACKAGES, BYTECODE, Archive::new(embedded(bundle::PYCACHE.bytes))?));
+        Ok(Layers { archives })
+    }
+}
+
+/// Name of the layer that holds the wheels' bytecode.
+const BYTECODE: &str = "pycache-site";
+
+fn random_devices() -> impl Iterator<Item = (&'static str, Box<dyn Device>)> {
+    ["/dev/urandom", "/dev/random"].into_iter().map(|name| {
+        // A failing generator leaves zeros in a buffer: no worse than the buffer's content before.
+        let fill = |bytes: &mut [u8]| {
+            let _ = crate::caps::random(bytes);
+        };
+        (name, Box::new(Random(fill)) as Box<dyn Device>)
+    })
+}
+
+fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>> {
+    let mut vfs = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime))?;
+    for (name, device) in random_devices() {
+        vfs.add_device(name.as_bytes(), 0x0109, device)?;
+    }
+    for (place, name, archive) in &Layers::of_bundle()?.archives {
+        let conflict = if *name == BYTECODE { Conflict::Keep } else { Conflict::Replace };
+        let options = MountOptions { conflict, ..MountOptions::default() };
+        vfs.mount_archive(place.as_bytes(), name.as_bytes(), archive, &options)?;
+        if *place == STDLIB {
+            vfs.create_directories(format!("{STDLIB}/lib-dynload").as_bytes(), 0o755)?;
+        }
+    }
     vfs.seal(STDLIB.as_bytes())?;
 
     for (path, content) in bundle::GUEST {

@@ -14,27 +14,48 @@ use crate::wire::FromMachine;
 
 /// Installs descriptors 0, 1, 2 and the event channel. Standard input is empty until [`set_stdin`].
 pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), Errno> {
-    vfs.install_device(0, b"stdin", OpenFlags(OpenFlags::RDONLY), Box::new(Null))?;
-    for (fd, name, stream) in [(1, b"stdout", StreamName::Stdout), (2, b"stderr", StreamName::Stderr)] {
+    vfs.install_device(0, STDIN, OpenFlags(OpenFlags::RDONLY), Box::new(Null))?;
+    for (fd, name, sink) in sinks(output) {
+        vfs.install_device(fd, name, OpenFlags(OpenFlags::WRONLY), sink)?;
+    }
+    Ok(())
+}
+
+/// Joins the streams of a restored file system with their objects.
+pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) {
+    vfs.attach_device(STDIN, Box::new(Null));
+    for (_, name, sink) in sinks(output) {
+        vfs.attach_device(name, sink);
+    }
+}
+
+/// Name of standard input.
+const STDIN: &[u8] = b"stdin";
+
+/// Number, name and object of everything the guest writes to the host.
+fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>); 3] {
+    let stream = |stream: StreamName| {
         let output = output.clone();
-        let sink = Sink(move |bytes: &[u8]| {
+        Box::new(Sink(move |bytes: &[u8]| {
             output.lock().unwrap_or_else(PoisonError::into_inner).write(stream, bytes);
             Ok(bytes.len())
-        });
-        vfs.install_device(fd, name, OpenFlags(OpenFlags::WRONLY), Box::new(sink))?;
-    }
-    let output = output.clone();
+        }))
+    };
+    let events = output.clone();
     let events = Sink(move |bytes: &[u8]| {
-        output.lock().unwrap_or_else(PoisonError::into_inner).write_frames(bytes);
+        events.lock().unwrap_or_else(PoisonError::into_inner).write_frames(bytes);
         Ok(bytes.len())
     });
-    vfs.install_device(EVENT_FD, b"events", OpenFlags(OpenFlags::WRONLY), Box::new(events))
+    [
+        (1, b"stdout", stream(StreamName::Stdout)),
+        (2, b"stderr", stream(StreamName::Stderr)),
+        (EVENT_FD, b"events", Box::new(events)),
+    ]
 }
 
 /// Makes a descriptor given by the server the guest's standard input.
 pub(crate) fn set_stdin(vfs: &mut Vfs, fd: OwnedFd) {
-    // Descriptor 0 is always possible.
-    let _ = vfs.install_device(0, b"stdin", OpenFlags(OpenFlags::RDONLY), Box::new(Stdin { fd }));
+    vfs.attach_device(STDIN, Box::new(Stdin { fd }));
 }
 
 /// The read end of a pipe the server writes to.

@@ -1,18 +1,17 @@
 //! `dlopen` and `dlsym` at run time.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use wasmtime::{
-    AsContextMut, Extern, ExternType, Func, FuncType, Global, GlobalType, Instance, Module, Mutability, Ref,
-    StoreContextMut, Val, ValType,
-};
+use wasmtime::{AsContextMut, Module, Ref, StoreContextMut, Val};
 
-use super::main_module::{got_global, trap_stub};
-use super::symbols::{Symbol, address, function_slot, index_table, of_library, of_new, resolve};
+use super::instantiate::{Got, Linked, Place, instantiate};
+use super::symbols::{address, index_table, of_library, of_new, resolve};
 use super::{Library, MAX_LIBRARIES, MAX_SYMBOL};
-use crate::code::compile::MAX_MODULE;
+use crate::bundle;
+use crate::code::compile::{self, MAX_MODULE};
 use crate::host::{GuestExit, Host, guest, split_store};
 use crate::module::dylink::{self, Dylink};
+use crate::wire::ModuleKey;
 
 /// `RTLD_GLOBAL` of Emscripten's `dlfcn.h`.
 const RTLD_GLOBAL: u32 = 0x100;
@@ -178,7 +177,11 @@ fn load(
     depth: usize,
 ) -> Result<usize, DlError> {
     if let Some(&index) = store.data().libraries.by_path.get(path) {
-        store.data_mut().libraries.loaded[index].global |= global;
+        let libraries = &mut store.data_mut().libraries;
+        let count = libraries.loaded.len();
+        if global {
+            libraries.loaded[index].global_since.get_or_insert(count);
+        }
         return Ok(index);
     }
     if store.data().libraries.loaded.len() >= MAX_LIBRARIES {
@@ -194,9 +197,12 @@ fn load(
         needed.push(load(store, &library, &content, global, depth + 1)?);
     }
     let engine = store.engine().clone();
+    let key = compile::key(bytes);
     let module =
-        store.data_mut().modules.module(&engine, bytes).or_else(|error| message(format!("{path}: {error}")))?;
-    link(store, path, &module, &info, needed, global)
+        store.data_mut().modules.module(&engine, key, bytes).or_else(|error| message(format!("{path}: {error}")))?;
+    // What the guest brought is nowhere else once its file is gone.
+    let own = bundle::native_module(&key).is_none().then(|| Arc::from(bytes));
+    link(store, path, (&module, key, own), &info, needed, global)
 }
 
 /// Finds a needed library: an absolute name, else the run-time path of the library that needs it, else `/lib`.
@@ -227,87 +233,39 @@ fn find_needed(
     message(format!("{requirer}: needs `{name}`, which was not found"))
 }
 
-/// Instantiates a compiled side module and makes it known.
+/// Gives a compiled side module its place, instantiates it, and makes it known.
 fn link(
     store: &mut StoreContextMut<'_, Host>,
     path: &str,
-    module: &Module,
+    module: (&Module, ModuleKey, Option<Arc<[u8]>>),
     info: &Dylink,
     needed: Vec<usize>,
     global: bool,
 ) -> Result<usize, DlError> {
-    let handles = guest(store)?;
+    let (module, key, bytes) = module;
     let weak = info.weak_imports();
     let memory_base = allocate(store, path, info)?;
-    let table_base = if info.memory.table_slots == 0 {
+    let table_slots = info.memory.table_slots;
+    let table_base = if table_slots == 0 {
         0
-    } else if info.memory.table_slots > MAX_LIBRARY_TABLE {
+    } else if table_slots > MAX_LIBRARY_TABLE {
         return message(format!("{path}: its function table is too large"));
     } else {
-        handles.table.grow(&mut *store, u64::from(info.memory.table_slots), Ref::Func(None))? as u32
+        guest(store)?.table.grow(&mut *store, u64::from(table_slots), Ref::Func(None))? as u32
     };
-
-    let mut imports = Vec::with_capacity(module.imports().len());
-    let mut got = Vec::new();
-    // GOT entries and functions which only this module itself defines.
-    let mut own_got: Vec<(String, Global, bool)> = Vec::new();
-    let mut own_functions: Vec<(String, Arc<OnceLock<Func>>)> = Vec::new();
-    for import in module.imports() {
-        let name = import.name();
-        let external = match (import.module(), import.ty()) {
-            ("env", ExternType::Memory(_)) => Extern::Memory(handles.memory),
-            ("env", ExternType::Table(_)) => Extern::Table(handles.table),
-            ("env", ExternType::Tag(_)) if name == "__cpp_exception" => Extern::Tag(handles.cpp_exception),
-            ("env", ExternType::Tag(_)) if name == "__c_longjmp" => Extern::Tag(handles.c_longjmp),
-            ("env", ExternType::Global(_)) if name == "__stack_pointer" => Extern::Global(handles.stack_pointer),
-            ("env", ExternType::Global(_)) if name == "__memory_base" => constant(store, memory_base)?,
-            ("env", ExternType::Global(_)) if name == "__table_base" => constant(store, table_base)?,
-            ("GOT.mem" | "GOT.func", ExternType::Global(_)) => {
-                let (value, own) = match resolve(store, name, &needed) {
-                    Some(symbol) => (address(store, symbol)?, false),
-                    None => (0, true),
-                };
-                let entry = got_global(&mut *store, value)?;
-                if own {
-                    own_got.push((name.to_owned(), entry, weak.contains(&(import.module(), name))));
-                }
-                got.push((format!("{}.{name}", import.module()), entry));
-                Extern::Global(entry)
-            }
-            (_, ExternType::Func(ty)) => match resolve(store, name, &needed) {
-                Some(Symbol::Func(func)) => Extern::Func(func),
-                _ if module.get_export(name).is_some() => {
-                    let target = Arc::new(OnceLock::new());
-                    own_functions.push((name.to_owned(), target.clone()));
-                    Extern::Func(forward(store, ty, target))
-                }
-                _ => Extern::Func(trap_stub(store.as_context_mut(), ty, name.to_owned())),
-            },
-            (from, _) => return message(format!("{path}: unknown import `{from}.{name}`")),
-        };
-        imports.push(external);
-    }
-
-    let instance = Instance::new(&mut *store, module, &imports)?;
-    for (name, target) in own_functions {
-        if let Some(func) = instance.get_func(&mut *store, &name) {
-            let _ = target.set(func);
-        }
-    }
+    let place = Place { memory_base, table_base };
+    let Linked { instance, got, own } = instantiate(store, path, module, &needed, place, Got::Resolve)?;
     // The module's own functions get their identity from its table range before anything asks for a slot.
-    if info.memory.table_slots > 0 {
+    if table_slots > 0 {
         index_table(store, u64::from(table_base))?;
     }
-    for (name, entry, weak) in own_got {
-        match of_new(store, instance, memory_base, &name) {
-            Some(Symbol::Address(value)) => entry.set(&mut *store, Val::I32(value as i32))?,
-            Some(Symbol::Func(func)) => {
-                let slot = function_slot(store, func)?;
-                entry.set(&mut *store, Val::I32(slot as i32))?;
-            }
-            None if weak => {}
+    for (position, from, name) in own {
+        let value = match of_new(store, instance, memory_base, &name) {
+            Some(symbol) => address(store, symbol)?,
+            None if weak.contains(&(from, name.as_str())) => continue,
             None => return message(format!("{path}: undefined symbol: {name}")),
-        }
+        };
+        got[position].set(&mut *store, Val::I32(value as i32))?;
     }
     for export in ["__wasm_apply_data_relocs", "__wasm_call_ctors"] {
         if let Some(func) = instance.get_func(&mut *store, export) {
@@ -317,7 +275,9 @@ fn link(
     let libraries = &mut store.data_mut().libraries;
     let index = libraries.loaded.len();
     libraries.by_path.insert(path.to_owned(), index);
-    libraries.loaded.push(Library { path: path.to_owned(), instance, memory_base, global, needed, got });
+    let global_since = global.then_some(index + 1);
+    let path = path.to_owned();
+    libraries.loaded.push(Library { path, key, bytes, instance, place, table_slots, global_since, needed, got });
     Ok(index)
 }
 
@@ -338,17 +298,4 @@ fn allocate(store: &mut StoreContextMut<'_, Host>, path: &str, info: &Dylink) ->
     }
     split_store(store).0.slice_mut(block, size)?.fill(0);
     Ok((block + align - 1) & !(align - 1))
-}
-
-fn constant(store: &mut StoreContextMut<'_, Host>, value: u32) -> Result<Extern, DlError> {
-    let ty = GlobalType::new(ValType::I32, Mutability::Const);
-    Ok(Extern::Global(Global::new(&mut *store, ty, Val::I32(value as i32))?))
-}
-
-/// A function that calls `target`, which is known only after instantiation (C++ functions a module both imports and exports).
-fn forward(store: &mut StoreContextMut<'_, Host>, ty: FuncType, target: Arc<OnceLock<Func>>) -> Func {
-    Func::new(store.as_context_mut(), ty, move |mut caller, arguments, results| match target.get() {
-        Some(func) => func.call(&mut caller, arguments, results),
-        None => Err(wasmtime::Error::msg("a function was called before its module was linked")),
-    })
 }

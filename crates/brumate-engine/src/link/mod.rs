@@ -4,18 +4,23 @@
 //! Emscripten ships it.
 
 mod dlopen;
+mod instantiate;
 mod main_module;
 mod symbols;
 mod trampoline;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use wasmtime::{Global, Instance};
 
 pub(crate) use dlopen::{dlopen, dlsym};
+pub(crate) use instantiate::{Got, Linked, Place, instantiate};
 pub(crate) use main_module::instantiate_main;
 pub(crate) use symbols::{function_slot, index_table};
-pub(crate) use trampoline::{install as install_trampoline, trampoline_module};
+pub(crate) use trampoline::{Helper, trampoline_module};
+
+use crate::wire::ModuleKey;
 
 /// Instances one machine may hold: the main module, helpers and side modules.
 pub(crate) const MAX_INSTANCES: usize = 4096;
@@ -29,19 +34,23 @@ pub(crate) const MAX_SYMBOL: usize = 16 << 10;
 /// One loaded side module.
 pub(crate) struct Library {
     /// Canonical guest path.
-    #[allow(dead_code, reason = "read when an image is captured")]
     pub(crate) path: String,
+    /// Content of its file.
+    pub(crate) key: ModuleKey,
+    /// The file, when it is not the bundle's.
+    pub(crate) bytes: Option<Arc<[u8]>>,
     /// Its instance.
     pub(crate) instance: Instance,
-    /// Where its data lies.
-    pub(crate) memory_base: u32,
-    /// Visible to every later module (`RTLD_GLOBAL`).
-    pub(crate) global: bool,
+    /// Where it lies.
+    pub(crate) place: Place,
+    /// Slots of the function table that are its own.
+    pub(crate) table_slots: u32,
+    /// Visible to modules (`RTLD_GLOBAL`) that are loaded when at least so many are; never, if `None`.
+    pub(crate) global_since: Option<usize>,
     /// Libraries it needs, as indices.
     pub(crate) needed: Vec<usize>,
-    /// Its GOT globals, kept for images.
-    #[allow(dead_code, reason = "read when an image is captured")]
-    pub(crate) got: Vec<(String, Global)>,
+    /// Its GOT globals, in the order of its imports.
+    pub(crate) got: Vec<Global>,
 }
 
 /// All side modules of one machine.

@@ -64,8 +64,8 @@ fn of_instance(
 
 /// A symbol of one library.
 pub(crate) fn of_library(store: &mut StoreContextMut<'_, Host>, library: usize, name: &str) -> Option<Symbol> {
-    let Library { instance, memory_base, .. } = *store.data().libraries.loaded.get(library)?;
-    of_instance(store, instance, memory_base, name)
+    let Library { instance, place, .. } = *store.data().libraries.loaded.get(library)?;
+    of_instance(store, instance, place.memory_base, name)
 }
 
 /// A symbol of a side module that is being loaded.
@@ -87,8 +87,9 @@ pub(crate) fn resolve(store: &mut StoreContextMut<'_, Host>, name: &str, scope: 
     if let Some(func) = store.data().functions.get(name) {
         return Some(Symbol::Func(*func));
     }
-    for index in 0..store.data().libraries.loaded.len() {
-        if store.data().libraries.loaded[index].global
+    let count = store.data().libraries.loaded.len();
+    for index in 0..count {
+        if store.data().libraries.loaded[index].global_since.is_some_and(|since| since <= count)
             && let Some(symbol) = of_library(store, index, name)
         {
             return Some(symbol);

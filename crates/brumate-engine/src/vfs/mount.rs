@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::archive::{Archive, LayerBytes};
 use super::bytes::Bytes;
-use super::device::{Null, Zero};
+use super::device::{Device, Null, Zero};
 use super::host::{HostDir, HostId};
 use super::inode::{Content, InodeId, Kind, MountId};
 use super::layers::{Layer, LayerFile};
@@ -70,9 +70,9 @@ impl Vfs {
         let tmp = self.make_directories(b"/tmp")?;
         self.inodes.get_mut(tmp)?.permissions = 0o1777;
         self.make_directories(b"/dev")?;
-        self.add_device(b"/dev/null", 0x103, Box::new(Null))?;
-        self.add_device(b"/dev/zero", 0x105, Box::new(Zero { full: false }))?;
-        self.add_device(b"/dev/full", 0x107, Box::new(Zero { full: true }))?;
+        for (path, rdev, device) in own_devices() {
+            self.add_device(path, rdev, device)?;
+        }
         let own = self.make_directories(b"/proc/self")?;
         let fds = self.allocate(MountId(0), Kind::FdDirectory, 0o500, false)?;
         self.link(own, b"fd", fds)?;
@@ -87,6 +87,13 @@ impl Vfs {
             self.link(dev, name, link)?;
         }
         self.seal(b"/proc")
+    }
+
+    /// Joins the devices that [`Vfs::new`] makes with their objects, after deserialising.
+    pub fn attach_own_devices(&mut self) {
+        for (path, _, device) in own_devices() {
+            self.attach_device(path, device);
+        }
     }
 
     /// Makes a directory for the guest, with those above it. Not charged to the quota.
@@ -296,4 +303,13 @@ fn split_last(path: &[u8]) -> (&[u8], &[u8]) {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (&[], path),
     }
+}
+
+/// Path, number and object of the devices every file system has.
+fn own_devices() -> [(&'static [u8], u64, Box<dyn Device>); 3] {
+    [
+        (b"/dev/null", 0x103, Box::new(Null)),
+        (b"/dev/zero", 0x105, Box::new(Zero { full: false })),
+        (b"/dev/full", 0x107, Box::new(Zero { full: true })),
+    ]
 }

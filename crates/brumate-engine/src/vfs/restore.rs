@@ -90,6 +90,12 @@ impl Vfs {
         names.chain(hosts.map(|(_, record)| &record.name[..])).map(|name| name.escape_ascii().to_string()).collect()
     }
 
+    /// Paths of the host directories that are not attached.
+    pub fn unattached_hosts(&self) -> Vec<Vec<u8>> {
+        let unattached = |(index, _): &(usize, _)| self.hosts.get(*index).is_none_or(Option::is_none);
+        self.host_records.iter().enumerate().filter(unattached).map(|(_, record)| record.name.to_vec()).collect()
+    }
+
     /// Checks restored state and opens host files again. A host file that is gone stays open as a descriptor that
     /// answers `ESTALE`.
     ///

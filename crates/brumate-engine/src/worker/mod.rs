@@ -2,6 +2,7 @@
 
 mod limits;
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,10 @@ use crate::api::{Ended, Execute, Limits, Outcome, StopReason};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
 use crate::host::GuestExit;
+use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
+use crate::vfs::Vfs;
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
 
 /// Bytes of fresh entropy for the guest's generators after a fork.
@@ -30,26 +33,30 @@ struct Executed {
 ///
 /// # Errors
 /// When the connection breaks.
-pub(crate) fn main(machine: Machine, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
+pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
     if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
         return channel.send(&FromMachine::Ended(Ending::Trap(error.to_string())));
     }
     crate::zygote::sys::forget_child_signal();
-    channel.send(&FromMachine::Hello)?;
-    let mut worker = match Worker::start(machine, channel.clone())? {
-        Ok(worker) => worker,
-        Err(error) => return channel.send(&FromMachine::Ended(ending(error))),
-    };
+    channel.send(&hello())?;
+    let limits = Limits::default();
+    let mut worker = Worker { machine, base, channel, zygote, limits, mounts: Vec::new(), paused: false };
+    // Before anything is asked of it: a machine that is kept ready has done this long ago.
+    let mut next = worker.refresh().map_err(Failure::from);
     loop {
-        match worker.serve_one() {
-            Ok(()) => {}
+        match next {
+            Ok(()) => next = worker.serve_one(),
             Err(Failure::Wire(error)) => return Err(error),
             Err(Failure::Machine(error)) => {
                 worker.finish_output();
-                return channel.send(&FromMachine::Ended(ending(error)));
+                return worker.channel.send(&FromMachine::Ended(ending(error)));
             }
         }
     }
+}
+
+fn hello() -> FromMachine {
+    FromMachine::Hello { pid: rustix::process::getpid().as_raw_nonzero().get() }
 }
 
 /// Why the loop ends.
@@ -80,30 +87,73 @@ fn ending(error: MachineError) -> Ending {
 
 struct Worker {
     machine: Machine,
+    base: Arc<Base>,
     channel: Arc<Channel>,
+    zygote: Pid,
     limits: Limits,
+    mounts: Vec<(String, bool)>,
+    /// Forked from another machine and not resumed yet.
+    paused: bool,
 }
 
 impl Worker {
-    /// Receives the limits and makes everything a fork shares with its siblings fresh.
-    fn start(mut machine: Machine, channel: Arc<Channel>) -> Result<Result<Worker, MachineError>, WireError> {
-        let (ToMachine::Start { limits, stdin, mounts }, fds) = channel.receive()? else {
-            return Err(WireError::MissingDescriptor);
-        };
-        let stdin: Option<OwnedFd> = if stdin { fds.into_iter().next() } else { None };
-        let base = machine.memory_bytes();
-        let host = machine.host();
-        host.modules = Box::new(modules_over_machine(channel.clone()));
-        host.memory.max_bytes = limits.memory_bytes.max(base);
-        host.memory.peak_bytes = base;
-        host.vfs.set_quota(limits.file_bytes, limits.inodes);
+    /// Receives what makes this machine the caller's.
+    fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
+        self.limits = limits;
+        self.mounts = mounts;
+        self.set_limits();
+        let host = self.machine.host();
+        host.modules = Box::new(modules_over_machine(self.channel.clone()));
         if let Some(stdin) = stdin {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
-        crate::files::mount_host_directories(&mut host.vfs, &mounts, &channel);
-        limits::protect(&limits);
-        let mut worker = Worker { machine, channel, limits };
-        Ok(worker.refresh().map(|()| worker))
+        crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel);
+        limits::protect(&self.limits);
+    }
+
+    fn set_limits(&mut self) {
+        let present = self.machine.memory_bytes();
+        let limits = self.limits;
+        let host = self.machine.host();
+        host.memory.max_bytes = limits.memory_bytes.max(present);
+        host.memory.peak_bytes = present;
+        host.vfs.set_quota(limits.file_bytes, limits.inodes);
+    }
+
+    /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
+    fn fork(&mut self, socket: OwnedFd) -> Result<(), WireError> {
+        match crate::zygote::sys::fork_sibling() {
+            Ok(Some(_)) => self.channel.send(&FromMachine::Forked(None)),
+            Ok(None) => {
+                self.channel.replace(socket);
+                self.paused = true;
+                match jail::die_with_parent(self.zygote) {
+                    Ok(true) => self.channel.send(&hello()),
+                    Ok(false) | Err(_) => Err(WireError::Closed),
+                }
+            }
+            Err(errno) => self.channel.send(&FromMachine::Forked(Some(errno.to_string()))),
+        }
+    }
+
+    /// Becomes the session that `from` describes.
+    fn thaw(&mut self, from: &File) -> Result<(), Failure> {
+        let (mounts, channel) = (&self.mounts, &self.channel);
+        let join = |vfs: &mut Vfs| crate::files::join_host_directories(vfs, mounts, channel);
+        let thawed = match self.machine.thaw(from, &self.base, join) {
+            Ok(revoked) => {
+                self.set_limits();
+                self.refresh()?;
+                Ok(revoked)
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        Ok(self.channel.send(&FromMachine::Thawed(thawed))?)
+    }
+
+    fn freeze(&mut self, to: &File) -> Result<u64, ImageError> {
+        let frozen = self.machine.freeze()?;
+        image::difference::write(to, &self.base, self.machine.memory(), frozen)
     }
 
     /// New identity after a fork: no two machines share a random number.
@@ -115,8 +165,18 @@ impl Worker {
     }
 
     fn serve_one(&mut self) -> Result<(), Failure> {
-        let (request, _) = self.channel.receive()?;
+        let (request, fds) = self.channel.receive()?;
+        let mut fds = fds.into_iter();
+        if self.paused {
+            let ToMachine::Resume = request else { return Err(WireError::MissingDescriptor.into()) };
+            self.paused = false;
+            return Ok(self.refresh()?);
+        }
         match request {
+            ToMachine::Start { limits, stdin, mounts } => {
+                let stdin = if stdin { fds.next() } else { None };
+                self.start(limits, stdin, mounts);
+            }
             ToMachine::Analyze(code) => {
                 let answer = self.machine.call_driver("analyze", &code)?;
                 let analysis = serde_json::from_str(&answer)
@@ -127,7 +187,16 @@ impl Worker {
                 let outcome = self.execute(&request)?;
                 self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
             }
-            _ => return Err(WireError::MissingDescriptor.into()),
+            ToMachine::Fork => self.fork(fds.next().ok_or(WireError::MissingDescriptor)?)?,
+            ToMachine::Freeze => {
+                let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
+                let frozen = self.freeze(&to).map_err(|error| error.to_string());
+                self.channel.send(&FromMachine::Frozen(frozen))?;
+            }
+            ToMachine::Thaw => self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?))?,
+            ToMachine::Resume | ToMachine::Module(_) | ToMachine::Mount(_) => {
+                return Err(WireError::MissingDescriptor.into());
+            }
         }
         Ok(())
     }

@@ -1,19 +1,27 @@
-//! The zygote: a process that holds a booted interpreter and forks machines from it.
+//! The zygote: a process that holds an interpreter out of an image and forks machines from it.
 //!
 //! `brumate internal zygote`, started by the server with one socket. It is single-threaded, jails itself before any guest
-//! code runs, and does nothing but fork on request and report how its children ended.
+//! code runs, and does nothing but fork on request and report how its children ended. The same command builds images: then
+//! it boots an interpreter, writes it down, and ends.
+//!
+//! A zygote never writes to the guest's memory once the image is mapped: a fork copies page tables of what was written, and
+//! maps the rest again from the page cache when it is used.
 
 pub(crate) mod sys;
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
+
+use wasmtime::Engine;
 
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::channel::Channel;
 use crate::code::remote::{RemoteModules, load};
 use crate::engine::{Purpose, engine};
+use crate::image::{self, Base};
 use crate::machine::{Machine, Prelude};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
 
@@ -30,38 +38,67 @@ pub(crate) fn main(socket: OwnedFd) -> ExitCode {
 }
 
 fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
-    let (ToZygote::Boot { preload, require_jail }, fds) = channel.receive()? else {
-        return Err(WireError::MissingDescriptor);
-    };
-    let [main, trampoline] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| WireError::MissingDescriptor)?;
-    match boot(channel, main, trampoline, &preload, require_jail) {
-        Ok((machine, missing_walls)) => {
-            channel.send(&FromZygote::Ready { missing_walls })?;
-            fork_on_request(channel, machine)
-        }
-        Err(reason) => channel.send(&FromZygote::Failed(reason)),
+    let (request, fds) = channel.receive()?;
+    let [main, trampoline, image] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| WireError::MissingDescriptor)?;
+    let given = Given { main, trampoline, image: image.into() };
+    match request {
+        ToZygote::Load { require_jail } => match load_image(channel, given, require_jail) {
+            Ok((machine, base, missing_walls)) => {
+                channel.send(&FromZygote::Ready { missing_walls })?;
+                fork_on_request(channel, machine, base)
+            }
+            Err(reason) => channel.send(&FromZygote::Failed(reason)),
+        },
+        ToZygote::Build { require_jail, preload } => match build_image(channel, given, &preload, require_jail) {
+            Ok(()) => channel.send(&FromZygote::Built),
+            Err(reason) => channel.send(&FromZygote::Failed(reason)),
+        },
+        _ => Err(WireError::MissingDescriptor),
     }
 }
 
-fn boot(
-    channel: &Arc<Channel>,
+/// What the server gives with the first message.
+struct Given {
     main: OwnedFd,
     trampoline: OwnedFd,
-    preload: &[String],
-    require_jail: bool,
-) -> Result<(Machine, Vec<String>), String> {
-    let missing = crate::jail_entry::enter_zygote(require_jail, &[&main, &trampoline])?;
+    image: File,
+}
+
+/// The engine and the modules every machine needs, inside the jail.
+fn prepare(given: Given, require_jail: bool) -> Result<(Engine, Prelude, File, Vec<String>), String> {
+    let missing = crate::jail_entry::enter_zygote(
+        require_jail,
+        &[given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()],
+    )?;
     crate::signals::install();
     sys::install_child_signal();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
-    let prelude = Prelude { main: load(&engine, main)?, trampoline: load(&engine, trampoline)? };
-    let modules = modules_over_zygote(channel.clone());
-    let mut machine = Machine::boot(&engine, &prelude, Box::new(modules)).map_err(|error| error.to_string())?;
-    if !preload.is_empty() {
-        let names = serde_json::to_string(preload).map_err(|error| error.to_string())?;
-        machine.run_driver("preload", &names).map_err(|error| error.to_string())?;
-    }
-    Ok((machine, missing))
+    let prelude = Prelude { main: load(&engine, given.main)?, trampoline: load(&engine, given.trampoline)? };
+    Ok((engine, prelude, given.image, missing))
+}
+
+fn load_image(
+    channel: &Arc<Channel>,
+    given: Given,
+    require_jail: bool,
+) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
+    let (engine, prelude, file, missing) = prepare(given, require_jail)?;
+    let modules = Box::new(modules_over_zygote(channel.clone()));
+    let (header, frozen) = image::file::read(&file).map_err(|error| error.to_string())?;
+    let machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
+        .map_err(|error| error.to_string())?;
+    Ok((machine, Arc::new(Base { file, header, vfs: frozen.vfs }), missing))
+}
+
+/// Boots an interpreter without chance, and writes it down.
+fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require_jail: bool) -> Result<(), String> {
+    let (engine, prelude, file, _) = prepare(given, require_jail)?;
+    let modules = Box::new(modules_over_zygote(channel.clone()));
+    let _rehearsal = crate::caps::rehearsal::begin();
+    let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
+    machine.preload(preload).map_err(|error| error.to_string())?;
+    let frozen = machine.freeze().map_err(|error| error.to_string())?;
+    image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())
 }
 
 fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
@@ -75,7 +112,7 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
 }
 
 /// The loop: fork requests from the socket, deaths from the kernel.
-fn fork_on_request(channel: &Arc<Channel>, machine: Machine) -> Result<(), WireError> {
+fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) -> Result<(), WireError> {
     let mut children: Vec<(Pid, u64)> = Vec::new();
     loop {
         report_deaths(channel, &mut children)?;
@@ -95,7 +132,7 @@ fn fork_on_request(channel: &Arc<Channel>, machine: Machine) -> Result<(), WireE
             Ok(None) => {
                 // The child: of the zygote's connection nothing stays.
                 channel.replace(socket);
-                return crate::worker::main(machine, channel.clone(), parent);
+                return crate::worker::main(machine, base, channel.clone(), parent);
             }
             Err(errno) => {
                 channel.send(&FromZygote::ForkFailed { id, reason: errno.to_string() })?;
@@ -107,14 +144,15 @@ fn fork_on_request(channel: &Arc<Channel>, machine: Machine) -> Result<(), WireE
 /// Reaps every child that has ended and tells the server.
 fn report_deaths(channel: &Channel, children: &mut Vec<(Pid, u64)>) -> Result<(), WireError> {
     while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-        if let Some(position) = children.iter().position(|(child, _)| *child == pid) {
-            let (_, id) = children.swap_remove(position);
-            channel.send(&exited(id, status))?;
-        }
+        // Machines forked by machines are the zygote's children too, but not in its list.
+        let position = children.iter().position(|(child, _)| *child == pid);
+        let id = position.map_or(0, |position| children.swap_remove(position).1);
+        channel.send(&exited(id, pid, status))?;
     }
     Ok(())
 }
 
-fn exited(id: u64, status: WaitStatus) -> FromZygote {
-    FromZygote::Exited { id, signal: status.terminating_signal(), code: status.exit_status().unwrap_or(0) }
+fn exited(id: u64, pid: Pid, status: WaitStatus) -> FromZygote {
+    let pid = pid.as_raw_nonzero().get();
+    FromZygote::Exited { id, pid, signal: status.terminating_signal(), code: status.exit_status().unwrap_or(0) }
 }

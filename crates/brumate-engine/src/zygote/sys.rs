@@ -21,6 +21,24 @@ pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
     }
 }
 
+/// Forks a machine: the new process is a child of this one's parent, the zygote, as this one is. `None` in the new process.
+///
+/// # Errors
+/// The kernel's: `EAGAIN`, `ENOMEM`.
+pub(crate) fn fork_sibling() -> Result<Option<Pid>, rustix::io::Errno> {
+    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    // SAFETY: as `fork`: this process has one thread. The C library is not told of the fork: it keeps no handlers here, and
+    // what it remembers of the thread's number is used by nothing that is called afterwards.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags as libc::c_ulong, 0, 0, 0, 0) };
+    match i32::try_from(pid) {
+        Ok(0) => Ok(None),
+        Ok(pid) if pid > 0 => Ok(Pid::from_raw(pid)),
+        _ => {
+            Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::AGAIN))
+        }
+    }
+}
+
 extern "C" fn on_child(_: libc::c_int) {}
 
 /// Makes a child's death interrupt [`wait_readable_or_child`], and only that.

@@ -82,7 +82,6 @@ fn table(server: Option<i32>) -> Vec<Attempt> {
         ("fork into a user namespace", libc::CLONE_NEWUSER),
         ("fork into a mount namespace", libc::CLONE_NEWNS),
         ("fork into a network namespace", libc::CLONE_NEWNET),
-        ("fork a sibling", libc::CLONE_PARENT),
         ("fork with a traced child", libc::CLONE_PTRACE),
     ] {
         add(name, libc::SYS_clone, &[number(flags | chld), Number(0)], absent);

@@ -174,8 +174,10 @@ const FUTEX: &[libc::c_int] = &[
 /// Memory barriers between the threads of this process (`linux/membarrier.h`): query, and the private expedited ones.
 const MEMBARRIER: &[libc::c_int] = &[0, 1 << 3, 1 << 4, 1 << 5, 1 << 6];
 
-/// `clone` as `fork` uses it: no memory shared, no new namespace, SIGCHLD at the end.
-const FORK_FLAGS: u64 = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID) as u64;
+/// `clone` as `fork` uses it, and as machines do for forks that are the zygote's children: no memory shared, no new
+/// namespace, SIGCHLD at the end.
+const FORK_FLAGS: u64 =
+    (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID | libc::CLONE_PARENT) as u64;
 
 /// `clone` as threads use it; these must all be set.
 const THREAD_FLAGS: u64 = (libc::CLONE_VM

@@ -133,12 +133,14 @@ fn clone_forks_or_threads_and_nothing_else() {
                 libc::CLONE_NEWUTS,
                 libc::CLONE_NEWCGROUP,
                 libc::CLONE_PTRACE,
-                libc::CLONE_PARENT,
                 libc::CLONE_VFORK,
                 libc::CLONE_PIDFD,
             ] {
                 assert_ne!(call(profile, flags | u64::from(bit as u32)), ALLOW, "{bit:#x}");
             }
+            // Machines fork siblings, compilers nothing.
+            let sibling = call(profile, flags | libc::CLONE_PARENT as u64);
+            assert_eq!(sibling == ALLOW, profile == Profile::Zygote);
             // The upper half counts, too.
             assert_ne!(call(profile, flags | 1 << 33), ALLOW);
         }

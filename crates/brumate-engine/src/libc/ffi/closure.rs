@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use wasmtime::{AsContextMut, Caller, Func, FuncType, Ref, StoreContextMut, Val, ValType};
 
 use super::call::{Stack, call_leniently, load_result};
@@ -36,6 +37,7 @@ pub(crate) struct Closures {
 }
 
 /// A prepared closure.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Prepared {
     interface: Interface,
     cif: u32,
@@ -102,6 +104,13 @@ pub(super) fn prepare(
         memory.write_u32(closure.wrapping_add(12), user_data)?;
         Interface::read(&memory, cif)?
     };
+    let prepared = Prepared { interface, cif, function, user_data };
+    Ok(if install(&mut caller.as_context_mut(), code, prepared)? { 0 } else { FFI_BAD_ABI })
+}
+
+/// Puts a host function that enters `prepared` into the slot `code`; false when there are too many.
+fn install(store: &mut StoreContextMut<'_, Host>, code: u32, prepared: Prepared) -> wasmtime::Result<bool> {
+    let interface = &prepared.interface;
     let mut parameters = Vec::new();
     if interface.result.by_pointer() {
         parameters.push(ValType::I32);
@@ -114,12 +123,12 @@ pub(super) fn prepare(
     }
     let results: &[ValType] = if interface.result.by_pointer() { &[] } else { interface.result.parameter() };
     let signature = (code, parameters.iter().chain([&ValType::FUNCREF]).chain(results).map(letter).collect());
-    let func = match caller.data().closures.functions.get(&signature) {
+    let func = match store.data().closures.functions.get(&signature) {
         Some(func) => *func,
-        None if caller.data().closures.functions.len() >= MAX_FUNCTIONS => return Ok(FFI_BAD_ABI),
+        None if store.data().closures.functions.len() >= MAX_FUNCTIONS => return Ok(false),
         None => {
-            let ty = FuncType::new(caller.engine(), parameters, results.iter().cloned());
-            let func = Func::new(&mut caller, ty, move |mut caller, parameters, results| {
+            let ty = FuncType::new(store.engine(), parameters, results.iter().cloned());
+            let func = Func::new(&mut *store, ty, move |mut caller, parameters, results| {
                 let mut store = caller.as_context_mut();
                 let prepared = store.data().closures.prepared.get(&code).cloned();
                 let prepared = prepared.ok_or_else(|| fault("a closure was called after it was freed"))?;
@@ -129,15 +138,73 @@ pub(super) fn prepare(
                 }
                 Ok(())
             });
-            caller.data_mut().closures.functions.insert(signature, func);
+            store.data_mut().closures.functions.insert(signature, func);
             func
         }
     };
-    let prepared = Arc::new(Prepared { interface, cif, function, user_data });
-    caller.data_mut().closures.prepared.insert(code, prepared);
-    let table = guest(&caller.as_context_mut())?.table;
-    table.set(&mut caller, u64::from(code), Ref::Func(Some(func)))?;
-    Ok(0)
+    store.data_mut().closures.prepared.insert(code, Arc::new(prepared));
+    let table = guest(store)?.table;
+    table.set(&mut *store, u64::from(code), Ref::Func(Some(func)))?;
+    Ok(true)
+}
+
+/// Slots of closures, as an image keeps them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ClosuresRecord {
+    free: Vec<u32>,
+    reserved: Vec<u32>,
+    prepared: Vec<(u32, Prepared)>,
+}
+
+impl Closures {
+    /// Whether a slot is one of theirs.
+    pub(crate) fn holds(&self, slot: u32) -> bool {
+        self.reserved.contains(&slot)
+    }
+
+    /// What an image keeps of them.
+    pub(crate) fn record(&self) -> ClosuresRecord {
+        let mut reserved: Vec<u32> = self.reserved.iter().copied().collect();
+        reserved.sort_unstable();
+        let prepared = reserved.iter().filter_map(|slot| Some((*slot, Prepared::clone(self.prepared.get(slot)?))));
+        ClosuresRecord { free: self.free.clone(), prepared: prepared.collect(), reserved }
+    }
+}
+
+/// Empties the slots of all closures.
+///
+/// # Errors
+/// Never for slots that were allocated.
+pub(crate) fn clear(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<()> {
+    let table = guest(store)?.table;
+    for slot in std::mem::take(&mut store.data_mut().closures.reserved) {
+        table.set(&mut *store, u64::from(slot), Ref::Func(None))?;
+    }
+    store.data_mut().closures.prepared.clear();
+    store.data_mut().closures.free.clear();
+    Ok(())
+}
+
+/// Makes the recorded closures again. None may exist.
+///
+/// # Errors
+/// When the record does not fit the table.
+pub(crate) fn restore(store: &mut StoreContextMut<'_, Host>, record: &ClosuresRecord) -> wasmtime::Result<()> {
+    let size = guest(store)?.table.size(&*store);
+    let outside = |slot: &u32| u64::from(*slot) >= size;
+    let unknown = record.prepared.iter().any(|(slot, _)| record.reserved.binary_search(slot).is_err());
+    if record.reserved.len() > MAX_CLOSURES || record.reserved.iter().chain(&record.free).any(outside) || unknown {
+        return Err(fault("the image's closures do not fit"));
+    }
+    store.data_mut().closures.reserved = record.reserved.iter().copied().collect();
+    store.data_mut().closures.free.clone_from(&record.free);
+    for (slot, prepared) in &record.prepared {
+        let fixed = prepared.interface.fixed;
+        if fixed > prepared.interface.arguments.len() || !install(store, *slot, prepared.clone())? {
+            return Err(fault("the image's closures do not fit"));
+        }
+    }
+    Ok(())
 }
 
 /// A letter for a type, in a signature's key.

@@ -10,7 +10,7 @@ mod types;
 use wasmtime::Linker;
 
 pub(crate) use call::call_leniently;
-pub(crate) use closure::Closures;
+pub(crate) use closure::{Closures, ClosuresRecord, clear as clear_closures, restore as restore_closures};
 
 use crate::host::Host;
 

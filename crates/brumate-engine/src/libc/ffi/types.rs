@@ -1,12 +1,13 @@
 //! `ffi_cif` and `ffi_type` in guest memory.
 
+use serde::{Deserialize, Serialize};
 use wasmtime::ValType;
 
 use super::{MAX_ARGUMENTS, fault};
 use crate::libc::mem::GuestMemory;
 
 /// A type after single-member structs have been unwrapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Void,
     Float,
@@ -96,6 +97,7 @@ impl Kind {
 }
 
 /// A decoded call interface.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Interface {
     pub(super) arguments: Vec<Kind>,
     pub(super) result: Kind,

@@ -1,0 +1,71 @@
+//! Times fresh machines from the request to the first result; prints one JSON object a line. `bench/run.py` runs it.
+//!
+//! `latency [COUNT]` with `BRUMATE_CACHE_DIR` set. Times are in microseconds.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use brumate_engine::api::{Execute, Image, MachineSpec};
+use brumate_engine::client::{Error, Sandbox, SandboxConfig};
+
+/// Runs measured, unless the command line says otherwise.
+const COUNT: usize = 500;
+
+/// Pause between runs: an idle server, not one under load.
+const PAUSE: Duration = Duration::from_millis(5);
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = brumate_engine::internal_main(&arguments) {
+        return code;
+    }
+    let count = arguments.first().and_then(|text| text.to_str()?.parse().ok()).unwrap_or(COUNT).max(1);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(_) => return ExitCode::FAILURE,
+    };
+    match runtime.block_on(run(count)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(count: usize) -> Result<(), Error> {
+    let cache_dir: PathBuf = std::env::var_os("BRUMATE_CACHE_DIR").map(Into::into).unwrap_or_default();
+    for image in [Image::plain(), Image::data()] {
+        for ready in [0, 2] {
+            let config = SandboxConfig { cache_dir: cache_dir.clone(), ready, ..SandboxConfig::default() };
+            let begin = Instant::now();
+            let sandbox = Sandbox::start(config).await?;
+            sandbox.warm(&image).await?;
+            let started = begin.elapsed();
+            let mut times = Vec::with_capacity(count);
+            for _ in 0..count {
+                tokio::time::sleep(PAUSE).await;
+                times.push(first_result(&sandbox, &image).await?);
+            }
+            times.sort_unstable();
+            let _ = writeln!(
+                std::io::stdout(),
+                r#"{{"image":"{image}","ready":{ready},"start":{},"p50":{},"p99":{}}}"#,
+                started.as_micros(),
+                times[count / 2].as_micros(),
+                times[count * 99 / 100].as_micros(),
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn first_result(sandbox: &Sandbox, image: &Image) -> Result<Duration, Error> {
+    let begin = Instant::now();
+    let mut machine = sandbox.machine(MachineSpec { image: image.clone(), ..MachineSpec::default() }).await?;
+    let (events, _) = tokio::sync::mpsc::channel(16);
+    machine.execute(Execute { code: "1+1".to_owned(), ..Execute::default() }, events).await?;
+    Ok(begin.elapsed())
+}

@@ -1,0 +1,86 @@
+//! Copies of a machine: forks that live beside it, and images that outlive it.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use super::blank::{Blank, greet};
+use super::channel::pair;
+use super::error::Error;
+use super::machine::Machine;
+use crate::api::Limits;
+use crate::wire::{FromMachine, ToMachine};
+
+/// A forked machine that does nothing until it is resumed.
+#[derive(Debug)]
+pub struct Paused {
+    machine: Machine,
+}
+
+impl Paused {
+    /// Goes on where the machine was that it was forked from, with random numbers of its own.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub async fn resume(mut self) -> Result<Machine, Error> {
+        self.machine.send(&ToMachine::Resume).await?;
+        Ok(self.machine)
+    }
+}
+
+impl Machine {
+    /// Forks this machine, which must not be running code. Memory is shared until one of the two writes to it; files,
+    /// descriptors and everything else are copies.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
+    pub async fn fork(&mut self) -> Result<Paused, Error> {
+        let (mut channel, theirs) = pair()?;
+        self.send_with(&ToMachine::Fork, &[theirs.as_fd()]).await?;
+        drop(theirs);
+        let (reply, _) = self.converse(None, self.limits).await?;
+        match reply {
+            FromMachine::Forked(None) => {}
+            FromMachine::Forked(Some(reason)) => return Err(Error::Unavailable(reason)),
+            _ => return Err(self.misbehaved("an answer to another question").await),
+        }
+        let (process, pid) = greet(&mut channel).await?;
+        let exit = self.pool.zygote().watch(pid).await?;
+        let blank = Blank { channel, exit, process };
+        let (shared, pool) = (self.shared.clone(), self.pool.clone());
+        Ok(Paused { machine: Machine::new(shared, pool, blank, self.limits, self.mounts.clone()) })
+    }
+
+    /// Writes what this machine is more than its base image to `to`; returns the bytes written. The machine goes on.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
+    pub(super) async fn freeze(&mut self, to: &File) -> Result<u64, Error> {
+        self.send_with(&ToMachine::Freeze, &[to.as_fd()]).await?;
+        match self.converse(None, self.patient()).await?.0 {
+            FromMachine::Frozen(Ok(bytes)) => Ok(bytes),
+            FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
+            _ => Err(self.misbehaved("an answer to another question").await),
+        }
+    }
+
+    /// Becomes what `from` describes; returns the guest paths of host directories that are not granted any more.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when the image does not fit; the machine is of no use then.
+    pub(super) async fn thaw(&mut self, from: &File) -> Result<Vec<String>, Error> {
+        self.send_with(&ToMachine::Thaw, &[from.as_fd()]).await?;
+        match self.converse(None, self.patient()).await?.0 {
+            FromMachine::Thawed(Ok(revoked)) => Ok(revoked),
+            FromMachine::Thawed(Err(reason)) => Err(Error::Image(reason)),
+            _ => Err(self.misbehaved("an answer to another question").await),
+        }
+    }
+
+    /// Limits for work that is ours, not the guest's.
+    fn patient(&self) -> Limits {
+        Limits { wall: IMAGE_TIMEOUT, ..self.limits }
+    }
+}
+
+/// Longest a machine may take to write or read an image.
+const IMAGE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);

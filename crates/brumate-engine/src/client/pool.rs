@@ -1,0 +1,102 @@
+//! One zygote and the machines kept ready beside it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::blank::Blank;
+use super::error::Error;
+use super::zygote::Zygote;
+use crate::api::Image;
+use crate::image::file::Header;
+
+/// A zygote with machines that wait for their first request.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    zygote: Arc<Zygote>,
+    image: Image,
+    /// Header of the image's file.
+    base: Header,
+    ready: Mutex<VecDeque<Blank>>,
+    /// How many are kept.
+    target: usize,
+    filling: AtomicBool,
+}
+
+impl Pool {
+    pub(crate) fn new(zygote: Zygote, image: Image, base: Header, target: usize) -> Arc<Pool> {
+        let pool = Pool {
+            zygote: Arc::new(zygote),
+            image,
+            base,
+            ready: Mutex::new(VecDeque::new()),
+            target,
+            filling: AtomicBool::new(false),
+        };
+        let pool = Arc::new(pool);
+        pool.refill();
+        pool
+    }
+
+    pub(crate) fn zygote(&self) -> &Arc<Zygote> {
+        &self.zygote
+    }
+
+    /// What its machines are forked from.
+    pub(crate) fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Header of the image's file.
+    pub(crate) fn base(&self) -> &Header {
+        &self.base
+    }
+
+    /// A machine: one that is ready, or a new one.
+    ///
+    /// # Errors
+    /// When none can be forked.
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<Blank, Error> {
+        loop {
+            let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            match ready {
+                Some(blank) if blank.is_alive() => {
+                    self.refill();
+                    return Ok(blank);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        self.refill();
+        Blank::fork(&self.zygote).await
+    }
+
+    /// Forks what is missing, elsewhere.
+    fn refill(self: &Arc<Self>) {
+        if self.target == 0 || self.filling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let pool = Arc::downgrade(self);
+        tokio::spawn(async move {
+            while let Some(pool) = pool.upgrade() {
+                let missing = {
+                    let ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                    ready.len() < pool.target && pool.zygote.is_alive()
+                };
+                if !missing {
+                    pool.filling.store(false, Ordering::Release);
+                    return;
+                }
+                match Blank::fork(&pool.zygote).await {
+                    Ok(blank) => pool.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(blank),
+                    Err(error) => {
+                        tracing::debug!(%error, "no machine could be made ready");
+                        pool.filling.store(false, Ordering::Release);
+                        return;
+                    }
+                }
+            }
+        });
+    }
+}

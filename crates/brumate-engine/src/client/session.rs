@@ -1,0 +1,157 @@
+//! Sessions: machines that keep their state from cell to cell, whatever a cell does.
+//!
+//! After each cell, while nobody waits, the machine forks a paused copy of itself. A cell that crashes, is killed or runs out
+//! of memory takes the machine with it; the copy takes over, and the session is as it was before that cell, files included.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::error::{Died, Error};
+use super::lifecycle::Paused;
+use super::machine::{Interrupter, Machine};
+use super::{Sandbox, Woken};
+use crate::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+
+/// A session. Dropping it ends its processes.
+#[derive(Debug)]
+pub struct Session {
+    state: Arc<tokio::sync::Mutex<State>>,
+    /// Stops the machine that runs at present.
+    interrupter: Arc<Mutex<Interrupter>>,
+}
+
+#[derive(Debug)]
+struct State {
+    machine: Machine,
+    /// The session as it was after the last cell.
+    checkpoint: Option<Paused>,
+}
+
+impl State {
+    /// Makes the checkpoint if there is none of the present state.
+    async fn checkpoint(&mut self) -> Result<(), Error> {
+        if self.checkpoint.is_none() {
+            self.checkpoint = Some(self.machine.fork().await?);
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// A session of a machine.
+    pub fn new(machine: Machine) -> Session {
+        let interrupter = Arc::new(Mutex::new(machine.interrupter()));
+        let session =
+            Session { state: Arc::new(tokio::sync::Mutex::new(State { machine, checkpoint: None })), interrupter };
+        session.checkpoint_later();
+        session
+    }
+
+    /// Runs a cell. Events arrive while it runs.
+    ///
+    /// # Errors
+    /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineDied`] when the
+    /// session is lost.
+    pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
+        let mut state = self.state.lock().await;
+        state.checkpoint().await?;
+        let result = state.machine.execute(request, events).await;
+        match result {
+            Ok(outcome) => {
+                // Of the state before this cell; the next one's is forked while nobody waits.
+                let old = state.checkpoint.take();
+                drop(state);
+                self.checkpoint_later();
+                drop(old);
+                Ok(outcome)
+            }
+            Err(Error::MachineDied { reason }) => Err(self.roll_back(&mut state, reason).await),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the guest's parser finds in `code`.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub async fn analyze(&self, code: &str) -> Result<Analysis, Error> {
+        let mut state = self.state.lock().await;
+        state.checkpoint().await?;
+        match state.machine.analyze(code).await {
+            Err(Error::MachineDied { reason }) => Err(self.roll_back(&mut state, reason).await),
+            other => other,
+        }
+    }
+
+    /// The checkpoint takes over from a machine that has ended.
+    async fn roll_back(&self, state: &mut State, reason: Died) -> Error {
+        let Some(checkpoint) = state.checkpoint.take() else { return Error::MachineDied { reason } };
+        match checkpoint.resume().await {
+            Ok(machine) => {
+                *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
+                state.machine = machine;
+                self.checkpoint_later();
+                Error::RolledBack { reason }
+            }
+            Err(_) => Error::MachineDied { reason },
+        }
+    }
+
+    /// Another session that goes on from this one's present state.
+    ///
+    /// # Errors
+    /// When the system has no process left, or the session is lost.
+    pub async fn fork(&self) -> Result<Session, Error> {
+        let mut state = self.state.lock().await;
+        let paused = state.machine.fork().await?;
+        drop(state);
+        Ok(Session::new(paused.resume().await?))
+    }
+
+    /// Puts the session to sleep in the file `path`; see [`Machine::hibernate`]. The session itself goes on; drop it.
+    ///
+    /// # Errors
+    /// Those of [`Machine::hibernate`].
+    pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
+        self.state.lock().await.machine.hibernate(path).await
+    }
+
+    /// Stops the cell that runs at present: KeyboardInterrupt, then SIGKILL and a roll-back.
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forks the checkpoint in the background. A failure is met again, and told, by the next cell.
+    fn checkpoint_later(&self) {
+        let state = Arc::downgrade(&self.state);
+        tokio::spawn(async move {
+            let Some(state) = state.upgrade() else { return };
+            let made = state.lock().await.checkpoint().await;
+            if let Err(error) = made {
+                tracing::debug!(%error, "no checkpoint");
+            }
+        });
+    }
+}
+
+impl Sandbox {
+    /// A new session.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::machine`].
+    pub async fn session(&self, spec: MachineSpec) -> Result<Session, Error> {
+        Ok(Session::new(self.machine(spec).await?))
+    }
+
+    /// Wakes a sleeping session; see [`Sandbox::wake`]. Also returns the guest paths of host directories that are not
+    /// granted any more.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::wake`].
+    pub async fn wake_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
+        let Woken { machine, revoked } = self.wake(path, spec).await?;
+        Ok((Session::new(machine), revoked))
+    }
+}

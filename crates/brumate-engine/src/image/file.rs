@@ -1,0 +1,154 @@
+//! A base image on disk: one page of header, the linear memory page by page, then everything else.
+//!
+//! The memory begins at [`HEADER_BYTES`], so that processes can map it. Pages of zeros are holes. The header names what
+//! the image was made from ([`Header::key`]) and what it is ([`Header::id`]).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::ImageError;
+use crate::machine::Frozen;
+
+/// Size of the header, in bytes: one page.
+pub(crate) const HEADER_BYTES: u64 = 4096;
+
+/// Unit in which memory is written and compared, in bytes.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Version of this layout and of everything an image holds.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Largest memory of a base image, in bytes.
+const MAX_MEMORY: u64 = 1 << 30;
+
+/// Largest rest of a base image, in bytes.
+const MAX_METADATA: u64 = 256 << 20;
+
+const MAGIC: [u8; 8] = *b"brumate\x1a";
+
+/// First page of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    magic: [u8; 8],
+    format: u32,
+    /// What it was made from.
+    pub(crate) key: [u8; 32],
+    /// SHA-256 of its content: a sleeping session names its base by this.
+    pub(crate) id: [u8; 32],
+    /// Bytes of linear memory.
+    pub(crate) memory: u64,
+    /// Bytes after that.
+    metadata: u64,
+    /// CRC-32 of memory and metadata.
+    crc: u32,
+}
+
+/// Writes memory and metadata of a machine at rest; the header's page stays empty.
+///
+/// # Errors
+/// When it cannot be captured, or the file not written.
+pub(crate) fn write(file: &File, memory: &[u8], frozen: &Frozen) -> Result<(), ImageError> {
+    let failed = |error: io::Error| ImageError::Engine(format!("writing the image: {error}"));
+    let metadata = postcard::to_allocvec(frozen).map_err(|error| ImageError::Engine(error.to_string()))?;
+    for (index, page) in memory.chunks(PAGE_BYTES).enumerate() {
+        if page.iter().any(|&byte| byte != 0) {
+            file.write_all_at(page, HEADER_BYTES + (index * PAGE_BYTES) as u64).map_err(failed)?;
+        }
+    }
+    let end = HEADER_BYTES + memory.len() as u64;
+    file.write_all_at(&metadata, end).map_err(failed)?;
+    let trailer = [memory.len() as u64, metadata.len() as u64].map(u64::to_le_bytes).concat();
+    file.write_all_at(&trailer, 0).map_err(failed)
+}
+
+/// Copies what a builder wrote into `to` and completes it with a header. The builder is not trusted with the copy.
+///
+/// # Errors
+/// When the builder's file is malformed, or the disk refuses.
+pub(crate) fn complete(from: &File, to: &File, key: [u8; 32]) -> io::Result<Header> {
+    let mut lengths = [0; 16];
+    from.read_exact_at(&mut lengths, 0)?;
+    let [memory, metadata] = [0, 8].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&lengths[at..at + 8]);
+        u64::from_le_bytes(word)
+    });
+    if memory > MAX_MEMORY || metadata > MAX_METADATA || !memory.is_multiple_of(1 << 16) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut sha = Sha256::new();
+    let mut crc = crc32fast::Hasher::new();
+    let end = HEADER_BYTES + memory + metadata;
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = HEADER_BYTES;
+    while at < end {
+        let length = buffer.len().min((end - at) as usize);
+        let part = &mut buffer[..length];
+        from.read_exact_at(part, at)?;
+        sha.update(&*part);
+        crc.update(part);
+        for (index, page) in part.chunks(PAGE_BYTES).enumerate() {
+            if page.iter().any(|&byte| byte != 0) {
+                to.write_all_at(page, at + (index * PAGE_BYTES) as u64)?;
+            }
+        }
+        at += length as u64;
+    }
+    to.set_len(end)?;
+    let header =
+        Header { magic: MAGIC, format: FORMAT, key, id: sha.finalize().into(), memory, metadata, crc: crc.finalize() };
+    to.write_all_at(&postcard::to_allocvec(&header).map_err(io::Error::other)?, 0)?;
+    Ok(header)
+}
+
+/// Reads the header.
+///
+/// # Errors
+/// `InvalidData` when it is no image, or of another version.
+pub(crate) fn header(file: &File) -> io::Result<Header> {
+    let mut page = [0; HEADER_BYTES as usize];
+    file.read_exact_at(&mut page, 0)?;
+    let (header, _) =
+        postcard::take_from_bytes::<Header>(&page).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let known = header.magic == MAGIC && header.format == FORMAT;
+    let whole = header.memory <= MAX_MEMORY
+        && header.metadata <= MAX_METADATA
+        && file.metadata()?.len() == HEADER_BYTES + header.memory + header.metadata;
+    if known && whole { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Reads the whole image and compares it with its checksum.
+///
+/// # Errors
+/// `InvalidData` when it is damaged.
+pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
+    let header = header(file)?;
+    let mut crc = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 1 << 18];
+    let end = HEADER_BYTES + header.memory + header.metadata;
+    let mut at = HEADER_BYTES;
+    while at < end {
+        let length = buffer.len().min((end - at) as usize);
+        file.read_exact_at(&mut buffer[..length], at)?;
+        crc.update(&buffer[..length]);
+        at += length as u64;
+    }
+    if header.key == *key && crc.finalize() == header.crc { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Reads everything but the memory.
+///
+/// # Errors
+/// When the image is damaged.
+pub(crate) fn read(file: &File) -> Result<(Header, Frozen), ImageError> {
+    let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
+    let header = header(file).map_err(damaged)?;
+    let mut metadata = vec![0; header.metadata as usize];
+    file.read_exact_at(&mut metadata, HEADER_BYTES + header.memory).map_err(damaged)?;
+    let frozen = postcard::from_bytes(&metadata).map_err(|error| ImageError::Damaged(error.to_string()))?;
+    Ok((header, frozen))
+}

@@ -1,0 +1,124 @@
+//! Images: an interpreter's whole state, outside of the process that ran it.
+//!
+//! What a guest is consists of its linear memory and of what the host keeps beside it: globals, the function table, loaded
+//! side modules, closures, files and descriptors. [`capture`](capture::capture) writes the second part down as a
+//! [`Record`]; [`restore`](restore::apply) makes a machine that continues from one. Instances are made again from the
+//! recorded modules in the recorded order without running their constructors, and the memory is laid over afterwards.
+//!
+//! Everything in a record may come from a machine that was taken over: indices and names are checked when they are used,
+//! and whatever does not fit is an error.
+
+pub(crate) mod capture;
+pub(crate) mod difference;
+pub(crate) mod file;
+pub(crate) mod restore;
+
+use std::fs::File;
+
+use serde::{Deserialize, Serialize};
+
+use crate::libc::ffi::ClosuresRecord;
+use crate::link::Place;
+use crate::wire::ModuleKey;
+
+/// State beside the linear memory and the file system.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Size of the linear memory, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Mutable globals of the main module, by export.
+    pub(crate) globals: Vec<(String, Number)>,
+    /// Size of the function table.
+    pub(crate) table_slots: u32,
+    /// Side modules in load order.
+    pub(crate) libraries: Vec<LibraryRecord>,
+    /// Guest handle (`struct dso *`) → index of the library.
+    pub(crate) handles: Vec<(u32, u32)>,
+    /// Functions in slots that no module fills itself.
+    pub(crate) functions: Vec<(u32, Function)>,
+    /// Slots of libffi closures.
+    pub(crate) closures: ClosuresRecord,
+    /// Monotonic clock, nanoseconds.
+    pub(crate) monotonic: u64,
+    /// Addresses of the driver's module and functions.
+    pub(crate) driver: Driver,
+}
+
+/// A loaded side module.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LibraryRecord {
+    pub(crate) path: String,
+    pub(crate) key: ModuleKey,
+    /// The module's file, when it is not of the bundle.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) place: Place,
+    pub(crate) table_slots: u32,
+    pub(crate) global_since: Option<u32>,
+    pub(crate) needed: Vec<u32>,
+    /// Values of its GOT entries, in the order of its imports.
+    pub(crate) got: Vec<u32>,
+    /// Mutable globals, by export.
+    pub(crate) globals: Vec<(String, Number)>,
+}
+
+/// Where a function in a slot of the table comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Function {
+    /// An export of the main module.
+    Main(String),
+    /// An export of a library.
+    Library(u32, String),
+    /// A host function.
+    Host(String),
+    /// The call trampoline.
+    Helper,
+}
+
+/// Value of a global.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Number {
+    I32(i32),
+    I64(i64),
+    F32(u32),
+    F64(u64),
+    V128(u128),
+}
+
+/// Python objects of the driver that the host calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Driver {
+    /// The module.
+    pub(crate) module: u32,
+    /// Its functions, in the order of the constant that lists them.
+    pub(crate) functions: Vec<u32>,
+}
+
+/// The image a zygote and all its machines come from.
+#[derive(Debug)]
+pub(crate) struct Base {
+    /// The file, whose memory begins at [`file::HEADER_BYTES`].
+    pub(crate) file: File,
+    pub(crate) header: file::Header,
+    /// The file system in it.
+    pub(crate) vfs: Vec<u8>,
+}
+
+/// Why state cannot be captured or restored.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImageError {
+    /// Something that no image can hold.
+    #[error("the session holds {0}, which cannot be kept")]
+    Unsupported(String),
+    /// The record contradicts itself or the modules.
+    #[error("the image is damaged: {0}")]
+    Damaged(String),
+    /// wasmtime refused: out of memory, a limit.
+    #[error("the image cannot be restored: {0}")]
+    Engine(String),
+}
+
+impl From<wasmtime::Error> for ImageError {
+    fn from(error: wasmtime::Error) -> ImageError {
+        ImageError::Engine(format!("{error:#}"))
+    }
+}

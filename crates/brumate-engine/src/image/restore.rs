@@ -1,0 +1,152 @@
+//! Making a guest what a record says it was.
+
+use std::sync::Arc;
+
+use wasmtime::{Func, Instance, Module, Ref, StoreContextMut, Val};
+
+use super::{Function, ImageError, LibraryRecord, Number, Record};
+use crate::caps::clock::Clock;
+use crate::host::{Host, guest};
+use crate::libc::ffi;
+use crate::link::{Got, Library, Linked, MAX_LIBRARIES, index_table, instantiate};
+
+/// WebAssembly page, bytes.
+const PAGE: u64 = 1 << 16;
+
+fn damaged<T>(what: impl Into<String>) -> Result<T, ImageError> {
+    Err(ImageError::Damaged(what.into()))
+}
+
+/// Brings a guest to the recorded state, all but its memory's content and its files, which the caller puts in place
+/// afterwards: instantiating writes to memory.
+///
+/// The guest must be one whose libraries the record begins with: a fresh instance of the main module, or a machine of the
+/// image that the record's machine was forked from.
+///
+/// # Errors
+/// When the record does not fit. The guest is unusable then.
+pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> Result<(), ImageError> {
+    let handles = guest(store)?;
+    let loaded = store.data().libraries.loaded.len();
+    if record.libraries.len() > MAX_LIBRARIES || record.libraries.len() < loaded {
+        return damaged("libraries");
+    }
+    for (library, recorded) in store.data().libraries.loaded.iter().zip(&record.libraries) {
+        if (&library.path, library.key, library.place) != (&recorded.path, recorded.key, recorded.place) {
+            return damaged("it does not continue its base");
+        }
+    }
+
+    let pages = record.memory_bytes / PAGE;
+    let present = handles.memory.data_size(&*store) as u64 / PAGE;
+    if !record.memory_bytes.is_multiple_of(PAGE) || pages < present {
+        return damaged("memory size");
+    }
+    handles.memory.grow(&mut *store, pages - present)?;
+    ffi::clear_closures(store)?;
+    let slots = handles.table.size(&*store);
+    if u64::from(record.table_slots) < slots {
+        return damaged("table size");
+    }
+    handles.table.grow(&mut *store, u64::from(record.table_slots) - slots, Ref::Func(None))?;
+
+    for (index, recorded) in record.libraries.iter().enumerate() {
+        if index >= loaded {
+            load(store, recorded)?;
+        }
+        let library = &mut store.data_mut().libraries.loaded[index];
+        library.global_since = recorded.global_since.map(|since| since as usize);
+        let instance = library.instance;
+        set_globals(store, instance, &recorded.globals)?;
+    }
+    set_globals(store, handles.instance, &record.globals)?;
+
+    for (slot, function) in &record.functions {
+        if *slot >= record.table_slots {
+            return damaged("slot");
+        }
+        let func = find(store, function)?;
+        handles.table.set(&mut *store, u64::from(*slot), Ref::Func(Some(func)))?;
+    }
+    index_table(store, if loaded == 0 { 1 } else { slots })?;
+    ffi::restore_closures(store, &record.closures)?;
+
+    let count = record.libraries.len();
+    if record.handles.iter().any(|(_, index)| *index as usize >= count) {
+        return damaged("library handle");
+    }
+    let host = store.data_mut();
+    host.libraries.by_handle = record.handles.iter().map(|&(handle, index)| (handle, index as usize)).collect();
+    host.clock = Clock::resumed(record.monotonic);
+    Ok(())
+}
+
+/// Instantiates a recorded library.
+fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Result<(), ImageError> {
+    let engine = store.engine().clone();
+    let modules = &mut store.data_mut().modules;
+    let module: Module = match &recorded.bytes {
+        Some(bytes) => modules.module(&engine, crate::code::compile::key(bytes), bytes),
+        None => modules.bundled(&engine, recorded.key),
+    }
+    .map_err(|reason| ImageError::Engine(format!("{}: {reason}", recorded.path)))?;
+    let index = store.data().libraries.loaded.len();
+    let needed: Vec<usize> = recorded.needed.iter().map(|&index| index as usize).collect();
+    if needed.iter().any(|&needed| needed >= index) {
+        return damaged("needed library");
+    }
+    let got = Got::Recorded(&recorded.got);
+    let Linked { instance, got, .. } = instantiate(store, &recorded.path, &module, &needed, recorded.place, got)?;
+    let libraries = &mut store.data_mut().libraries;
+    libraries.by_path.insert(recorded.path.clone(), index);
+    libraries.loaded.push(Library {
+        path: recorded.path.clone(),
+        key: recorded.key,
+        bytes: recorded.bytes.as_deref().map(Arc::from),
+        instance,
+        place: recorded.place,
+        table_slots: recorded.table_slots,
+        global_since: recorded.global_since.map(|since| since as usize),
+        needed,
+        got,
+    });
+    Ok(())
+}
+
+fn set_globals(
+    store: &mut StoreContextMut<'_, Host>,
+    instance: Instance,
+    values: &[(String, Number)],
+) -> Result<(), ImageError> {
+    for (name, value) in values {
+        let Some(global) = instance.get_global(&mut *store, name) else {
+            return damaged(format!("global {name}"));
+        };
+        let value = match *value {
+            Number::I32(value) => Val::I32(value),
+            Number::I64(value) => Val::I64(value),
+            Number::F32(bits) => Val::F32(bits),
+            Number::F64(bits) => Val::F64(bits),
+            Number::V128(value) => Val::V128(value.into()),
+        };
+        global.set(&mut *store, value)?;
+    }
+    Ok(())
+}
+
+fn find(store: &mut StoreContextMut<'_, Host>, function: &Function) -> Result<Func, ImageError> {
+    let found = match function {
+        Function::Main(name) => {
+            let main = guest(store)?.instance;
+            main.get_func(&mut *store, name)
+        }
+        Function::Library(index, name) => {
+            let library = store.data().libraries.loaded.get(*index as usize);
+            let instance = library.map(|library| library.instance);
+            instance.and_then(|instance| instance.get_func(&mut *store, name))
+        }
+        Function::Host(name) => store.data().functions.get(name).copied(),
+        Function::Helper => store.data().helper.map(|helper| helper.func()),
+    };
+    found.map_or_else(|| damaged(format!("function {function:?}")), Ok)
+}

@@ -1,0 +1,189 @@
+//! From nothing to a running interpreter.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
+
+use super::python::Python;
+use super::{EVENT_FD, Machine, MachineError, call, fault};
+use crate::caps::clock::Clock;
+use crate::caps::output::Output;
+use crate::code::ModuleSource;
+use crate::files::{DRIVER, HOME, SITE_PACKAGES, STDLIB, file_system};
+use crate::host::{Host, MemoryLimit, guest};
+use crate::libc::ffi::Closures;
+use crate::link::{self, Helper, Libraries};
+use crate::vfs::Vfs;
+
+/// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
+/// that recursion in C ends cleanly long before the native stack does.
+const C_STACK: u32 = 2 << 20;
+
+/// The compiled modules every machine needs.
+pub(crate) struct Prelude {
+    /// Pyodide's main module.
+    pub(crate) main: Module,
+    /// The call trampoline.
+    pub(crate) trampoline: Module,
+}
+
+/// A store with an instance of the main module in which nothing has run.
+pub(super) fn instantiate(
+    engine: &Engine,
+    prelude: &Prelude,
+    modules: Box<dyn ModuleSource>,
+    vfs: Vfs,
+) -> wasmtime::Result<(Store<Host>, Instance)> {
+    let host = Host {
+        vfs,
+        guest: None,
+        helper: None,
+        libraries: Libraries::default(),
+        closures: Closures::default(),
+        functions: HashMap::new(),
+        slots: HashMap::new(),
+        modules,
+        clock: Clock::new(),
+        environment: vec![
+            format!("HOME={HOME}"),
+            "USER=user".to_owned(),
+            "LANG=C.UTF-8".to_owned(),
+            "TZ=UTC".to_owned(),
+            "PATH=/bin".to_owned(),
+        ],
+        memory: MemoryLimit { max_bytes: 4 << 30, peak_bytes: 0, refused: false },
+    };
+    let mut store = Store::new(engine, host);
+    store.limiter(|host| &mut host.memory);
+    let linker = crate::libc::linker(engine)?;
+    let instance = link::instantiate_main(&mut store, &linker, &prelude.main)?;
+    let helper = Helper::new(&mut store.as_context_mut(), &prelude.trampoline)?;
+    store.data_mut().helper = Some(helper);
+    Ok((store, instance))
+}
+
+impl Machine {
+    /// Boots CPython: instantiates, runs constructors, initialises Python, imports the driver.
+    ///
+    /// # Errors
+    /// When the modules are not the expected ones or the driver does not start.
+    pub(crate) fn boot(
+        engine: &Engine,
+        prelude: &Prelude,
+        modules: Box<dyn ModuleSource>,
+    ) -> Result<Machine, MachineError> {
+        let output = Arc::new(Mutex::new(Output::new()));
+        let boot_text = capture(&output);
+        let with_text = |error: MachineError| match error {
+            MachineError::Driver(text) => MachineError::Driver(format!("{text}\n{}", boot_text())),
+            other => other,
+        };
+        let vfs = file_system(&output).map_err(MachineError::Trap)?;
+        let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
+        link::index_table(&mut store.as_context_mut(), 1)?;
+        call(&mut store, instance, "__wasm_call_ctors", &[])?;
+        let high = call(&mut store, instance, "emscripten_stack_get_base", &[])?;
+        call(&mut store, instance, "emscripten_stack_set_limits", &[high, high - C_STACK])?;
+        let helper = store.data().helper;
+        if let Some(helper) = helper {
+            helper.install(&mut store.as_context_mut())?;
+        }
+        let memory = guest(&store.as_context_mut())?.memory;
+        let initialised = initialise_python(&mut store, instance, memory);
+        let python = initialised.and_then(|()| Python::new(&mut store, instance)).map_err(with_text)?;
+        let mut machine = Machine { store, memory, python, output: output.clone() };
+        machine.run_driver("boot", &EVENT_FD.to_string()).map_err(with_text)?;
+        machine.end_output();
+        machine.set_signal_words()?;
+        Ok(machine)
+    }
+
+    /// Imports packages and runs what makes their first use quick; then collects garbage for good.
+    ///
+    /// # Errors
+    /// When one cannot be imported.
+    pub(crate) fn preload(&mut self, packages: &[String]) -> Result<(), MachineError> {
+        let text = capture(&self.output);
+        let names = serde_json::to_string(packages).map_err(|error| MachineError::Driver(error.to_string()))?;
+        let done = self.run_driver("preload", &names);
+        self.end_output();
+        done.map_err(|error| MachineError::Driver(format!("{error}\n{}", text())))
+    }
+}
+
+/// Initialises CPython by PEP 741's configuration.
+fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory) -> Result<(), MachineError> {
+    let put = |store: &mut Store<Host>, bytes: &[u8]| -> Result<u32, MachineError> {
+        let block = call(store, instance, "malloc", &[bytes.len() as u32])?;
+        memory.write(&mut *store, block as usize, bytes).map_err(|_| fault())?;
+        Ok(block)
+    };
+    let text = |store: &mut Store<Host>, text: &str| put(store, format!("{text}\0").as_bytes());
+    let config = call(store, instance, "PyInitConfig_Create", &[])?;
+    let set_int = instance.get_typed_func::<(u32, u32, i64), i32>(&mut *store, "PyInitConfig_SetInt")?;
+    let mut failed = false;
+    for (name, value) in [
+        ("utf8_mode", 1),
+        ("write_bytecode", 0),
+        ("use_environment", 0),
+        ("install_signal_handlers", 1),
+        ("site_import", 1),
+        ("configure_locale", 1),
+        ("parse_argv", 0),
+        ("buffered_stdio", 1),
+    ] {
+        let name = text(store, name)?;
+        failed |= set_int.call(&mut *store, (config, name, value))? != 0;
+    }
+    for (name, value) in
+        [("home", "/"), ("stdlib_dir", STDLIB), ("program_name", "python"), ("executable", "/bin/python")]
+    {
+        let (name, value) = (text(store, name)?, text(store, value)?);
+        failed |= call(store, instance, "PyInitConfig_SetStr", &[config, name, value])? != 0;
+    }
+    let lists: [(&str, &[&str]); 2] =
+        [("module_search_paths", &[STDLIB, SITE_PACKAGES, DRIVER]), ("argv", &["main.py"])];
+    for (name, values) in lists {
+        let mut pointers = Vec::new();
+        for value in values {
+            pointers.extend_from_slice(&text(store, value)?.to_le_bytes());
+        }
+        let array = call(store, instance, "malloc", &[pointers.len() as u32])?;
+        memory.write(&mut *store, array as usize, &pointers).map_err(|_| fault())?;
+        let name = text(store, name)?;
+        let length = values.len() as u32;
+        failed |= call(store, instance, "PyInitConfig_SetStrList", &[config, name, length, array])? != 0;
+    }
+    if failed || call(store, instance, "Py_InitializeFromInitConfig", &[config])? != 0 {
+        let out = text(store, "    ")?;
+        call(store, instance, "PyInitConfig_GetError", &[config, out])?;
+        let mut word = [0; 4];
+        memory.read(&*store, out as usize, &mut word).map_err(|_| fault())?;
+        let bytes = memory.data(&*store);
+        let start = (u32::from_le_bytes(word) as usize).min(bytes.len());
+        let end = bytes[start..].iter().take(500).position(|&byte| byte == 0).unwrap_or(0);
+        let reason = String::from_utf8_lossy(&bytes[start..start + end]).into_owned();
+        return Err(MachineError::Driver(format!("CPython does not start: {reason}")));
+    }
+    call(store, instance, "PyInitConfig_Free", &[config])?;
+    Ok(())
+}
+
+/// Collects what the guest prints while it boots; the function returned gives the text.
+fn capture(output: &Arc<Mutex<Output>>) -> impl Fn() -> String + use<> {
+    const BOOT_TEXT: u64 = 64 << 10;
+    let text = Arc::new(Mutex::new(String::new()));
+    let copy = text.clone();
+    let sink = Box::new(move |event| {
+        if let crate::api::Event::Stream { text, .. } = event
+            && let Ok(mut collected) = copy.lock()
+        {
+            collected.push_str(&text);
+        }
+    });
+    if let Ok(mut output) = output.lock() {
+        output.begin(sink, BOOT_TEXT);
+    }
+    move || text.lock().map(|text| text.clone()).unwrap_or_default()
+}

@@ -1,0 +1,237 @@
+//! One interpreter in this process: a store, the main module's instance, and CPython inside it.
+
+mod boot;
+mod python;
+mod restore;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
+
+pub(crate) use boot::Prelude;
+use python::Python;
+pub(crate) use restore::Frozen;
+
+use crate::caps::output::Output;
+use crate::host::{GuestExit, Host, guest};
+
+/// Descriptor number of the driver's event channel: high, so that the first file a program opens is 3, as on Linux.
+pub(crate) const EVENT_FD: i32 = 1000;
+
+/// Why a call into the guest failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MachineError {
+    /// The guest ended itself.
+    #[error("{0}")]
+    Exit(GuestExit),
+    /// A wasm trap or a fault in a host function.
+    #[error("{0}")]
+    Trap(String),
+    /// Python raised where our driver should not have; the text is what it printed.
+    #[error("the Python driver failed: {0}")]
+    Driver(String),
+}
+
+impl From<wasmtime::Error> for MachineError {
+    fn from(error: wasmtime::Error) -> MachineError {
+        match error.downcast_ref::<GuestExit>() {
+            Some(exit) => MachineError::Exit(*exit),
+            None => MachineError::Trap(describe(&error)),
+        }
+    }
+}
+
+/// One line about a trap: its root cause, without host addresses.
+fn describe(error: &wasmtime::Error) -> String {
+    match error.downcast_ref::<wasmtime::Trap>() {
+        Some(wasmtime::Trap::StackOverflow) => "the native stack is exhausted".to_owned(),
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    }
+}
+
+/// A booted interpreter.
+pub(crate) struct Machine {
+    store: Store<Host>,
+    memory: Memory,
+    python: Python,
+    output: Arc<Mutex<Output>>,
+}
+
+impl Machine {
+    /// Host state.
+    pub(crate) fn host(&mut self) -> &mut Host {
+        self.store.data_mut()
+    }
+
+    /// Where output goes.
+    pub(crate) fn output(&self) -> &Arc<Mutex<Output>> {
+        &self.output
+    }
+
+    /// Present size of the linear memory, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory.data_size(&self.store) as u64
+    }
+
+    /// Calls a function of the driver that takes a string and returns one.
+    ///
+    /// # Errors
+    /// When the guest ended, trapped, or the driver raised.
+    pub(crate) fn call_driver(&mut self, name: &'static str, argument: &str) -> Result<String, MachineError> {
+        let callable = self.python.function(name);
+        let text = self.string(argument)?;
+        let result = self.python.call_one_arg.call(&mut self.store, (callable, text))?;
+        self.python.dec_ref.call(&mut self.store, text)?;
+        self.take_string(name, result)
+    }
+
+    /// Calls a function of the driver that takes a string and whose result does not matter.
+    ///
+    /// # Errors
+    /// As [`Machine::call_driver`].
+    pub(crate) fn run_driver(&mut self, name: &'static str, argument: &str) -> Result<(), MachineError> {
+        let callable = self.python.function(name);
+        let text = self.string(argument)?;
+        let result = self.python.call_one_arg.call(&mut self.store, (callable, text))?;
+        self.python.dec_ref.call(&mut self.store, text)?;
+        self.release(name, result)
+    }
+
+    /// Calls a function of the driver that takes bytes and whose result does not matter.
+    ///
+    /// # Errors
+    /// As [`Machine::call_driver`].
+    pub(crate) fn call_driver_bytes(&mut self, name: &'static str, argument: &[u8]) -> Result<(), MachineError> {
+        let callable = self.python.function(name);
+        let buffer = self.copy_in(argument)?;
+        let length = i32::try_from(argument.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+        let object = self.python.bytes_from_string_and_size.call(&mut self.store, (buffer, length))?;
+        self.python.free.call(&mut self.store, buffer)?;
+        let result = self.python.call_one_arg.call(&mut self.store, (callable, object))?;
+        self.python.dec_ref.call(&mut self.store, object)?;
+        self.release(name, result)
+    }
+
+    /// Gives a result back; null is an exception.
+    fn release(&mut self, name: &str, object: u32) -> Result<(), MachineError> {
+        if object == 0 {
+            return Err(self.raised(name));
+        }
+        Ok(self.python.dec_ref.call(&mut self.store, object)?)
+    }
+
+    /// Seeds the generators of C code after a fork. What draws from the host is fresh already.
+    ///
+    /// # Errors
+    /// When the guest traps.
+    pub(crate) fn reseed_c(&mut self, entropy: &[u8]) -> Result<(), MachineError> {
+        let word = |index: usize| {
+            entropy
+                .get(index * 4..index * 4 + 4)
+                .map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        };
+        self.call_export("srand", &[word(0)])?;
+        self.call_export("srandom", &[word(1)])?;
+        self.call_export("srand48", &[word(2)])?;
+        // Length 0 resets sqlite's generator, which then seeds itself from /dev/urandom.
+        self.call_export("sqlite3_randomness", &[0, 0])?;
+        Ok(())
+    }
+
+    fn end_output(&self) {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+
+    /// Calls an exported C function of integers.
+    pub(crate) fn call_export(&mut self, name: &str, arguments: &[u32]) -> Result<u32, MachineError> {
+        let instance = guest(&self.store.as_context_mut())?.instance;
+        call(&mut self.store, instance, name, arguments)
+    }
+
+    /// A Python `str`.
+    fn string(&mut self, text: &str) -> Result<u32, MachineError> {
+        let buffer = self.copy_in(text.as_bytes())?;
+        let length = i32::try_from(text.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+        let object = self.python.unicode_from_string_and_size.call(&mut self.store, (buffer, length))?;
+        self.python.free.call(&mut self.store, buffer)?;
+        if object == 0 { Err(self.raised("str")) } else { Ok(object) }
+    }
+
+    fn copy_in(&mut self, bytes: &[u8]) -> Result<u32, MachineError> {
+        let length = u32::try_from(bytes.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+        let buffer = self.python.malloc.call(&mut self.store, length.max(1))?;
+        if buffer == 0 {
+            return Err(MachineError::Driver("out of memory".to_owned()));
+        }
+        self.memory.write(&mut self.store, buffer as usize, bytes).map_err(|_| fault())?;
+        Ok(buffer)
+    }
+
+    /// The text of a Python `str`, whose reference is given back.
+    fn take_string(&mut self, name: &str, object: u32) -> Result<String, MachineError> {
+        if object == 0 {
+            return Err(self.raised(name));
+        }
+        let out = self.python.malloc.call(&mut self.store, 4)?;
+        let data = self.python.unicode_as_utf8_and_size.call(&mut self.store, (object, out))?;
+        if data == 0 {
+            return Err(self.raised(name));
+        }
+        let mut word = [0; 4];
+        self.memory.read(&self.store, out as usize, &mut word).map_err(|_| fault())?;
+        let length = u32::from_le_bytes(word) as usize;
+        let start = data as usize;
+        let bytes = self.memory.data(&self.store).get(start..start.saturating_add(length)).ok_or_else(fault)?;
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        self.python.free.call(&mut self.store, out)?;
+        self.python.dec_ref.call(&mut self.store, object)?;
+        Ok(text)
+    }
+
+    /// Prints the pending exception to the guest's stderr and reports it.
+    fn raised(&mut self, name: &str) -> MachineError {
+        match self.python.err_print.call(&mut self.store, ()) {
+            Ok(()) => MachineError::Driver(format!("`{name}` raised")),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Tells the signal handlers where CPython looks for interrupts.
+    fn set_signal_words(&mut self) -> Result<(), MachineError> {
+        let instance = guest(&self.store.as_context_mut())?.instance;
+        let mut address = |name: &str| -> Result<*mut u8, MachineError> {
+            let value = instance
+                .get_global(&mut self.store, name)
+                .and_then(|global| global.get(&mut self.store).i32())
+                .ok_or_else(|| MachineError::Trap(format!("the main module has no export `{name}`")))?;
+            let offset = value as u32 as usize;
+            if !offset.is_multiple_of(4) || offset + 4 > self.memory.data_size(&self.store) {
+                return Err(fault());
+            }
+            Ok(self.memory.data_ptr(&self.store).wrapping_add(offset))
+        };
+        let in_memory = address("_Py_emscripten_signal_in_memory")?;
+        let clock = address("_Py_emscripten_signal_clock")?;
+        crate::signals::set_words(in_memory, clock);
+        Ok(())
+    }
+}
+
+fn fault() -> MachineError {
+    MachineError::Trap("memory fault".to_owned())
+}
+
+/// Calls an exported function of i32 parameters; a missing result is zero.
+fn call(store: &mut Store<Host>, instance: Instance, name: &str, arguments: &[u32]) -> Result<u32, MachineError> {
+    let func: Func = instance
+        .get_func(&mut *store, name)
+        .ok_or_else(|| MachineError::Trap(format!("the main module has no export `{name}`")))?;
+    let values: Vec<Val> = arguments.iter().map(|&value| Val::I32(value as i32)).collect();
+    let mut results: Vec<Val> = func.ty(&*store).results().map(|_| Val::I32(0)).collect();
+    func.call(&mut *store, &values, &mut results)?;
+    Ok(results.first().and_then(Val::i32).unwrap_or(0) as u32)
+}
+
+#[cfg(test)]
+mod tests;

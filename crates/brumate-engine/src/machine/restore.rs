@@ -1,0 +1,94 @@
+//! A machine out of an image, and an image of a machine.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex};
+
+use wasmtime::{AsContextMut, Engine};
+
+use super::boot::instantiate;
+use super::python::Python;
+use super::{Machine, Prelude};
+use crate::caps::output::Output;
+use crate::code::ModuleSource;
+use crate::files;
+use crate::host::guest;
+use crate::image::{self, Base, ImageError, Record};
+use crate::memory;
+use crate::vfs::Vfs;
+
+/// State beside the linear memory: the record, and the file system in its own serialised form.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Frozen {
+    pub(crate) record: Record,
+    pub(crate) vfs: Vec<u8>,
+}
+
+impl Machine {
+    /// A machine that goes on where the one in an image was. Its memory is `file` from `offset` on, shared with every
+    /// other process that maps it until it is written to.
+    ///
+    /// # Errors
+    /// When the image does not fit this version of Brumate.
+    pub(crate) fn restore(
+        engine: &Engine,
+        prelude: &Prelude,
+        modules: Box<dyn ModuleSource>,
+        frozen: &Frozen,
+        file: &File,
+        offset: u64,
+    ) -> Result<Machine, ImageError> {
+        let output = Arc::new(Mutex::new(Output::new()));
+        let mut vfs = files::restored(&frozen.vfs, &output)?;
+        files::reopen(&mut vfs)?;
+        let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
+        image::restore::apply(&mut store.as_context_mut(), &frozen.record)?;
+        let python = Python::restored(&mut store, instance, &frozen.record.driver)?;
+        let memory = guest(&store.as_context_mut())?.memory;
+        memory::map(&mut store, memory, file, offset)
+            .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
+        let mut machine = Machine { store, memory, python, output };
+        machine.set_signal_words().map_err(|error| ImageError::Damaged(error.to_string()))?;
+        Ok(machine)
+    }
+
+    /// What an image keeps of this machine beside its memory.
+    ///
+    /// # Errors
+    /// When it holds something that no image can.
+    pub(crate) fn freeze(&mut self) -> Result<Frozen, ImageError> {
+        let driver = self.python.record();
+        let record = image::capture::capture(&mut self.store.as_context_mut(), driver)?;
+        let vfs = postcard::to_allocvec(&self.store.data().vfs);
+        Ok(Frozen { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+    }
+
+    /// Makes this machine what a session's image describes. It must be a machine of the image's base. `join` gives the file
+    /// system its host directories back; what it returns is returned.
+    ///
+    /// # Errors
+    /// When the image does not fit. The machine is of no use then.
+    pub(crate) fn thaw<T>(
+        &mut self,
+        from: &File,
+        base: &Base,
+        join: impl FnOnce(&mut Vfs) -> T,
+    ) -> Result<T, ImageError> {
+        let (frozen, pages) = image::difference::read(from, base)?;
+        let mut vfs = files::restored(&frozen.vfs, &self.output)?;
+        let joined = join(&mut vfs);
+        files::reopen(&mut vfs)?;
+        image::restore::apply(&mut self.store.as_context_mut(), &frozen.record)?;
+        self.python.set_driver(&frozen.record.driver)?;
+        let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
+        let (offset, length) = (image::file::HEADER_BYTES, base.header.memory);
+        memory::reset(&mut self.store, self.memory, &base.file, offset, length).map_err(failed)?;
+        pages.pages(self.memory.data_mut(&mut self.store))?;
+        self.store.data_mut().vfs = vfs;
+        Ok(joined)
+    }
+
+    /// The linear memory.
+    pub(crate) fn memory(&self) -> &[u8] {
+        self.memory.data(&self.store)
+    }
+}

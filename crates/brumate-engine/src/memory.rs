@@ -1,0 +1,102 @@
+//! Linear memory laid over by an image's file.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use wasmtime::{AsContextMut, Memory};
+
+/// Replaces the content of `memory` by that of `file` from `offset` on. Pages are private: what the guest writes stays in
+/// its process, what it does not write is the page cache's, once for all processes.
+///
+/// # Errors
+/// When the file is shorter than the memory, or the kernel refuses.
+pub(crate) fn map(mut store: impl AsContextMut, memory: Memory, file: &File, offset: u64) -> std::io::Result<()> {
+    let length = memory.data_size(&store);
+    map_first(store.as_context_mut(), memory, file, offset, length)
+}
+
+/// As [`map`] for the first `length` bytes; the rest becomes zeros.
+///
+/// # Errors
+/// As [`map`], and when the memory is smaller than `length`.
+pub(crate) fn reset(
+    mut store: impl AsContextMut,
+    memory: Memory,
+    file: &File,
+    offset: u64,
+    length: u64,
+) -> std::io::Result<()> {
+    let length = usize::try_from(length).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    let size = memory.data_size(&store);
+    if length > size || !length.is_multiple_of(1 << 16) {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    map_first(store.as_context_mut(), memory, file, offset, length)?;
+    if length < size {
+        let rest = memory.data_mut(&mut store)[length..].as_mut_ptr();
+        // SAFETY: the range is the end of the accessible memory, private and anonymous (it was grown after the image's part),
+        // page aligned, and borrowed mutably. Its pages read as zeros afterwards.
+        unsafe { madvise(rest.cast(), size - length, Advice::LinuxDontNeed)? };
+    }
+    Ok(())
+}
+
+fn map_first(store: impl AsContextMut, memory: Memory, file: &File, offset: u64, length: usize) -> std::io::Result<()> {
+    let end = offset.checked_add(length as u64);
+    if end.is_none_or(|end| file.metadata().is_ok_and(|metadata| metadata.len() < end)) {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let address = memory.data_ptr(&store);
+    // SAFETY: the range is the beginning or all of the accessible part of the memory, which wasmtime has mapped readable and writable, page
+    // aligned, and keeps at this address for the store's life (`memory_may_move(false)`); no reference into it is alive,
+    // because `store` is borrowed mutably by the caller. The new mapping has the same protection and is released with the
+    // old one's range. The file is of the server's owner-only cache and is never changed or shortened after it got its name.
+    unsafe {
+        mmap(
+            address.cast(),
+            length,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::FIXED,
+            file,
+            offset,
+        )?;
+    }
+    Ok(())
+}
+
+/// A part of a file, mapped to be read.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    address: *mut std::ffi::c_void,
+    length: usize,
+}
+
+impl Mapped {
+    /// Maps `length` bytes of `file` from `offset` on.
+    ///
+    /// # Errors
+    /// When the file is shorter, or the kernel refuses.
+    pub(crate) fn new(file: &File, offset: u64, length: u64) -> std::io::Result<Mapped> {
+        let whole = offset.checked_add(length).is_some_and(|end| file.metadata().is_ok_and(|data| data.len() >= end));
+        let length = usize::try_from(length).ok().filter(|&length| whole && length > 0);
+        let length = length.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, offset)? };
+        Ok(Mapped { address, length })
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the mapping is readable, of that length, and lives as long as `self`. The file is of the server's owner-only
+        // cache and is never changed or shortened after it got its name.
+        unsafe { std::slice::from_raw_parts(self.address.cast(), self.length) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`, and `bytes` lends it out for shorter than `self` lives.
+        let _ = unsafe { munmap(self.address, self.length) };
+    }
+}

@@ -1,0 +1,198 @@
+//! Forks, checkpoints, sleep: a session goes on where it was, and never shares its chance or its bytes with another.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Outcome};
+use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
+
+/// The same cache for all tests: modules are compiled once.
+fn cache() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+async fn sandbox() -> Sandbox {
+    let program = Some(env!("CARGO_BIN_EXE_brumate").into());
+    Sandbox::start(SandboxConfig { cache_dir: cache(), program, ..SandboxConfig::default() }).await.unwrap()
+}
+
+/// Runs a cell of a session: what became of it, and what it printed.
+async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, String) {
+    let (sender, mut events) = tokio::sync::mpsc::channel(64);
+    let text = Arc::new(Mutex::new(String::new()));
+    let copy = text.clone();
+    let listening = tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if let Event::Stream { text, .. } = event {
+                copy.lock().unwrap().push_str(&text);
+            }
+        }
+    });
+    let request = Execute { code: code.to_owned(), session: true, ..Execute::default() };
+    let outcome = session.execute(request, sender).await;
+    listening.await.unwrap();
+    let text = std::mem::take(&mut *text.lock().unwrap());
+    (outcome, text)
+}
+
+/// Runs a cell that must end well; returns what it printed.
+async fn say(session: &Session, code: &str) -> String {
+    match cell(session, code).await {
+        (Ok(Outcome { ended: Ended::Returned(_), .. }), text) => text,
+        (other, text) => panic!("{code}: {other:?}; printed {text}"),
+    }
+}
+
+const CHANCE: &str = "import random, tempfile, uuid, secrets, sqlite3, ctypes, os, time
+import email.utils, multiprocessing.process
+c = ctypes.CDLL(None)
+c.drand48.restype = ctypes.c_double
+print(random.random(), random.Random().random(), next(tempfile._get_candidate_names()), uuid.uuid1(), uuid.uuid4(),
+      secrets.token_hex(), sqlite3.connect(':memory:').execute('select random(), hex(randomblob(8))').fetchone(),
+      c.rand(), c.random(), c.drand48(), os.urandom(8).hex(), email.utils.make_msgid(),
+      multiprocessing.process.current_process().authkey[:8].hex(), sep='|')
+if 'numpy' in __import__('sys').modules:
+    import numpy
+    print(numpy.random.rand(), numpy.random.default_rng().random(), sep='|')
+";
+
+/// Parts that two guests drew alike.
+fn alike(first: &str, second: &str) -> Vec<String> {
+    let parts = |text: &str| text.trim().split(['|', '\n']).map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (parts(first), parts(second));
+    assert!(first.len() >= 13 && first.len() == second.len(), "{first:?} {second:?}");
+    first.into_iter().zip(second).filter(|(a, b)| a == b).map(|(a, _)| a).collect()
+}
+
+#[tokio::test]
+async fn no_two_machines_agree_on_anything_random() {
+    let sandbox = sandbox().await;
+    sandbox.warm(&Image::data()).await.unwrap();
+    for image in [Image::plain(), Image::data()] {
+        let spec = || MachineSpec { image: image.clone(), ..MachineSpec::default() };
+        let (first, second) = (sandbox.session(spec()).await.unwrap(), sandbox.session(spec()).await.unwrap());
+        let (a, b) = (say(&first, CHANCE).await, say(&second, CHANCE).await);
+        assert_eq!(alike(&a, &b), Vec::<String>::new());
+        // Forks of a session, and a session that sleeps, draw anew.
+        let (child, other) = (first.fork().await.unwrap(), first.fork().await.unwrap());
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("session");
+        first.hibernate(&file).await.unwrap();
+        let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+        let (again, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+        let mut drawn = Vec::new();
+        for session in [&first, &child, &other, &woken, &again] {
+            drawn.push(say(session, CHANCE).await);
+        }
+        for (index, a) in drawn.iter().enumerate() {
+            for b in &drawn[index + 1..] {
+                assert_eq!(alike(a, b), Vec::<String>::new());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_seed_given_on_purpose_stays() {
+    let sandbox = sandbox().await;
+    sandbox.warm(&Image::data()).await.unwrap();
+    let session = sandbox.session(MachineSpec { image: Image::data(), ..MachineSpec::default() }).await.unwrap();
+    say(&session, "import random, numpy; random.seed(7); numpy.random.seed(7); random.random(); numpy.random.rand()")
+        .await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("session");
+    session.hibernate(&file).await.unwrap();
+    let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    let draw = "print(random.random(), numpy.random.rand())";
+    assert_eq!(say(&session, draw).await, say(&woken, draw).await);
+}
+
+#[tokio::test]
+async fn a_fork_has_the_parents_state_and_its_own_future() {
+    let sandbox = sandbox().await;
+    let parent = sandbox.session(MachineSpec::default()).await.unwrap();
+    say(&parent, "x = [1]\nopen('f', 'w').write('parent')\nh = open('f', 'a')").await;
+    let child = parent.fork().await.unwrap();
+    say(&child, "x.append(2); h.write(' child'); h.flush()").await;
+    assert_eq!(say(&child, "print(x, open('f').read())").await, "[1, 2] parent child\n");
+    assert_eq!(say(&parent, "print(x, open('f').read())").await, "[1] parent\n");
+    drop(parent);
+    let grandchild = child.fork().await.unwrap();
+    assert_eq!(say(&grandchild, "print(x)").await, "[1, 2]\n");
+}
+
+#[tokio::test]
+async fn a_cell_that_ends_the_machine_never_was() {
+    let sandbox = sandbox().await;
+    let limits = Limits {
+        wall: std::time::Duration::from_secs(1),
+        grace: std::time::Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.unwrap();
+    say(&session, "x = 1\nopen('kept', 'w').write('before')").await;
+    let endings = [
+        "x = 2; open('kept', 'w').write('after'); import os; os._exit(3)",
+        "x = 3; open('new', 'w').close(); import os; os.abort()",
+        "x = 4; import ctypes; ctypes.string_at(0xfffffff0)",
+        "x = 5; sum(range(10 ** 12))",
+        "x = 6\nwhile True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass",
+    ];
+    for code in endings {
+        let (outcome, _) = cell(&session, code).await;
+        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{code}: {outcome:?}");
+        let state = "import os; print(x, open('kept').read(), os.path.exists('new'))";
+        assert_eq!(say(&session, state).await, "1 before False\n");
+    }
+    say(&session, "x = 10").await;
+    assert_eq!(say(&session, "print(x)").await, "10\n");
+}
+
+#[tokio::test]
+async fn a_sleeping_session_wakes_in_another_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("session");
+    let code = "import numpy as np, pandas as pd, sqlite3, time\n\
+        frame = pd.DataFrame({'a': np.arange(65536.0), 'b': np.arange(65536)})\n\
+        def numbers():\n    for n in range(99):\n        yield n\n\
+        g = numbers(); next(g)\nh = open('notes', 'w+'); h.write('hello'); h.flush()\n\
+        start = time.monotonic()";
+    let size = {
+        let first = sandbox().await;
+        first.warm(&Image::data()).await.unwrap();
+        let session = first.session(MachineSpec { image: Image::data(), ..MachineSpec::default() }).await.unwrap();
+        say(&session, code).await;
+        session.hibernate(&file).await.unwrap()
+    };
+    assert!(size < 5 << 20, "{size}");
+    let second = sandbox().await;
+    let (session, revoked) = second.wake_session(&file, MachineSpec::default()).await.unwrap();
+    assert_eq!(revoked, Vec::<String>::new());
+    let after = "h.seek(0); print(frame.a.sum(), next(g), h.read(), 0 <= time.monotonic() - start < 3600)";
+    assert_eq!(say(&session, after).await, "2147450880.0 1 hello True\n");
+}
+
+#[tokio::test]
+async fn what_is_no_session_is_refused() {
+    let sandbox = sandbox().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("session");
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    session.hibernate(&file).await.unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let mut changed = whole.clone();
+    let last = changed.len() - 1;
+    changed[last] ^= 1;
+    for damaged in [&whole[..0], &whole[..20], &whole[..last], &changed] {
+        std::fs::write(&file, damaged).unwrap();
+        let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
+        assert!(matches!(&error, Error::Image(reason) if reason.contains("damaged")), "{error}");
+    }
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    let at = whole.windows(version.len()).position(|window| window == version).unwrap();
+    let mut other = whole.clone();
+    other[at] += 1;
+    std::fs::write(&file, &other).unwrap();
+    let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
+    assert!(error.to_string().contains("put it to sleep"), "{error}");
+}
