@@ -50,6 +50,9 @@ fn config(purpose: Purpose) -> Config {
         .generate_address_map(false)
         .native_unwind_info(false)
         .parallel_compilation(purpose == Purpose::Compile);
+    if purpose == Purpose::Run {
+        config.with_custom_code_memory(Some(crate::code::publish::publisher()));
+    }
     config
 }
 

@@ -40,9 +40,9 @@ impl Drop for Process {
 /// A machine that has said hello and has not been told what it is for.
 #[derive(Debug)]
 pub(crate) struct Blank {
+    pub(crate) process: Arc<Process>,
     pub(crate) channel: AsyncChannel,
     pub(crate) exit: oneshot::Receiver<Exit>,
-    pub(crate) process: Arc<Process>,
 }
 
 impl Blank {

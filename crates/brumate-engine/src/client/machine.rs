@@ -27,12 +27,13 @@ const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
 pub struct Machine {
+    /// First, so that it is dropped first: a process that is killed does not bother with the end of its connection.
+    process: Arc<Process>,
     pub(super) channel: AsyncChannel,
     pub(super) shared: Arc<Shared>,
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
-    process: Arc<Process>,
     /// What it was forked from.
     pub(super) pool: Arc<Pool>,
     stop: (watch::Sender<Request>, watch::Receiver<Request>),

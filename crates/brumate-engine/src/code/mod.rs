@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod compile;
+pub(crate) mod publish;
 pub(crate) mod remote;
 mod source;
 

@@ -3,6 +3,7 @@
 mod limits;
 
 use std::fs::File;
+use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ struct Executed {
 /// # Errors
 /// When the connection breaks.
 pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
+    // What is left of the interpreter when this function returns is not worth freeing: the process ends.
+    let machine = ManuallyDrop::new(machine);
     if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
         return channel.send(&FromMachine::Ended(Ending::Trap(error.to_string())));
     }
@@ -86,7 +89,7 @@ fn ending(error: MachineError) -> Ending {
 }
 
 struct Worker {
-    machine: Machine,
+    machine: ManuallyDrop<Machine>,
     base: Arc<Base>,
     channel: Arc<Channel>,
     zygote: Pid,

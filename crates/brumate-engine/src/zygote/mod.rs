@@ -19,6 +19,7 @@ use wasmtime::Engine;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::channel::Channel;
+use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
 use crate::engine::{Purpose, engine};
 use crate::image::{self, Base};
@@ -73,7 +74,8 @@ fn prepare(given: Given, require_jail: bool) -> Result<(Engine, Prelude, File, V
     crate::signals::install();
     sys::install_child_signal();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
-    let prelude = Prelude { main: load(&engine, given.main)?, trampoline: load(&engine, given.trampoline)? };
+    let main = load_huge(&engine, &File::from(given.main))?;
+    let prelude = Prelude { main, trampoline: load(&engine, given.trampoline)? };
     Ok((engine, prelude, given.image, missing))
 }
 
@@ -132,7 +134,8 @@ fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) ->
             Ok(None) => {
                 // The child: of the zygote's connection nothing stays.
                 channel.replace(socket);
-                return crate::worker::main(machine, base, channel.clone(), parent);
+                let ended = crate::worker::main(machine, base, channel.clone(), parent);
+                sys::exit_now(i32::from(ended.is_err()))
             }
             Err(errno) => {
                 channel.send(&FromZygote::ForkFailed { id, reason: errno.to_string() })?;

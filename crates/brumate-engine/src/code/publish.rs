@@ -1,0 +1,90 @@
+//! Machine code in memory: which pages it lies on, and making it executable.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect};
+use wasmtime::{CustomCodeMemory, Engine, Module};
+
+/// Size of a huge page, in bytes. Where huge pages have another size, or there are none, nothing but speed changes.
+const HUGE: usize = 2 << 20;
+
+/// Bytes of a page. Known to the C library from the start, so that it can be asked inside the jail.
+fn page_size() -> usize {
+    // SAFETY: no arguments, no effect.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+/// Makes code executable that is not in memory of wasmtime's own.
+#[derive(Debug)]
+struct Publisher;
+
+/// For an engine that loads modules with [`load_huge`].
+pub(crate) fn publisher() -> Arc<dyn CustomCodeMemory> {
+    Arc::new(Publisher)
+}
+
+fn protect(start: *const u8, length: usize, flags: MprotectFlags) -> std::io::Result<()> {
+    let page = page_size();
+    // SAFETY: callers name memory that is theirs: code that wasmtime publishes, or a mapping of this module.
+    unsafe { mprotect(start.cast_mut().cast(), length.next_multiple_of(page), flags)? };
+    Ok(())
+}
+
+impl CustomCodeMemory for Publisher {
+    fn required_alignment(&self) -> usize {
+        page_size()
+    }
+
+    fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
+        Ok(protect(start, length, MprotectFlags::READ | MprotectFlags::EXEC)?)
+    }
+
+    fn unpublish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
+        Ok(protect(start, length, MprotectFlags::READ | MprotectFlags::WRITE)?)
+    }
+}
+
+/// Loads a compiled module into huge pages, for the life of this process.
+///
+/// A fork does not copy the page tables of mapped files, and each of its processes would fault in the code it runs piece by
+/// piece. Huge anonymous pages are inherited, one entry for 2 MiB.
+///
+/// # Errors
+/// When there is no memory, or the module was compiled for another engine or CPU.
+pub(crate) fn load_huge(engine: &Engine, file: &File) -> Result<Module, String> {
+    let failed = |error: std::io::Error| format!("a compiled module cannot be loaded: {error}");
+    let length = file.metadata().map_err(failed)?.len() as usize;
+    let memory = huge(length).map_err(failed)?;
+    file.read_exact_at(memory, 0).map_err(failed)?;
+    let (start, end) = (memory.as_ptr(), memory.as_ptr().wrapping_add(length));
+    // SAFETY: as in `super::remote::load` for the content. The memory is leaked, so it lives for ever, and this function
+    // gives up its only reference to it.
+    let module = unsafe { Module::deserialize_raw(engine, NonNull::from(memory)) };
+    let module = module.map_err(|error| format!("{error:#}"))?;
+    // The code is executable already; what is before and behind it needs reading only.
+    let text = module.text();
+    let before = text.as_ptr() as usize - start as usize;
+    protect(start, before, MprotectFlags::READ).map_err(failed)?;
+    let behind = text.as_ptr().wrapping_add(text.len().next_multiple_of(page_size()));
+    protect(behind, (end as usize).saturating_sub(behind as usize), MprotectFlags::READ).map_err(failed)?;
+    Ok(module)
+}
+
+/// Zeroed memory of `length` bytes that begins on a huge page. Never released.
+fn huge(length: usize) -> std::io::Result<&'static mut [u8]> {
+    let reserved = length.next_multiple_of(HUGE) + HUGE;
+    // SAFETY: a new mapping at an address of the kernel's choice; the slice lies inside of it, and nothing else refers to it.
+    unsafe {
+        let start =
+            mmap_anonymous(std::ptr::null_mut(), reserved, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?;
+        let aligned = start.cast::<u8>().add(start.cast::<u8>().align_offset(HUGE));
+        // Refused where there are no huge pages.
+        let _ = madvise(aligned.cast(), length.next_multiple_of(HUGE), Advice::LinuxHugepage);
+        Ok(std::slice::from_raw_parts_mut(aligned, length))
+    }
+}
