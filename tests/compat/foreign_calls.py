@@ -91,6 +91,9 @@ def test_structures():
         _fields_ = [("number", ctypes.c_uint32), ("bytes", ctypes.c_uint8 * 4)]
 
     equal(list(Bits(number=0x01020304).bytes), [4, 3, 2, 1])
+    # As everywhere: ctypes refuses callbacks that give structures.
+    with raises(TypeError, "invalid result type for callback function"):
+        ctypes.CFUNCTYPE(Point, ctypes.c_int)(lambda number: Point(number, 0.5))
     record = type("Record", (ctypes.BigEndianStructure,), {"_fields_": [("a", ctypes.c_uint16)]})
     equal(bytes(record(0x0102)), b"\x01\x02")
 

@@ -4,7 +4,7 @@
 //! differs is made again. Tests read the variables only, so that they run with other installations
 //! just as well.
 
-use super::upstream;
+use super::{upstream, wheels};
 use crate::{process, workspace};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -21,6 +21,8 @@ const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];
 const NODE_MODULES: &str = "BRUMATE_TEST_NODE_MODULES";
 
 const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
+
+const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 
 /// The prepared test environment.
 pub(crate) struct Environment {
@@ -40,6 +42,7 @@ impl Environment {
         }
         variables.push((NODE_MODULES, node_modules(&base)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
+        variables.push((WHEELS, wheels::prepare(&base)?));
         let tools = base.join("tools");
         nextest(&tools)?;
         Ok(Self { variables, tools })

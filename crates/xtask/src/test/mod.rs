@@ -2,6 +2,7 @@
 
 mod environment;
 mod upstream;
+mod wheels;
 
 pub(crate) use environment::Environment;
 
