@@ -33,6 +33,12 @@ def test_variadic_functions():
     length = libc.snprintf(buffer, 100, b"%d %s %.2f %lld", ctypes.c_int(-7), b"text", ctypes.c_double(1.5),
                            ctypes.c_longlong(2**40))
     equal((buffer.value, length), (b"-7 text 1.50 1099511627776", 26))
+    # Values of 4 and 8 bytes in turn: each lies where C looks for it.
+    number, wide, half = (b"%d", ctypes.c_int(5)), (b"%lld", ctypes.c_longlong(-(2**40))), (b"%g", ctypes.c_double(0.5))
+    for arguments in [(wide, number), (number, wide, number), (half, number, number, wide), (number, half, number)]:
+        templates, values = zip(*arguments)
+        libc.snprintf(buffer, 100, b" ".join(templates), *values)
+        equal(buffer.value, " ".join(str(value.value) for value in values).encode())
     number, word = ctypes.c_int(), ctypes.create_string_buffer(10)
     libc.sscanf.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     equal(libc.sscanf(b"12 abc", b"%d %9s", ctypes.byref(number), word), 2)

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names a directory like `site-packages` with wheels as published for this platform; `cargo xtask test` makes it.
+/// Names a directory like `site-packages` with wheels that are not in the bundle; `cargo xtask test` makes it.
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 
 /// Lines of `randomness.py`, one for each source.
@@ -73,17 +73,28 @@ files!(
     time_and_place,
 );
 
-#[test]
-fn published_wheels() {
+/// Runs the checks of a file that needs more packages than the bundle has.
+fn check_with_wheels(file: &str) {
     let Some(wheels) = std::env::var_os(WHEELS) else {
         panic!("{WHEELS} is not set: it names a directory with unpacked wheels; `cargo xtask test` sets it");
     };
-    check("wheels.py", &[mount(Path::new(&wheels), "/wheels")]);
+    check(file, &[mount(Path::new(&wheels), "/wheels")]);
+}
+
+#[test]
+fn published_wheels() {
+    check_with_wheels("wheels.py");
+}
+
+#[test]
+fn cffi() {
+    check_with_wheels("cffi_work.py");
 }
 
 #[test]
 fn every_file_of_checks_is_run() {
-    let known: BTreeSet<String> = FILES.iter().chain(&["wheels"]).map(|name| format!("{name}.py")).collect();
+    let known: BTreeSet<String> =
+        FILES.iter().chain(&["wheels", "cffi_work"]).map(|name| format!("{name}.py")).collect();
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(scripts()).unwrap() {
         let path = entry.unwrap().path();

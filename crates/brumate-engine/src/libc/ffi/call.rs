@@ -7,6 +7,9 @@ use super::types::{Interface, Kind};
 use crate::host::{Host, guest, split, split_store};
 use crate::libc::mem::GuestMemory;
 
+/// Alignment of a list of variable arguments, in bytes: no type needs more.
+const LIST_ALIGN: u32 = 16;
+
 /// The guest's C stack while arguments are laid out on it.
 pub(super) struct Stack {
     pub(super) pointer: u32,
@@ -85,37 +88,52 @@ fn arguments(
         }
     }
     if interface.variadic() {
-        // Structs are passed by address; their copies lie above the list.
-        let mut addresses = Vec::with_capacity(interface.arguments.len() - interface.fixed);
-        for (index, kind) in interface.arguments.iter().enumerate().skip(interface.fixed) {
-            let value = value_of(memory, index)?;
-            addresses.push(if let Kind::Struct { size, align } = *kind {
-                let copy = stack.push(size, align)?;
-                copy_within(memory, value, copy, size)?;
-                copy
-            } else {
-                value
-            });
-        }
-        for (kind, address) in interface.arguments[interface.fixed..].iter().zip(addresses).rev() {
-            if matches!(kind, Kind::Struct { .. }) {
-                let slot = stack.push(4, 4)?;
-                memory.write_u32(slot, address)?;
-            } else {
-                let (size, align) = kind.layout();
-                let slot = stack.push(size, align)?;
-                match kind {
-                    Kind::U8 => memory.write_u32(slot, u32::from(memory.read_u8(address)?))?,
-                    Kind::S8 => memory.write_i32(slot, i32::from(memory.read_u8(address)? as i8))?,
-                    Kind::U16 => memory.write_u32(slot, u32::from(memory.read_u16(address)?))?,
-                    Kind::S16 => memory.write_i32(slot, i32::from(memory.read_i16(address)?))?,
-                    _ => copy_within(memory, address, slot, size)?,
-                }
-            }
-        }
-        arguments.push(Val::I32(stack.pointer as i32));
+        let rest = interface.arguments.iter().enumerate().skip(interface.fixed);
+        let values =
+            rest.map(|(index, kind)| Ok((*kind, value_of(memory, index)?))).collect::<wasmtime::Result<Vec<_>>>()?;
+        arguments.push(Val::I32(variable_arguments(memory, stack, &values)? as i32));
     }
     Ok(arguments)
+}
+
+/// Makes the list that `va_arg` walks, out of types and addresses of values; returns its address.
+///
+/// `va_arg` goes from low addresses to high ones and aligns before each value, so the offsets are those of a C structure.
+/// libffi's own port fills the list from its end and leaves a gap where an `int` follows a 64-bit value.
+fn variable_arguments(
+    memory: &mut GuestMemory<'_>,
+    stack: &mut Stack,
+    values: &[(Kind, u32)],
+) -> wasmtime::Result<u32> {
+    let mut size = 0_u32;
+    let mut slots = Vec::with_capacity(values.len());
+    for &(kind, value) in values {
+        let (bytes, align, value) = if let Kind::Struct { size, align } = kind {
+            // Passed by address; the copy lies above the list.
+            let copy = stack.push(size, align)?;
+            copy_within(memory, value, copy, size)?;
+            (4, 4, copy)
+        } else {
+            let (bytes, align) = kind.layout();
+            (bytes, align, value)
+        };
+        size = size.next_multiple_of(align);
+        slots.push((kind, value, size));
+        size += bytes;
+    }
+    let list = stack.push(size, LIST_ALIGN)?;
+    for (kind, value, offset) in slots {
+        let slot = list + offset;
+        match kind {
+            Kind::U8 => memory.write_u32(slot, u32::from(memory.read_u8(value)?))?,
+            Kind::S8 => memory.write_i32(slot, i32::from(memory.read_u8(value)? as i8))?,
+            Kind::U16 => memory.write_u32(slot, u32::from(memory.read_u16(value)?))?,
+            Kind::S16 => memory.write_i32(slot, i32::from(memory.read_i16(value)?))?,
+            Kind::Struct { .. } => memory.write_u32(slot, value)?,
+            _ => copy_within(memory, value, slot, kind.layout().0)?,
+        }
+    }
+    Ok(list)
 }
 
 fn copy_within(memory: &mut GuestMemory<'_>, from: u32, to: u32, size: u32) -> wasmtime::Result<()> {
