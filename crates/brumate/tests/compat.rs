@@ -145,7 +145,6 @@ fn random_values_of_two_calls_differ() {
     };
     let (first, second) = (run(1), run(2));
     assert!(first.is_disjoint(&second), "{:?}", first.intersection(&second));
-    drop(run);
     drop(input);
     assert!(server.wait().unwrap().success());
 }
