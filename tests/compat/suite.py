@@ -1,0 +1,63 @@
+"""Runs upstream test files under pytest, in the sandbox or in Pyodide, and prints what became of each test.
+
+The files are named below site-packages, as arguments or in $SUITE. One line for each step, JSON after `@`: the file
+that begins, each test that begins, each outcome, and at last `["done"]`, so that whoever reads knows where a crash was.
+"""
+
+import json
+import os
+import sys
+
+# The sandbox has pytest there; in Pyodide everything is in site-packages.
+sys.path.append("/upstream")
+
+import pytest
+
+SITE_PACKAGES = "/lib/python3.14/site-packages"
+MARKERS = "not network and not db"
+REASON_CHARACTERS = 200
+
+
+def say(*event):
+    print("@" + json.dumps(event), flush=True)
+
+
+class Outcomes:
+    """A pytest plugin: a failed set-up or teardown counts as an error."""
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        say("test", nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        if report.when != "call" and report.outcome == "passed":
+            return
+        outcome = report.outcome
+        if outcome == "failed" and report.when != "call":
+            outcome = "error"
+        if hasattr(report, "wasxfail"):
+            outcome = "xfailed" if outcome == "skipped" else "xpassed"
+        say("outcome", report.nodeid, outcome, reason(report) if outcome in ("failed", "error") else "")
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            say("outcome", report.nodeid, "error", reason(report))
+
+
+def reason(report):
+    lines = str(report.longrepr).strip().splitlines() or [""]
+    errors = [line for line in lines if line.startswith("E ")] or lines[-1:]
+    return errors[0][2:].strip()[:REASON_CHARACTERS]
+
+
+def main():
+    os.chdir("/tmp")
+    options = [f"--rootdir={SITE_PACKAGES}", "-c", "/dev/null", "-o", "addopts=", "-o", "xfail_strict=false"]
+    options += ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-W", "ignore"]
+    options += ["-m", MARKERS]
+    for name in sys.argv[1:] or os.environ["SUITE"].split():
+        say("file", name)
+        pytest.main([*options, f"{SITE_PACKAGES}/{name}"], plugins=[Outcomes()])
+    say("done")
+
+
+main()
