@@ -8,6 +8,8 @@ use crate::wire::WireError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Died {
+    /// Parsing the source took longer than [`ANALYZE_LIMIT`].
+    ParseLimit,
     /// It did not react to the wall-clock limit's KeyboardInterrupt in time.
     WallLimit,
     /// It used up its CPU time and did not react.
@@ -31,6 +33,9 @@ pub enum Died {
 impl std::fmt::Display for Died {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Died::ParseLimit => {
+                write!(f, "parsing the source took longer than {} s", ANALYZE_LIMIT.as_secs())
+            }
             Died::WallLimit => f.write_str("it ran out of wall-clock time"),
             Died::CpuLimit => f.write_str("it used up its CPU time"),
             Died::Cancelled => f.write_str("it was cancelled"),
@@ -53,6 +58,9 @@ pub enum Error {
     MachineDied {
         /// Why.
         reason: Died,
+        /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
+        /// bound.
+        output_dropped: u64,
     },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
@@ -83,12 +91,12 @@ pub enum Error {
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
-        Error::MachineDied { reason: Died::Protocol(error.to_string()) }
+        Error::MachineDied { reason: Died::Protocol(error.to_string()), output_dropped: 0 }
     }
 }
 
-/// How long a forked machine may take to say hello.
-pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time a machine may take to parse a source text.
+pub const ANALYZE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the zygote may take to say how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

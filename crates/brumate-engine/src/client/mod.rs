@@ -8,9 +8,11 @@ pub(crate) mod compiler;
 mod error;
 mod machine;
 mod mounts;
+mod patience;
 mod prepare;
 mod probe;
 mod spawn;
+mod stop;
 mod zygote;
 
 use std::path::PathBuf;
@@ -18,11 +20,13 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-pub use error::{Died, Error};
-pub use machine::{Interrupter, Machine};
+pub use error::{ANALYZE_LIMIT, Died, Error};
+pub use machine::Machine;
 pub(crate) use mounts::host_stat;
+pub use patience::Patience;
 pub use prepare::Progress;
 pub use probe::probe;
+pub use stop::Interrupter;
 
 use crate::api::MachineSpec;
 use crate::bundle;
@@ -50,6 +54,8 @@ pub struct SandboxConfig {
     pub progress: Option<ProgressFn>,
     /// The binary that serves `internal zygote`; `None` is this process's own.
     pub program: Option<PathBuf>,
+    /// How long processes may take to start.
+    pub patience: Patience,
 }
 
 impl std::fmt::Debug for SandboxConfig {
@@ -65,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) progress: Option<ProgressFn>,
     program: PathBuf,
     require_jail: bool,
+    patience: Patience,
     zygote: Mutex<Option<Arc<Zygote>>>,
 }
 
@@ -100,6 +107,7 @@ impl Sandbox {
             progress: config.progress,
             program,
             require_jail: config.require_jail,
+            patience: config.patience,
             zygote: Mutex::new(None),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
@@ -125,7 +133,13 @@ impl Sandbox {
                 None => None,
             };
             let attempt = MachineSpec { limits: spec.limits, mounts: spec.mounts.clone(), stdin };
-            match Machine::start(self.shared.clone(), &zygote, attempt).await {
+            let started = Machine::start(self.shared.clone(), &zygote, attempt);
+            let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
+                self.retire(&zygote).await;
+                last = Error::Unavailable("a new machine did not answer".to_owned());
+                continue;
+            };
+            match started {
                 Ok(machine) => {
                     spec.stdin = None;
                     return Ok(machine);
@@ -145,6 +159,14 @@ impl Sandbox {
         Ok(self.zygote().await?.missing_walls().to_vec())
     }
 
+    /// Takes no more machines from `zygote`. Those it has may live on.
+    async fn retire(&self, zygote: &Arc<Zygote>) {
+        let mut current = self.shared.zygote.lock().await;
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, zygote)) {
+            *current = None;
+        }
+    }
+
     /// The living zygote; a dead one is replaced.
     async fn zygote(&self) -> Result<Arc<Zygote>, Error> {
         let mut current = self.shared.zygote.lock().await;
@@ -161,6 +183,7 @@ impl Sandbox {
             trampoline: &trampoline,
             preload: Vec::new(),
             require_jail: shared.require_jail,
+            patience: shared.patience,
             cache: shared.cache.clone(),
             compilers: shared.compilers.clone(),
         })

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{Compilers, Trust};
 use super::error::Error;
+use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use crate::code::cache::ModuleCache;
 use crate::code::compile::Kind;
@@ -20,8 +20,8 @@ use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
 
-/// Longest a zygote may take to boot and import what it preloads.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest text about its own failure that is taken from a zygote, in bytes.
+const MAX_REASON: usize = 4096;
 
 /// How a machine's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) trampoline: &'a File,
     pub(crate) preload: Vec<String>,
     pub(crate) require_jail: bool,
+    pub(crate) patience: Patience,
     pub(crate) cache: Arc<ModuleCache>,
     pub(crate) compilers: Arc<Compilers>,
 }
@@ -67,20 +68,24 @@ impl Zygote {
         let boot = ToZygote::Boot { preload: ingredients.preload, require_jail: ingredients.require_jail };
         let unavailable = |reason: String| Error::Unavailable(reason);
         let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
-        channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await.map_err(ended)?;
-        let deadline = tokio::time::Instant::now() + BOOT_TIMEOUT;
+        // One that has ended already may have left word why: a failure to send shows when receiving.
+        let _ = channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await;
+        let deadline = tokio::time::Instant::now() + ingredients.patience.boot;
         let missing_walls = loop {
             let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
             let message = message.map_err(|_| unavailable("the zygote does not boot".to_owned()))?;
             match message.map_err(ended)? {
                 FromZygote::Ready { missing_walls } => break missing_walls,
-                FromZygote::Failed(reason) => return Err(unavailable(reason)),
+                FromZygote::Failed(mut reason) => {
+                    reason.truncate(reason.floor_char_boundary(MAX_REASON));
+                    return Err(unavailable(reason));
+                }
                 FromZygote::Module(request) => {
                     let (reply, file) = answer(&ingredients.cache, &ingredients.compilers, request).await;
                     let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
                     channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
                 }
-                other => return Err(unavailable(format!("the zygote said {other:?} while it booted"))),
+                _ => return Err(unavailable("the zygote broke the protocol while it booted".to_owned())),
             }
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
@@ -112,7 +117,7 @@ impl Zygote {
     }
 }
 
-/// Speaks to the zygote until it or the server ends.
+/// Speaks to the zygote until it ends, or until nobody wants machines of it and those it has are given up.
 async fn supervise(
     mut channel: AsyncChannel,
     mut child: Child,
@@ -120,15 +125,20 @@ async fn supervise(
     alive: Arc<AtomicBool>,
 ) {
     let mut waiting: HashMap<u64, oneshot::Sender<Exit>> = HashMap::new();
+    let mut retired = false;
     loop {
         tokio::select! {
-            request = requests.recv() => {
-                let Some(Fork { id, socket, exit }) = request else { break };
+            request = requests.recv(), if !retired => {
+                let Some(Fork { id, socket, exit }) = request else {
+                    retired = true;
+                    continue;
+                };
                 waiting.insert(id, exit);
                 if channel.send(&ToZygote::Fork { id }, &[socket.as_fd()]).await.is_err() {
                     break;
                 }
             }
+            () = given_up(&mut waiting), if retired => break,
             message = channel.receive::<FromZygote>() => match message {
                 Ok(FromZygote::Exited { id, signal, .. }) => {
                     if let Some(exit) = waiting.remove(&id) {
@@ -148,6 +158,21 @@ async fn supervise(
     drop(channel);
     // Dropping the handle kills the process; waiting for it leaves no zombie.
     let _ = tokio::time::timeout(super::error::EXIT_TIMEOUT, child.wait()).await;
+}
+
+/// Waits until no machine is in use any more.
+async fn given_up(waiting: &mut HashMap<u64, oneshot::Sender<Exit>>) {
+    for exit in waiting.values_mut() {
+        exit.closed().await;
+    }
+}
+
+/// Whether answering means to compile a module of the bundle.
+pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
+    match request {
+        ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
+        ModuleRequest::Bytes(_) => false,
+    }
 }
 
 /// Answers a question for a module: from the cache, or by compiling what a guest brought.

@@ -32,21 +32,21 @@ struct Executed {
 /// When the connection breaks.
 pub(crate) fn main(machine: Machine, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
     if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
-        return channel.send(&FromMachine::Ended(Ending::Trap(error.to_string())));
+        return channel.send(&ended(Ending::Trap(error.to_string()), 0));
     }
     crate::zygote::sys::forget_child_signal();
     channel.send(&FromMachine::Hello)?;
     let mut worker = match Worker::start(machine, channel.clone())? {
         Ok(worker) => worker,
-        Err(error) => return channel.send(&FromMachine::Ended(ending(error))),
+        Err(error) => return channel.send(&ended(ending(error), 0)),
     };
     loop {
         match worker.serve_one() {
             Ok(()) => {}
             Err(Failure::Wire(error)) => return Err(error),
             Err(Failure::Machine(error)) => {
-                worker.finish_output();
-                return channel.send(&FromMachine::Ended(ending(error)));
+                let output_dropped = worker.lock_output().end();
+                return channel.send(&ended(ending(error), output_dropped));
             }
         }
     }
@@ -68,6 +68,10 @@ impl From<MachineError> for Failure {
     fn from(error: MachineError) -> Failure {
         Failure::Machine(error)
     }
+}
+
+fn ended(ending: Ending, output_dropped: u64) -> FromMachine {
+    FromMachine::Ended { ending, output_dropped }
 }
 
 fn ending(error: MachineError) -> Ending {
@@ -160,10 +164,6 @@ impl Worker {
 
     fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::Output> {
         self.machine.output().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn finish_output(&self) {
-        self.lock_output().end();
     }
 }
 
