@@ -123,6 +123,9 @@ impl Machine {
             said = conversation.hear_out(question, events) => Ok(said),
         };
         self.dropped = dropped;
+        if clock.stopped().is_some() {
+            self.interrupter.done();
+        }
         match said {
             Err(reason) => Err(self.kill(reason).await),
             Ok(Ok(FromMachine::Ended { ending, output_dropped })) => {

@@ -78,6 +78,17 @@ impl Interrupter {
     pub fn kill(&self) {
         self.stop.send_replace(Request::Kill);
     }
+
+    /// Takes an interrupt back that has had its effect: it is not meant for what the machine does next.
+    pub(super) fn done(&self) {
+        self.stop.send_if_modified(|request| {
+            let change = *request == Request::Interrupt;
+            if change {
+                *request = Request::None;
+            }
+            change
+        });
+    }
 }
 
 /// The time of one conversation with a machine.
