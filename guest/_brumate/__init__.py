@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, streams
+from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, reports, streams
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
@@ -48,6 +48,7 @@ def boot(event_fd=-1, home=None):
     streams.install()
     interrupts.install()
     ignored.install()
+    reports.patch()
     builtins.display = display.display
     if sys.platform == "emscripten":
         platform_support.patch()
