@@ -22,6 +22,7 @@ pub(crate) fn mount_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], c
     }
 }
 
+#[derive(Clone)]
 struct Granted {
     index: u32,
     read_only: bool,
@@ -86,7 +87,7 @@ impl HostDir for Granted {
             mode: permissions,
         };
         match self.ask(operation)? {
-            (MountReply::Done, Some(fd)) => Ok(Box::new(OpenFile { fd })),
+            (MountReply::Done, Some(fd)) => Ok(Box::new(OpenFile { fd, directory: self.clone(), path: path.to_vec() })),
             _ => Err(Errno::EIO),
         }
     }
@@ -150,6 +151,9 @@ impl HostDir for Granted {
 /// A regular file of the host, by descriptor.
 struct OpenFile {
     fd: OwnedFd,
+    directory: Granted,
+    /// Its name when it was opened.
+    path: Vec<u8>,
 }
 
 /// The guest's number of a host error.
@@ -186,8 +190,15 @@ impl HostFile for OpenFile {
         rustix::fs::ftruncate(&self.fd, len).map_err(errno)
     }
 
-    fn set_times(&mut self, _atime: SetTime, _mtime: SetTime) -> Result<(), Errno> {
-        Err(Errno::EPERM)
+    /// The jail cannot set times; the server can, by name. A file that has lost its name, or has got another, is left as
+    /// it is: `EPERM`.
+    fn set_times(&mut self, atime: SetTime, mtime: SetTime) -> Result<(), Errno> {
+        let named = self.directory.lstat(&self.path);
+        if named.is_ok_and(|named| self.stat().is_ok_and(|open| open.ino == named.ino)) {
+            self.directory.set_times(&self.path, atime, mtime)
+        } else {
+            Err(Errno::EPERM)
+        }
     }
 
     fn set_permissions(&mut self, permissions: u32) -> Result<(), Errno> {
