@@ -214,6 +214,27 @@ async fn executions_end_as_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parsing_ends_as_an_error_of_its_own() {
+    const ROLES: &[(&str, &str)] = &[
+        ("machine-silent", "ParseLimit(1s)"),
+        ("machine-busy", "ParseLimit(1s)"),
+        ("machine-ends", "Protocol(\"it closed its connection\")"),
+        ("machine-names", "Protocol(\"a frame does not decode"),
+    ];
+    all(ROLES, |program| async {
+        let patience = impatient(|patience| patience.parse = Duration::from_secs(1));
+        let sandbox = Sandbox::start(SandboxConfig { patience, ..config(program) }).await.expect("it boots");
+        let mut machine =
+            sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
+        match machine.analyze("1").await {
+            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn descriptors_of_a_machine_are_never_taken() {
     let directory = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(config(role::program(directory.path(), "machine-descriptors-sent"))).await.unwrap();

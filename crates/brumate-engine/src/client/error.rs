@@ -8,8 +8,8 @@ use crate::wire::WireError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Died {
-    /// Parsing the source took longer than [`ANALYZE_LIMIT`].
-    ParseLimit,
+    /// Parsing the source took longer than this.
+    ParseLimit(Duration),
     /// It did not react to the wall-clock limit's KeyboardInterrupt in time.
     WallLimit,
     /// It used up its CPU time and did not react.
@@ -33,9 +33,7 @@ pub enum Died {
 impl std::fmt::Display for Died {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Died::ParseLimit => {
-                write!(f, "parsing the source took longer than {} s", ANALYZE_LIMIT.as_secs())
-            }
+            Died::ParseLimit(limit) => write!(f, "parsing the source took longer than {limit:?}"),
             Died::WallLimit => f.write_str("it ran out of wall-clock time"),
             Died::CpuLimit => f.write_str("it used up its CPU time"),
             Died::Cancelled => f.write_str("it was cancelled"),
@@ -94,9 +92,6 @@ impl From<WireError> for Error {
         Error::MachineDied { reason: Died::Protocol(error.to_string()), output_dropped: 0 }
     }
 }
-
-/// Time a machine may take to parse a source text.
-pub const ANALYZE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the zygote may take to say how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
 use super::channel::{AsyncChannel, pair};
-use super::error::{ANALYZE_LIMIT, Died, EXIT_TIMEOUT, Error};
+use super::error::{Died, EXIT_TIMEOUT, Error};
 use super::mounts::Mounts;
 use super::stop::{Clock, Interrupter, Process};
 use super::zygote::{Exit, Zygote, answer, compiles_bundle};
@@ -74,11 +74,12 @@ impl Machine {
     /// When the machine has ended.
     pub async fn analyze(&mut self, code: &str) -> Result<Analysis, Error> {
         let question = ToMachine::Analyze(code.to_owned());
-        match self.converse(&question, None, ANALYZE_LIMIT).await {
+        let limit = self.shared.patience.parse;
+        match self.converse(&question, None, limit).await {
             Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
             Err(Error::MachineDied { reason: Died::WallLimit, output_dropped }) => {
-                Err(Error::MachineDied { reason: Died::ParseLimit, output_dropped })
+                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped })
             }
             Err(error) => Err(error),
         }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-pub use error::{ANALYZE_LIMIT, Died, Error};
+pub use error::{Died, Error};
 pub use machine::Machine;
 pub(crate) use mounts::host_stat;
 pub use patience::Patience;
@@ -71,7 +71,7 @@ pub(crate) struct Shared {
     pub(crate) progress: Option<ProgressFn>,
     program: PathBuf,
     require_jail: bool,
-    patience: Patience,
+    pub(crate) patience: Patience,
     zygote: Mutex<Option<Arc<Zygote>>>,
 }
 

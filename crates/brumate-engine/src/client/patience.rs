@@ -10,10 +10,12 @@ pub struct Patience {
     pub boot: Duration,
     /// For a machine to be forked and to say hello. A zygote that exceeds it is replaced.
     pub hello: Duration,
+    /// For a machine to parse a source text; the grace time comes on top.
+    pub parse: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { boot: Duration::from_secs(120), hello: Duration::from_secs(20) }
+        Patience { boot: Duration::from_secs(120), hello: Duration::from_secs(20), parse: Duration::from_secs(10) }
     }
 }

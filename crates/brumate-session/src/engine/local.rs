@@ -141,7 +141,7 @@ fn engine_error(error: client::Error) -> EngineError {
 
 fn died(reason: client::Died) -> Died {
     match reason {
-        client::Died::ParseLimit => Died::ParseLimit(client::ANALYZE_LIMIT),
+        client::Died::ParseLimit(limit) => Died::ParseLimit(limit),
         client::Died::WallLimit => Died::TimeLimit,
         client::Died::CpuLimit => Died::CpuLimit,
         client::Died::Cancelled => Died::Cancelled,

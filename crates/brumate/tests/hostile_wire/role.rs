@@ -168,7 +168,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     say(peer, &FromMachine::Hello);
     let Some(ToMachine::Start { .. }) = receive(peer) else { return };
     let asked = receive::<ToMachine>(peer);
-    assert!(matches!(asked, Some(ToMachine::Execute(_))));
+    assert!(matches!(asked, Some(ToMachine::Execute(_) | ToMachine::Analyze(_))));
     match misbehaviour {
         "silent" => {}
         "busy" => loop {
