@@ -132,6 +132,8 @@ async fn booting_ends_as_an_error() {
         ("boot-half", "connection was closed"),
         ("boot-walls", "does not decode"),
         ("boot-silent", "the zygote does not boot"),
+        ("boot-modules", "the zygote does not boot"),
+        ("boot-modules-read", "the zygote does not boot"),
     ];
     all(ROLES, |program| async {
         let patience = impatient(|patience| patience.boot = Duration::from_secs(5));

@@ -91,7 +91,7 @@ impl Interrupter {
     }
 }
 
-/// The time of one conversation with a machine.
+/// The time of one conversation with a machine or a zygote.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// `None` while it stands still.
@@ -151,7 +151,7 @@ impl Clock {
     }
 
     /// Waits until the deadline has passed, wherever it is moved meanwhile.
-    async fn passes(&self) {
+    pub(super) async fn passes(&self) {
         let mut deadline = self.deadline.subscribe();
         loop {
             let at = *deadline.borrow_and_update();

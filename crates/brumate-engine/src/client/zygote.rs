@@ -13,6 +13,7 @@ use super::compiler::{Compilers, Trust};
 use super::error::Error;
 use super::patience::Patience;
 use super::spawn::{Child, spawn};
+use super::stop::Clock;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::Kind;
 use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
@@ -20,7 +21,7 @@ use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
 
-/// Longest text about its own failure that is taken from a zygote, in bytes.
+/// Longest text that is taken from a zygote, in bytes.
 const MAX_REASON: usize = 4096;
 
 /// How a machine's process ended.
@@ -65,28 +66,15 @@ impl Zygote {
     pub(crate) async fn start(ingredients: Ingredients<'_>) -> Result<Zygote, Error> {
         let (mut channel, theirs) = pair()?;
         let child = spawn(ingredients.program, "zygote", theirs)?;
-        let boot = ToZygote::Boot { preload: ingredients.preload, require_jail: ingredients.require_jail };
-        let unavailable = |reason: String| Error::Unavailable(reason);
-        let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
+        let boot = ToZygote::Boot { preload: ingredients.preload.clone(), require_jail: ingredients.require_jail };
         // One that has ended already may have left word why: a failure to send shows when receiving.
         let _ = channel.send(&boot, &[ingredients.main.as_fd(), ingredients.trampoline.as_fd()]).await;
-        let deadline = tokio::time::Instant::now() + ingredients.patience.boot;
-        let missing_walls = loop {
-            let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
-            let message = message.map_err(|_| unavailable("the zygote does not boot".to_owned()))?;
-            match message.map_err(ended)? {
-                FromZygote::Ready { missing_walls } => break missing_walls,
-                FromZygote::Failed(mut reason) => {
-                    reason.truncate(reason.floor_char_boundary(MAX_REASON));
-                    return Err(unavailable(reason));
-                }
-                FromZygote::Module(request) => {
-                    let (reply, file) = answer(&ingredients.cache, &ingredients.compilers, request).await;
-                    let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-                    channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
-                }
-                _ => return Err(unavailable("the zygote broke the protocol while it booted".to_owned())),
-            }
+        // Beside the whole of it: a zygote that keeps asking, or reads no answer, has no more time.
+        let clock = Clock::start(ingredients.patience.boot);
+        let missing_walls = tokio::select! {
+            biased;
+            () = clock.passes() => return Err(unavailable("the zygote does not boot".to_owned())),
+            walls = booted(&mut channel, &ingredients, &clock) => walls?,
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
@@ -115,6 +103,45 @@ impl Zygote {
         self.requests.send(Fork { id, socket, exit }).await.map_err(gone)?;
         Ok(receiver)
     }
+}
+
+fn unavailable(reason: String) -> Error {
+    Error::Unavailable(reason)
+}
+
+/// Serves a zygote's questions until it has booted; returns the missing walls.
+async fn booted(
+    channel: &mut AsyncChannel,
+    ingredients: &Ingredients<'_>,
+    clock: &Clock,
+) -> Result<Vec<String>, Error> {
+    let ended = |error| unavailable(format!("the zygote ended while it booted: {error}"));
+    let mut pauses = crate::bundle::native_modules().len();
+    loop {
+        match channel.receive::<FromZygote>().await.map_err(ended)? {
+            FromZygote::Ready { missing_walls } => return Ok(missing_walls.into_iter().map(cut).collect()),
+            FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
+            FromZygote::Module(request) => {
+                let compiles_bundle = compiles_bundle(&ingredients.cache, &request);
+                let answered = answer(&ingredients.cache, &ingredients.compilers, request);
+                let (reply, file) = if compiles_bundle && pauses > 0 {
+                    pauses -= 1;
+                    clock.paused(answered).await
+                } else {
+                    answered.await
+                };
+                let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
+                channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
+            }
+            _ => return Err(unavailable("the zygote broke the protocol while it booted".to_owned())),
+        }
+    }
+}
+
+/// As much of a text as is taken from a zygote.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_REASON));
+    text
 }
 
 /// Speaks to the zygote until it ends, or until nobody wants machines of it and those it has are given up.
@@ -146,8 +173,9 @@ async fn supervise(
                     }
                 }
                 Ok(FromZygote::ForkFailed { id, reason }) => {
-                    tracing::error!(reason, "a machine could not be forked");
-                    waiting.remove(&id);
+                    if waiting.remove(&id).is_some() {
+                        tracing::error!(reason = cut(reason), "a machine could not be forked");
+                    }
                 }
                 Ok(_) => break,
                 Err(_) => break,

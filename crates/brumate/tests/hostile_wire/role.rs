@@ -119,6 +119,18 @@ fn zygote(role: &str, peer: &mut UnixStream) {
         "dies-in-boot" => drop(receive::<ToZygote>(peer)),
         "fails" => say(peer, &FromZygote::Failed("no interpreter today".to_owned())),
         "boot-silent" => std::thread::sleep(FOR_EVER),
+        "boot-modules" => loop {
+            say(peer, &FromZygote::Module(ModuleRequest::Key([7; 32])));
+        },
+        "boot-modules-read" => {
+            assert!(matches!(receive(peer), Some(ToZygote::Boot { .. })));
+            loop {
+                say(peer, &FromZygote::Module(ModuleRequest::Key([7; 32])));
+                if receive::<ToZygote>(peer).is_none() {
+                    return;
+                }
+            }
+        }
         "never-forks" => {
             boot(peer);
             std::thread::sleep(FOR_EVER);
