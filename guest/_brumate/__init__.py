@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, preloading, reseeding, streams
+from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, preloading, reports, reseeding, streams
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
@@ -49,6 +49,7 @@ def boot(event_fd=-1, home=None):
     interrupts.install()
     ignored.install()
     reseeding.install()
+    reports.patch()
     builtins.display = display.display
     if sys.platform == "emscripten":
         platform_support.patch()

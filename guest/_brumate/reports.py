@@ -8,6 +8,7 @@ import selectors
 import sys
 import traceback
 
+from . import interrupts
 from .text import elide, well_formed
 
 # Characters of one traceback; the middle of a longer one is left out.
@@ -28,6 +29,8 @@ assert _OURS.endswith("_brumate/"), _OURS  # compiled under another name, guest 
 _LOOP = (_directory(asyncio.run), selectors.PollSelector.select.__code__.co_filename)
 
 _TracebackException = traceback.TracebackException
+_get_frame = sys._getframe
+_GUEST_CALL = interrupts.call.__code__
 _cache = linecache.cache
 _class_name = type.__dict__["__name__"].__get__  # does not ask the metaclass
 
@@ -79,6 +82,31 @@ def describe_safely(error):
 def hide_driver(error):
     """Makes an exception's traceback begin with the guest's first frame."""
     error.__traceback__ = guest_part(error.__traceback__)
+
+
+def patch():
+    """Lets `traceback.print_stack` and its like begin with the guest's first frame, too."""
+    traceback.walk_stack = walk_stack
+
+
+def walk_stack(f):
+    """Walk a stack yielding the frame and line number for each frame, from the caller's or `f` outwards."""
+    if f is None:
+        f = _get_frame().f_back
+    steps, end = [], None
+    while f is not None:
+        if f.f_code is _GUEST_CALL:
+            end = len(steps)  # the outermost: the guest may have called the driver, which called the guest
+        steps.append((f, f.f_lineno))
+        f = f.f_back
+    if end is not None:
+        del steps[end:]
+        while steps and steps[-1][0].f_code.co_filename.startswith((_OURS, *_LOOP)):
+            steps.pop()
+    return iter([step for step in steps if not step[0].f_code.co_filename.startswith(_OURS)])
+
+
+walk_stack.__module__ = traceback.__name__
 
 
 def _cached_line(file_name, number):

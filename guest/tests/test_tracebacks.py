@@ -30,6 +30,45 @@ def without_depth(text):
 SPECIAL = {"atexit_error", "syntax_warning", "blank_line_with_error_at_end"}
 
 
+class Stacks(unittest.TestCase):
+    """`traceback.print_stack`: only the guest's own frames."""
+
+    def stack(self, code, **options):
+        result = run("import traceback\n" + code, **options)
+        return re.findall(r'File "(.*?)", line (\d+), in (.*)', result.output)
+
+    def test_a_function(self):
+        expected = [("main.py", "3", "<module>"), ("main.py", "2", "f")]
+        self.assertEqual(self.stack("def f(): traceback.print_stack()\nf()\n0"), expected)
+
+    def test_the_last_expression(self):
+        self.assertEqual(self.stack("traceback.print_stack()"), [("main.py", "2", "<module>")])
+
+    def test_a_script(self):
+        self.assertEqual(self.stack("traceback.print_stack()", script=True), [("main.py", "2", "<module>")])
+
+    def test_await_at_the_top(self):
+        code = "async def f(): traceback.print_stack()\nawait f()\n0"
+        self.assertEqual(self.stack(code), [("main.py", "3", "<module>"), ("main.py", "2", "f")])
+
+    def test_below_display(self):
+        code = "class A:\n def _repr_html_(self): traceback.print_stack()\ndef f(): display(A())\nf()\n0"
+        expected = [("main.py", "5", "<module>"), ("main.py", "4", "f"), ("main.py", "3", "_repr_html_")]
+        self.assertEqual(self.stack(code), expected)
+
+    def test_at_the_end(self):
+        code = "import atexit\natexit.register(traceback.print_stack)"
+        self.assertEqual(self.stack(code, script=True), [])
+
+    def test_logging(self):
+        code = "import logging\nlogging.error('x', stack_info=True)\n0"
+        self.assertEqual(self.stack(code), [("main.py", "3", "<module>")])
+
+    def test_walking_from_here(self):
+        code = "[frame.f_code.co_name for frame, line in (lambda: traceback.walk_stack(None))()]"
+        self.assertEqual(run("import traceback\n" + code).value, ["<lambda>", "<module>"])
+
+
 class Golden(unittest.TestCase):
     maxDiff = None
 

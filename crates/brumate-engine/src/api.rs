@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
+
 /// What one machine may use. Every field is enforced; `Default` holds the documented defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -121,8 +123,10 @@ pub struct Execute {
     /// Extra globals as one JSON object; empty string = none.
     pub globals_json: String,
     /// `sys.argv`; empty = `[file_name]`.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub argv: Vec<String>,
     /// Extra environment variables.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub env: Vec<(String, String)>,
     /// Run as a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     pub script: bool,
@@ -134,12 +138,17 @@ pub struct Execute {
     pub figures: bool,
 }
 
+/// Names reported of one source text, in each of [`Analysis`]'s lists.
+pub const MAX_NAMES: usize = 1000;
+
 /// What the guest's own parser found in a source text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
     /// Top-level names of imported modules in order of appearance, standard library left out.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
     pub imports: Vec<String>,
     /// Like `imports`, but only those inside a `try` that catches `ImportError`.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
     pub optional_imports: Vec<String>,
     /// The source does not parse; running it will report the error.
     pub syntax_error: bool,
@@ -154,6 +163,12 @@ pub enum StreamName {
     /// fd 2.
     Stderr,
 }
+
+/// Representations of one object.
+pub const MAX_MIME_TYPES: usize = 64;
+
+/// Arguments, and environment variables, of one [`Execute`].
+pub const MAX_ARGUMENTS: usize = 1 << 20;
 
 /// MIME type → payload: text as it is, binary types as base64 (Jupyter's mime bundle).
 pub type MimeBundle = BTreeMap<String, String>;
@@ -171,11 +186,13 @@ pub enum Event {
     /// `display(...)`, a shown figure.
     DisplayData {
         /// The mime bundle.
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
     },
     /// The value of the last expression, as a mime bundle.
     ExecuteResult {
         /// The mime bundle.
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
     },
     /// An uncaught exception.
@@ -186,6 +203,11 @@ pub enum Event {
         evalue: String,
         /// CPython's own traceback text, without frames of our prelude.
         traceback: String,
+    },
+    /// Output beyond [`Limits::output_bytes`] is being dropped. Sent now and then; [`Outcome::output_dropped`] is exact.
+    OutputDropped {
+        /// Bytes dropped so far.
+        bytes: u64,
     },
     /// Busy or idle.
     Status {

@@ -96,6 +96,9 @@ impl Channel {
                             fds.extend(rights);
                         }
                     }
+                    if fds.len() > MAX_FDS {
+                        return Err(WireError::TooLarge(fds.len()));
+                    }
                     return if message.bytes == 0 { Err(WireError::Closed) } else { Ok(message.bytes) };
                 }
                 Err(rustix::io::Errno::INTR) => {}

@@ -7,12 +7,19 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::api::{Analysis, Event, Execute, Limits, Outcome};
+use crate::bounded;
 
 /// Largest payload, in bytes: a whole 16 MiB tool call as JSON inside, or a side module to compile.
 pub const MAX_FRAME: usize = 96 << 20;
 
 /// Most descriptors with one frame.
 pub const MAX_FDS: usize = 16;
+
+/// Most walls of a jail, granted directories, or packages to preload in one message.
+pub const MAX_LIST: usize = 4096;
+
+/// Most entries of a directory in one message.
+pub const MAX_ENTRIES: usize = 65_536;
 
 /// Size of the header, in bytes.
 pub const HEADER: usize = 8;
@@ -34,6 +41,7 @@ pub enum ToZygote {
         /// Every wall must stand.
         require_jail: bool,
         /// Packages to import.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         preload: Vec<String>,
     },
     /// Fork a machine; its socket is the one descriptor that follows.
@@ -51,6 +59,7 @@ pub enum FromZygote {
     /// The image is loaded and the jail is closed; lists missing walls.
     Ready {
         /// Walls that could not be raised, with the reason.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         missing_walls: Vec<String>,
     },
     /// The image is written.
@@ -109,6 +118,7 @@ pub enum ToMachine {
         /// A descriptor for standard input follows.
         stdin: bool,
         /// Granted host directories: guest path, read-only.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         mounts: Vec<(String, bool)>,
     },
     /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
@@ -142,9 +152,14 @@ pub enum FromMachine {
     Forked(Option<String>),
     /// Answer to [`ToMachine::Freeze`]: bytes written, or why it cannot be kept.
     Frozen(Result<u64, String>),
-    /// Answer to [`ToMachine::Thaw`]: guest paths of host directories that are not granted any more, or why it failed; the
-    /// machine is of no use then.
-    Thawed(Result<Vec<String>, String>),
+    /// Answer to [`ToMachine::Thaw`].
+    Thawed {
+        /// Why it failed; the machine is of no use then.
+        failed: Option<String>,
+        /// Guest paths of host directories that are not granted any more.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
+        revoked: Vec<String>,
+    },
     /// Answer to [`ToMachine::Analyze`].
     Analyzed(Analysis),
     /// Something happened while code runs.
@@ -152,7 +167,12 @@ pub enum FromMachine {
     /// Answer to [`ToMachine::Execute`].
     Done(Box<Outcome>),
     /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
-    Ended(Ending),
+    Ended {
+        /// How.
+        ending: Ending,
+        /// Output bytes dropped until then.
+        output_dropped: u64,
+    },
     /// The machine needs a compiled module.
     Module(ModuleRequest),
     /// An operation on a granted host directory.
@@ -232,7 +252,7 @@ pub enum MountReply {
     /// For `Stat`.
     Stat(HostStat),
     /// For `List`: name, type and permissions, inode.
-    List(Vec<(Vec<u8>, u32, u64)>),
+    List(#[serde(deserialize_with = "bounded::list::<_, _, MAX_ENTRIES>")] Vec<(Vec<u8>, u32, u64)>),
     /// For `ReadLink`.
     Link(Vec<u8>),
     /// Linux's symbolic error name, for example `ENOENT`.
@@ -249,6 +269,12 @@ pub enum WireError {
     /// A length beyond its bound.
     #[error("a frame of {0} bytes is larger than allowed")]
     TooLarge(usize),
+    /// Bytes behind a message.
+    #[error("a frame has {0} bytes too many")]
+    Trailing(usize),
+    /// The peer does not take what is sent to it.
+    #[error("a frame was not read")]
+    NotRead,
     /// Bytes that do not decode.
     #[error("a frame does not decode: {0}")]
     Malformed(#[from] postcard::Error),
@@ -257,12 +283,22 @@ pub enum WireError {
     MissingDescriptor,
     /// The socket failed.
     #[error("the connection failed: {0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for WireError {
+    fn from(error: std::io::Error) -> WireError {
+        match error.kind() {
+            // The same, when the peer left bytes unread.
+            std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe => WireError::Closed,
+            _ => WireError::Io(error),
+        }
+    }
 }
 
 impl From<rustix::io::Errno> for WireError {
     fn from(errno: rustix::io::Errno) -> WireError {
-        WireError::Io(errno.into())
+        std::io::Error::from(errno).into()
     }
 }
 
@@ -304,5 +340,5 @@ pub fn encode<T: Serialize>(message: &T, fds: usize) -> Result<Vec<u8>, WireErro
 /// When the bytes are not exactly one message.
 pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, WireError> {
     let (message, rest) = postcard::take_from_bytes(payload)?;
-    if rest.is_empty() { Ok(message) } else { Err(WireError::TooLarge(payload.len())) }
+    if rest.is_empty() { Ok(message) } else { Err(WireError::Trailing(rest.len())) }
 }

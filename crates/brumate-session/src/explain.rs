@@ -58,6 +58,10 @@ pub fn died(reason: &Died, limits: &Limits) -> String {
     let unmoved =
         || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
+        Died::ParseLimit(limit) => format!(
+            "The code was killed before it ran: parsing it took longer than {}. It is too large or too deeply nested.",
+            format_duration(*limit)
+        ),
         Died::TimeLimit => format!(
             "The code was killed: it ran longer than the time limit of {} (set by {TIMEOUT}) and {}.",
             format_duration(limits.wall),
@@ -139,6 +143,8 @@ fn signal_name(number: i32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -148,6 +154,7 @@ mod tests {
             (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
             (died(&Died::TimeLimit, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (died(&Died::ParseLimit(Duration::from_secs(10)), &limits), vec!["10 s", "before it ran", "pars"]),
             (died(&Died::CpuLimit, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
             (died(&Died::MemoryLimit, &limits), vec!["1 GiB", "--memory"]),
             (died(&Died::Signal(11), &limits), vec!["signal 11 (SIGSEGV)"]),

@@ -102,7 +102,7 @@ impl Collector {
     /// Keeps as much of `text` as there is room for and returns that part.
     pub(crate) fn push<'a>(&mut self, name: StreamName, text: &'a str) -> &'a str {
         let kept = prefix(text, self.room);
-        self.dropped += (text.len() - kept.len()) as u64;
+        self.dropped = self.dropped.saturating_add((text.len() - kept.len()) as u64);
         // Once something is cut, nothing that comes later may close the gap.
         self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
         match self.chunks.last_mut() {
@@ -126,7 +126,7 @@ impl Collector {
         };
         match end {
             RunEnd::Ended(outcome) => {
-                report.output_dropped += outcome.output_dropped;
+                report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
                 match judged(outcome, limits) {
                     Ok(value) => report.return_value = value,
@@ -134,9 +134,11 @@ impl Collector {
                 }
             }
             // `os._exit(0)` skips what Python does at its end, but it is no failure.
-            RunEnd::Died { reason: Died::Exit(0), output_dropped } => report.output_dropped += output_dropped,
+            RunEnd::Died { reason: Died::Exit(0), output_dropped } => {
+                report.output_dropped = report.output_dropped.saturating_add(output_dropped)
+            }
             RunEnd::Died { reason, output_dropped } => {
-                report.output_dropped += output_dropped;
+                report.output_dropped = report.output_dropped.saturating_add(output_dropped);
                 report.stopped = stop_reason(&reason);
                 report.error = Some(explain::died(&reason, limits));
             }
@@ -244,6 +246,6 @@ pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
             data.remove("text/plain").map(|text| (StreamName::Stdout, format!("{text}\n")))
         }
         // The value, the error and the state come with the outcome.
-        Event::ExecuteResult { .. } | Event::Error { .. } | Event::Status { .. } => None,
+        Event::ExecuteResult { .. } | Event::Error { .. } | Event::OutputDropped { .. } | Event::Status { .. } => None,
     }
 }

@@ -11,6 +11,12 @@ const MAX_FRAME: usize = 32 << 20;
 /// Bytes of display events kept in one execution.
 const MAX_EVENT_BYTES: u64 = 128 << 20;
 
+/// Dropped output is reported when at least this much was dropped since the last report, in bytes, ...
+const REPORT_DROPPED: u64 = 4096;
+
+/// ... and at least this part of all that was dropped: a flood of output is no flood of reports.
+const REPORT_PART: u64 = 16;
+
 /// Where events go.
 pub(crate) type Sink = Box<dyn FnMut(Event) + Send>;
 
@@ -21,6 +27,8 @@ pub(crate) struct Output {
     remaining: u64,
     /// Bytes dropped since the last reset.
     dropped: u64,
+    /// The next report comes when this many bytes are dropped.
+    report_at: u64,
     /// Bytes of event frames that may still be kept.
     events_remaining: u64,
     /// Incomplete UTF-8 sequences at the end of each stream.
@@ -36,6 +44,7 @@ impl Output {
             sink: None,
             remaining: 0,
             dropped: 0,
+            report_at: 1,
             events_remaining: 0,
             partial: [Vec::new(), Vec::new()],
             frame: Vec::new(),
@@ -62,7 +71,7 @@ impl Output {
     /// Bytes written to a standard stream.
     pub(crate) fn write(&mut self, name: StreamName, bytes: &[u8]) {
         if self.remaining == 0 {
-            self.dropped = self.dropped.saturating_add(bytes.len() as u64);
+            self.count_dropped(bytes.len() as u64);
             return;
         }
         for chunk in bytes.chunks(MAX_STREAM_EVENT) {
@@ -92,8 +101,17 @@ impl Output {
         let cut = text.len() - kept;
         // A character that does not fit ends the output: nothing shorter may follow it.
         self.remaining = if cut > 0 { 0 } else { self.remaining - kept as u64 };
-        self.dropped = self.dropped.saturating_add(cut as u64);
         text.truncate(kept);
+        self.count_dropped(cut as u64);
+    }
+
+    /// Counts what is dropped, and tells of it now and then: a machine that is killed can tell no more.
+    fn count_dropped(&mut self, count: u64) {
+        self.dropped = self.dropped.saturating_add(count);
+        if self.dropped >= self.report_at {
+            self.report_at = self.dropped.saturating_add(REPORT_DROPPED.max(self.dropped / REPORT_PART));
+            self.emit(Event::OutputDropped { bytes: self.dropped });
+        }
     }
 
     /// Bytes written to the event channel: one JSON [`Event`] a line, of the kinds that the driver sends. Anything else is
@@ -211,6 +229,48 @@ mod tests {
         output.write_frames(b"{\"DisplayData\":{\"data\":{\"text/plain\":\"12345678\"}}}\n");
         assert_eq!(output.end(), 3);
         let data = [("text/plain".to_owned(), "12345".to_owned())].into();
-        assert_eq!(*frames.lock().unwrap(), [Event::DisplayData { data }]);
+        assert_eq!(*frames.lock().unwrap(), [Event::OutputDropped { bytes: 3 }, Event::DisplayData { data }]);
+    }
+
+    #[test]
+    fn dropped_output_is_reported_now_and_then() {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let copy = reports.clone();
+        let mut output = Output::new();
+        output.begin(
+            Box::new(move |event| {
+                if let Event::OutputDropped { bytes } = event {
+                    copy.lock().unwrap().push(bytes);
+                }
+            }),
+            10,
+        );
+        const WRITES: u64 = 100_000;
+        for _ in 0..WRITES {
+            output.write(StreamName::Stderr, &[b'x'; 100]);
+        }
+        let dropped = output.end();
+        assert_eq!(dropped, WRITES * 100 - 10);
+        let reports = reports.lock().unwrap();
+        assert_eq!(reports[0], 90);
+        assert!(reports.is_sorted() && reports.len() < 150, "{reports:?}");
+        let last = reports[reports.len() - 1];
+        assert!(last > dropped - dropped / REPORT_PART - 200, "{last} of {dropped}");
+    }
+
+    #[test]
+    fn a_bundle_of_very_many_representations_is_no_event() {
+        let frames = Arc::new(Mutex::new(Vec::new()));
+        let copy = frames.clone();
+        let mut output = Output::new();
+        output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
+        let bundle = |count: usize| {
+            let data: crate::api::MimeBundle = (0..count).map(|number| (number.to_string(), String::new())).collect();
+            serde_json::to_vec(&Event::DisplayData { data }).unwrap()
+        };
+        output.write_frames(&[&bundle(crate::api::MAX_MIME_TYPES + 1), &b"\n"[..]].concat());
+        assert!(frames.lock().unwrap().is_empty());
+        output.write_frames(&[&bundle(crate::api::MAX_MIME_TYPES), &b"\n"[..]].concat());
+        assert_eq!(frames.lock().unwrap().len(), 1);
     }
 }

@@ -60,7 +60,7 @@ impl AsyncChannel {
     pub(crate) async fn send<T: Serialize>(&self, message: &T, fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {
         let frame = encode(message, fds.len())?;
         let sent = tokio::time::timeout(SEND_TIMEOUT, self.send_frame(&frame, fds)).await;
-        sent.unwrap_or_else(|_| Err(WireError::Io(std::io::ErrorKind::TimedOut.into())))
+        sent.unwrap_or(Err(WireError::NotRead))
     }
 
     async fn send_frame(&self, frame: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {

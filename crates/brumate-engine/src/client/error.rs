@@ -8,6 +8,8 @@ use crate::wire::WireError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Died {
+    /// Parsing the source took longer than this.
+    ParseLimit(Duration),
     /// It did not react to the wall-clock limit's KeyboardInterrupt in time.
     WallLimit,
     /// It used up its CPU time and did not react.
@@ -31,6 +33,7 @@ pub enum Died {
 impl std::fmt::Display for Died {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Died::ParseLimit(limit) => write!(f, "parsing the source took longer than {limit:?}"),
             Died::WallLimit => f.write_str("it ran out of wall-clock time"),
             Died::CpuLimit => f.write_str("it used up its CPU time"),
             Died::Cancelled => f.write_str("it was cancelled"),
@@ -53,12 +56,17 @@ pub enum Error {
     MachineDied {
         /// Why.
         reason: Died,
+        /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
+        /// bound.
+        output_dropped: u64,
     },
     /// A cell ended its session's machine; the session is as it was before that cell.
     #[error("the interpreter ended: {reason}; the session is as it was before this cell")]
     RolledBack {
         /// Why.
         reason: Died,
+        /// Bytes of output that the cell had dropped, as far as is known.
+        output_dropped: u64,
     },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
@@ -92,12 +100,9 @@ pub enum Error {
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
-        Error::MachineDied { reason: Died::Protocol(error.to_string()) }
+        Error::MachineDied { reason: Died::Protocol(error.to_string()), output_dropped: 0 }
     }
 }
-
-/// How long a forked machine may take to say hello.
-pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the zygote may take to say how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -7,7 +7,6 @@ use super::blank::{Blank, greet};
 use super::channel::pair;
 use super::error::Error;
 use super::machine::Machine;
-use crate::api::Limits;
 use crate::wire::{FromMachine, ToMachine};
 
 /// A forked machine that does nothing until it is resumed.
@@ -22,7 +21,7 @@ impl Paused {
     /// # Errors
     /// When it has ended.
     pub async fn resume(mut self) -> Result<Machine, Error> {
-        self.machine.send(&ToMachine::Resume).await?;
+        self.machine.tell(&ToMachine::Resume).await?;
         Ok(self.machine)
     }
 }
@@ -35,15 +34,17 @@ impl Machine {
     /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
     pub async fn fork(&mut self) -> Result<Paused, Error> {
         let (mut channel, theirs) = pair()?;
-        self.send_with(&ToMachine::Fork, &[theirs.as_fd()]).await?;
+        let patience = self.shared.patience.hello;
+        let (reply, _) = self.converse(&ToMachine::Fork, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
-        let (reply, _) = self.converse(None, self.limits).await?;
         match reply {
             FromMachine::Forked(None) => {}
             FromMachine::Forked(Some(reason)) => return Err(Error::Unavailable(reason)),
             _ => return Err(self.misbehaved("an answer to another question").await),
         }
-        let (process, pid) = greet(&mut channel).await?;
+        let greeted = tokio::time::timeout(patience, greet(&mut channel)).await;
+        let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
+        let (process, pid) = greeted.map_err(silent)??;
         let exit = self.pool.zygote().watch(pid).await?;
         let blank = Blank { channel, exit, process };
         let (shared, pool) = (self.shared.clone(), self.pool.clone());
@@ -55,8 +56,7 @@ impl Machine {
     /// # Errors
     /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
     pub(super) async fn freeze(&mut self, to: &File) -> Result<u64, Error> {
-        self.send_with(&ToMachine::Freeze, &[to.as_fd()]).await?;
-        match self.converse(None, self.patient()).await?.0 {
+        match self.converse(&ToMachine::Freeze, &[to.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Frozen(Ok(bytes)) => Ok(bytes),
             FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
@@ -68,17 +68,11 @@ impl Machine {
     /// # Errors
     /// [`Error::Image`] when the image does not fit; the machine is of no use then.
     pub(super) async fn thaw(&mut self, from: &File) -> Result<Vec<String>, Error> {
-        self.send_with(&ToMachine::Thaw, &[from.as_fd()]).await?;
-        match self.converse(None, self.patient()).await?.0 {
-            FromMachine::Thawed(Ok(revoked)) => Ok(revoked),
-            FromMachine::Thawed(Err(reason)) => Err(Error::Image(reason)),
+        match self.converse(&ToMachine::Thaw, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+            FromMachine::Thawed { failed: None, revoked } => Ok(revoked),
+            FromMachine::Thawed { failed: Some(reason), .. } => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
-    }
-
-    /// Limits for work that is ours, not the guest's.
-    fn patient(&self) -> Limits {
-        Limits { wall: IMAGE_TIMEOUT, ..self.limits }
     }
 }
 

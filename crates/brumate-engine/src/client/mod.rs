@@ -11,12 +11,14 @@ mod images;
 mod lifecycle;
 mod machine;
 mod mounts;
+mod patience;
 mod pool;
 mod prepare;
 mod probe;
 mod session;
 mod sleep;
 mod spawn;
+mod stop;
 mod zygote;
 
 use std::collections::HashMap;
@@ -27,12 +29,14 @@ use tokio::sync::Mutex;
 
 pub use error::{Died, Error};
 pub use lifecycle::Paused;
-pub use machine::{Interrupter, Machine};
+pub use machine::Machine;
 pub(crate) use mounts::host_stat;
+pub use patience::Patience;
 pub use prepare::Progress;
 pub use probe::probe;
 pub use session::Session;
 pub use sleep::Woken;
+pub use stop::Interrupter;
 
 use crate::api::{Image, MachineSpec};
 use crate::bundle;
@@ -66,6 +70,8 @@ pub struct SandboxConfig {
     pub program: Option<PathBuf>,
     /// Machines kept ready per image, forked before they are asked for.
     pub ready: usize,
+    /// How long processes may take to start.
+    pub patience: Patience,
 }
 
 impl Default for SandboxConfig {
@@ -76,6 +82,7 @@ impl Default for SandboxConfig {
             progress: None,
             program: None,
             ready: DEFAULT_READY,
+            patience: Patience::default(),
         }
     }
 }
@@ -98,6 +105,7 @@ pub(crate) struct Shared {
     program: PathBuf,
     require_jail: bool,
     ready: usize,
+    pub(crate) patience: Patience,
     /// Zygotes by image; each is started by the first who needs it, while the others wait.
     pools: std::sync::Mutex<HashMap<Image, Slot>>,
 }
@@ -136,6 +144,7 @@ impl Sandbox {
             program,
             require_jail: config.require_jail,
             ready: config.ready,
+            patience: config.patience,
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
@@ -168,7 +177,13 @@ impl Sandbox {
             };
             let attempt =
                 MachineSpec { image: Image::plain(), limits: spec.limits, mounts: spec.mounts.clone(), stdin };
-            match Machine::start(self.shared.clone(), pool, attempt).await {
+            let started = Machine::start(self.shared.clone(), pool.clone(), attempt);
+            let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
+                self.shared.retire(image, &pool).await;
+                last = Error::Unavailable("a new machine did not answer".to_owned());
+                continue;
+            };
+            match started {
                 Ok(machine) => return Ok(machine),
                 Err(error @ (Error::Unavailable(_) | Error::MachineDied { .. })) => last = error,
                 Err(error) => return Err(error),
@@ -210,6 +225,14 @@ impl Sandbox {
 }
 
 impl Shared {
+    /// Takes no more machines from `pool`. Those it has given may live on.
+    async fn retire(&self, image: &Image, pool: &Arc<Pool>) {
+        let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
+        if let Some(slot) = slot {
+            slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
+        }
+    }
+
     /// The living zygote of an image; a dead one is replaced.
     pub(crate) async fn pool(&self, image: &Image) -> Result<Arc<Pool>, Error> {
         let slot = {
@@ -233,6 +256,7 @@ impl Shared {
             main: &main,
             trampoline: &trampoline,
             require_jail: self.require_jail,
+            patience: self.patience,
             cache: &self.cache,
             compilers: &self.compilers,
         };

@@ -11,10 +11,7 @@ use rustix::io::Errno;
 
 use super::error::Error;
 use crate::api::Mount;
-use crate::wire::{HostStat, MountOperation, MountReply, MountRequest};
-
-/// Entries listed of one directory.
-const MAX_ENTRIES: usize = 65_536;
+use crate::wire::{HostStat, MAX_ENTRIES, MountOperation, MountReply, MountRequest};
 
 /// Longest path below a grant, in bytes.
 const MAX_PATH: usize = 4096;

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 
 use super::error::{Died, Error};
 use super::lifecycle::Paused;
-use super::machine::{Interrupter, Machine};
+use super::machine::Machine;
+use super::stop::Interrupter;
 use super::{Sandbox, Woken};
 use crate::api::{Analysis, Event, Execute, MachineSpec, Outcome};
 
@@ -67,7 +68,9 @@ impl Session {
                 drop(old);
                 Ok(outcome)
             }
-            Err(Error::MachineDied { reason }) => Err(self.roll_back(&mut state, reason).await),
+            Err(Error::MachineDied { reason, output_dropped }) => {
+                Err(self.roll_back(&mut state, reason, output_dropped).await)
+            }
             Err(error) => Err(error),
         }
     }
@@ -80,22 +83,26 @@ impl Session {
         let mut state = self.state.lock().await;
         state.checkpoint().await?;
         match state.machine.analyze(code).await {
-            Err(Error::MachineDied { reason }) => Err(self.roll_back(&mut state, reason).await),
+            Err(Error::MachineDied { reason, output_dropped }) => {
+                Err(self.roll_back(&mut state, reason, output_dropped).await)
+            }
             other => other,
         }
     }
 
     /// The checkpoint takes over from a machine that has ended.
-    async fn roll_back(&self, state: &mut State, reason: Died) -> Error {
-        let Some(checkpoint) = state.checkpoint.take() else { return Error::MachineDied { reason } };
+    async fn roll_back(&self, state: &mut State, reason: Died, output_dropped: u64) -> Error {
+        let Some(checkpoint) = state.checkpoint.take() else {
+            return Error::MachineDied { reason, output_dropped };
+        };
         match checkpoint.resume().await {
             Ok(machine) => {
                 *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
                 state.machine = machine;
                 self.checkpoint_later();
-                Error::RolledBack { reason }
+                Error::RolledBack { reason, output_dropped }
             }
-            Err(_) => Error::MachineDied { reason },
+            Err(_) => Error::MachineDied { reason, output_dropped },
         }
     }
 

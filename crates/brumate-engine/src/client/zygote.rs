@@ -5,14 +5,15 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{Compilers, Trust};
 use super::error::Error;
+use super::patience::Patience;
 use super::spawn::{Child, spawn};
+use super::stop::Clock;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::Kind;
 use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
@@ -20,8 +21,8 @@ use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
 
-/// Longest a zygote may take to boot and import what it preloads.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest text that is taken from a zygote, in bytes.
+const MAX_REASON: usize = 4096;
 
 /// How a machine's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) main: &'a File,
     pub(crate) trampoline: &'a File,
     pub(crate) require_jail: bool,
+    pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
 }
@@ -65,25 +67,52 @@ async fn start(
 ) -> Result<(AsyncChannel, Child, FromZygote), Error> {
     let (mut channel, theirs) = pair()?;
     let child = spawn(ingredients.program, "zygote", theirs)?;
-    let unavailable = |reason: String| Error::Unavailable(reason);
-    let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
     let fds = [ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
-    channel.send(&first, &fds).await.map_err(ended)?;
-    let deadline = tokio::time::Instant::now() + BOOT_TIMEOUT;
+    // One that has ended already may have left word why: a failure to send shows when receiving.
+    let _ = channel.send(&first, &fds).await;
+    // Beside the whole of it: a zygote that keeps asking, or reads no answer, has no more time.
+    let clock = Clock::start(ingredients.patience.boot);
+    let done = tokio::select! {
+        biased;
+        () = clock.passes() => return Err(unavailable("the zygote does not start".to_owned())),
+        done = started(&mut channel, ingredients, &clock) => done?,
+    };
+    Ok((channel, child, done))
+}
+
+fn unavailable(reason: String) -> Error {
+    Error::Unavailable(reason)
+}
+
+/// Serves a zygote's questions until it says that it is done.
+async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock: &Clock) -> Result<FromZygote, Error> {
+    let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
+    let mut pauses = crate::bundle::native_modules().len();
     loop {
-        let message = tokio::time::timeout_at(deadline, channel.receive::<FromZygote>()).await;
-        let message = message.map_err(|_| unavailable("the zygote does not start".to_owned()))?;
-        match message.map_err(ended)? {
-            FromZygote::Failed(reason) => return Err(unavailable(reason)),
+        match channel.receive::<FromZygote>().await.map_err(ended)? {
+            done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok(done),
+            FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
             FromZygote::Module(request) => {
-                let (reply, file) = answer(ingredients.cache, ingredients.compilers, request).await;
+                let compiles_bundle = compiles_bundle(ingredients.cache, &request);
+                let answered = answer(ingredients.cache, ingredients.compilers, request);
+                let (reply, file) = if compiles_bundle && pauses > 0 {
+                    pauses -= 1;
+                    clock.paused(answered).await
+                } else {
+                    answered.await
+                };
                 let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
                 channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
             }
-            done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok((channel, child, done)),
-            other => return Err(unavailable(format!("the zygote said {other:?} while it started"))),
+            _ => return Err(unavailable("the zygote broke the protocol while it started".to_owned())),
         }
     }
+}
+
+/// As much of a text as is taken from a zygote.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_REASON));
+    text
 }
 
 /// Boots an interpreter with `modules` imported and writes its image to `output`.
@@ -110,6 +139,7 @@ impl Zygote {
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
+        let missing_walls = missing_walls.into_iter().map(cut).collect();
         tokio::spawn(supervise(channel, child, receiver, alive.clone()));
         Ok(Zygote { requests, next_id: AtomicU64::new(1), alive, missing_walls })
     }
@@ -171,6 +201,13 @@ impl Waiting {
         }
     }
 
+    /// Waits until no machine is in use any more.
+    async fn given_up(&mut self) {
+        for exit in self.by_id.values_mut().chain(self.by_pid.values_mut()) {
+            exit.closed().await;
+        }
+    }
+
     fn ended(&mut self, id: u64, pid: i32, exit: Exit) {
         let waiting = if id == 0 { self.by_pid.remove(&pid) } else { self.by_id.remove(&id) };
         match waiting {
@@ -186,7 +223,7 @@ impl Waiting {
     }
 }
 
-/// Speaks to the zygote until it or the server ends.
+/// Speaks to the zygote until it ends, or until nobody wants machines of it and those it has are given up.
 async fn supervise(
     mut channel: AsyncChannel,
     mut child: Child,
@@ -194,10 +231,11 @@ async fn supervise(
     alive: Arc<AtomicBool>,
 ) {
     let mut waiting = Waiting::default();
+    let mut retired = false;
     loop {
         tokio::select! {
-            request = requests.recv() => match request {
-                None => break,
+            request = requests.recv(), if !retired => match request {
+                None => retired = true,
                 Some(Request::Watch { pid, exit }) => waiting.watch(pid, exit),
                 Some(Request::Fork { id, socket, exit }) => {
                     waiting.by_id.insert(id, exit);
@@ -206,11 +244,13 @@ async fn supervise(
                     }
                 }
             },
+            () = waiting.given_up(), if retired => break,
             message = channel.receive::<FromZygote>() => match message {
                 Ok(FromZygote::Exited { id, pid, signal, .. }) => waiting.ended(id, pid, Exit { signal }),
                 Ok(FromZygote::ForkFailed { id, reason }) => {
-                    tracing::error!(reason, "a machine could not be forked");
-                    waiting.by_id.remove(&id);
+                    if waiting.by_id.remove(&id).is_some() {
+                        tracing::error!(reason = cut(reason), "a machine could not be forked");
+                    }
                 }
                 Ok(_) => break,
                 Err(_) => break,
@@ -221,6 +261,14 @@ async fn supervise(
     drop(channel);
     // Dropping the handle kills the process; waiting for it leaves no zombie.
     let _ = tokio::time::timeout(super::error::EXIT_TIMEOUT, child.wait()).await;
+}
+
+/// Whether answering means to compile a module of the bundle.
+pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
+    match request {
+        ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
+        ModuleRequest::Bytes(_) => false,
+    }
 }
 
 /// Answers a question for a module: from the cache, or by compiling what a guest brought.

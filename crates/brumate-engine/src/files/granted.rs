@@ -77,6 +77,7 @@ impl HostDir for Revoked {
     }
 }
 
+#[derive(Clone)]
 struct Granted {
     index: u32,
     read_only: bool,
@@ -141,7 +142,7 @@ impl HostDir for Granted {
             mode: permissions,
         };
         match self.ask(operation)? {
-            (MountReply::Done, Some(fd)) => Ok(Box::new(OpenFile { fd })),
+            (MountReply::Done, Some(fd)) => Ok(Box::new(OpenFile { fd, directory: self.clone(), path: path.to_vec() })),
             _ => Err(Errno::EIO),
         }
     }
@@ -205,6 +206,9 @@ impl HostDir for Granted {
 /// A regular file of the host, by descriptor.
 struct OpenFile {
     fd: OwnedFd,
+    directory: Granted,
+    /// Its name when it was opened.
+    path: Vec<u8>,
 }
 
 /// The guest's number of a host error.
@@ -241,8 +245,15 @@ impl HostFile for OpenFile {
         rustix::fs::ftruncate(&self.fd, len).map_err(errno)
     }
 
-    fn set_times(&mut self, _atime: SetTime, _mtime: SetTime) -> Result<(), Errno> {
-        Err(Errno::EPERM)
+    /// The jail cannot set times; the server can, by name. A file that has lost its name, or has got another, is left as
+    /// it is: `EPERM`.
+    fn set_times(&mut self, atime: SetTime, mtime: SetTime) -> Result<(), Errno> {
+        let named = self.directory.lstat(&self.path);
+        if named.is_ok_and(|named| self.stat().is_ok_and(|open| open.ino == named.ino)) {
+            self.directory.set_times(&self.path, atime, mtime)
+        } else {
+            Err(Errno::EPERM)
+        }
     }
 
     fn set_permissions(&mut self, permissions: u32) -> Result<(), Errno> {

@@ -38,7 +38,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
     // What is left of the interpreter when this function returns is not worth freeing: the process ends.
     let machine = ManuallyDrop::new(machine);
     if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
-        return channel.send(&FromMachine::Ended(Ending::Trap(error.to_string())));
+        return channel.send(&ended(Ending::Trap(error.to_string()), 0));
     }
     crate::zygote::sys::forget_child_signal();
     channel.send(&hello())?;
@@ -51,8 +51,8 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
             Ok(()) => next = worker.serve_one(),
             Err(Failure::Wire(error)) => return Err(error),
             Err(Failure::Machine(error)) => {
-                worker.finish_output();
-                return worker.channel.send(&FromMachine::Ended(ending(error)));
+                let output_dropped = worker.lock_output().end();
+                return worker.channel.send(&ended(ending(error), output_dropped));
             }
         }
     }
@@ -78,6 +78,10 @@ impl From<MachineError> for Failure {
     fn from(error: MachineError) -> Failure {
         Failure::Machine(error)
     }
+}
+
+fn ended(ending: Ending, output_dropped: u64) -> FromMachine {
+    FromMachine::Ended { ending, output_dropped }
 }
 
 fn ending(error: MachineError) -> Ending {
@@ -143,15 +147,15 @@ impl Worker {
     fn thaw(&mut self, from: &File) -> Result<(), Failure> {
         let (mounts, channel) = (&self.mounts, &self.channel);
         let join = |vfs: &mut Vfs| crate::files::join_host_directories(vfs, mounts, channel);
-        let thawed = match self.machine.thaw(from, &self.base, join) {
+        let (failed, revoked) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
                 self.set_limits();
                 self.refresh()?;
-                Ok(revoked)
+                (None, revoked)
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => (Some(error.to_string()), Vec::new()),
         };
-        Ok(self.channel.send(&FromMachine::Thawed(thawed))?)
+        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked })?)
     }
 
     fn freeze(&mut self, to: &File) -> Result<u64, ImageError> {
@@ -232,10 +236,6 @@ impl Worker {
 
     fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::Output> {
         self.machine.output().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn finish_output(&self) {
-        self.lock_output().end();
     }
 }
 

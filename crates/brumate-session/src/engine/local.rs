@@ -130,7 +130,9 @@ impl Interrupter for LocalInterrupter {
 
 fn engine_error(error: client::Error) -> EngineError {
     match error {
-        client::Error::MachineDied { reason } => EngineError::Died { reason: died(reason), output_dropped: 0 },
+        client::Error::MachineDied { reason, output_dropped } => {
+            EngineError::Died { reason: died(reason), output_dropped }
+        }
         client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
         client::Error::Io(error) => EngineError::Io(error.to_string()),
         other => EngineError::Unavailable(other.to_string()),
@@ -139,6 +141,7 @@ fn engine_error(error: client::Error) -> EngineError {
 
 fn died(reason: client::Died) -> Died {
     match reason {
+        client::Died::ParseLimit(limit) => Died::ParseLimit(limit),
         client::Died::WallLimit => Died::TimeLimit,
         client::Died::CpuLimit => Died::CpuLimit,
         client::Died::Cancelled => Died::Cancelled,

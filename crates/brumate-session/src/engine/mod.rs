@@ -5,6 +5,7 @@ mod local;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
 use thiserror::Error;
@@ -70,6 +71,8 @@ pub trait Interrupter: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Died {
+    /// Parsing its source took longer than this.
+    ParseLimit(Duration),
     /// It passed the wall-clock limit and did not react to the interrupt.
     TimeLimit,
     /// It used up its CPU time and did not react to the interrupt.

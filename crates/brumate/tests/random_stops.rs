@@ -2,8 +2,11 @@
 //!
 //! A test binary of its own, since it counts the process's descriptors, memory and descendants.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[path = "support/processes.rs"]
+mod processes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +14,9 @@ use std::time::Duration;
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome, StopReason};
 use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
 use tokio::sync::mpsc;
+
+/// The variable with the seed of a run; every guest's program, stop and instant follow from it.
+const SEED: &str = "BRUMATE_TEST_SEED";
 
 /// How many guests are stopped.
 const STOPS: u64 = 500;
@@ -122,8 +128,8 @@ fn program(code: &str, number: u64) -> String {
 }
 
 /// Starts a guest, stops it, judges the answer.
-async fn stop_one(number: u64, sandbox: &Sandbox) -> Stop {
-    let mut random = Random(number);
+async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
+    let mut random = Random(seed.wrapping_mul(STOPS).wrapping_add(number));
     let (name, code) = GUESTS[(random.next() % GUESTS.len() as u64) as usize];
     let latest = if number.is_multiple_of(LATE_EVERY) { LATEST_MICROS * 10 } else { LATEST_MICROS };
     let instant = Duration::from_micros(random.next() % latest);
@@ -155,8 +161,13 @@ async fn stop_one(number: u64, sandbox: &Sandbox) -> Stop {
         answer = running => Some(answer),
         () = stopping => None,
     };
-    judge(&format!("guest {number} ({name}, {stop:?} after {instant:?})"), number, stop, answer);
+    let what = format!("seed {seed}, guest {number} ({name}, {stop:?} after {instant:?})");
+    judge(&what, number, stop, answer);
     listening.await.expect("the events end with the execution");
+    if stop == Stop::Interrupt {
+        // The interrupt was for what ran then.
+        works(&what, &mut machine).await;
+    }
     stop
 }
 
@@ -178,18 +189,18 @@ fn judge(what: &str, number: u64, stop: Stop, answer: Option<Result<Outcome, Err
                 other => panic!("{what}: {other:?}"),
             }
         }
-        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: Died::Cancelled }))) => {}
+        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: Died::Cancelled, .. }))) => {}
         (_, answer) => panic!("{what}: {answer:?}"),
     }
 }
 
-/// A machine that works.
-async fn works(sandbox: &Sandbox) {
+/// Panics when a machine does not work.
+async fn works(what: &str, machine: &mut Machine) {
     let (sender, events) = mpsc::channel(4);
     drop(events);
-    let outcome = machine(sandbox).await.execute(request("import numpy\nint(numpy.arange(10).sum())"), sender).await;
+    let outcome = machine.execute(request("import math\nint(math.fsum(range(10)))"), sender).await;
     let Ok(Outcome { ended: Ended::Returned(Some(value)), stopped: None, .. }) = &outcome else {
-        panic!("{outcome:?}")
+        panic!("{what}: {outcome:?}")
     };
     assert_eq!(value.json, "45");
 }
@@ -198,6 +209,8 @@ async fn works(sandbox: &Sandbox) {
 async fn guests_stopped_at_random_instants_leave_nothing_behind() {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
     let config = SandboxConfig {
+        // Every process that is alive at the end is to be accounted for.
+        ready: 0,
         cache_dir: cache,
         program: Some(env!("CARGO_BIN_EXE_brumate").into()),
         ..SandboxConfig::default()
@@ -205,9 +218,11 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
     let sandbox = Sandbox::start(config).await.expect("a sandbox");
     sandbox.prepare(&["numpy", "pandas", "pillow"]).await.expect("wheels");
     // What is done once and stays: threads, buffers, the first machine.
-    works(&sandbox).await;
+    works("the first machine", &mut machine(&sandbox).await).await;
     let base = settled(&Footprint::now()).await;
 
+    let seed = std::env::var(SEED).map_or(1, |seed| seed.parse().expect("a number"));
+    eprintln!("{SEED}={seed}");
     let next = Arc::new(AtomicU64::new(0));
     let tasks: Vec<_> = (0..CONCURRENT)
         .map(|_| {
@@ -219,7 +234,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
                     if number >= STOPS {
                         return stops;
                     }
-                    *stops.entry(stop_one(number, &sandbox).await).or_insert(0) += 1;
+                    *stops.entry(stop_one(seed, number, &sandbox).await).or_insert(0) += 1;
                 }
             })
         })
@@ -233,7 +248,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
     assert_eq!(stops.values().sum::<u64>(), STOPS);
     assert_eq!(stops.len(), 4, "every kind of stop: {stops:?}");
 
-    works(&sandbox).await;
+    works("the last machine", &mut machine(&sandbox).await).await;
     let after = settled(&base).await;
     assert_eq!(after.descendants, base.descendants, "processes are left");
     assert!(after.descriptors <= base.descriptors, "descriptors leak: {base:?}, {after:?}");
@@ -244,7 +259,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Footprint {
     /// Numbers of the processes started from here, directly or not, zombies included.
-    descendants: Vec<u32>,
+    descendants: BTreeSet<i32>,
     /// Open descriptors.
     descriptors: usize,
     /// Resident memory, in bytes.
@@ -258,7 +273,7 @@ impl Footprint {
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
         let memory = kilobytes.map(|kilobytes: u64| kilobytes * 1024).expect("VmRSS");
         let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
-        Footprint { descendants: descendants(std::process::id()), descriptors, memory }
+        Footprint { descendants: processes::descendants(), descriptors, memory }
     }
 }
 
@@ -276,32 +291,4 @@ async fn settled(expected: &Footprint) -> Footprint {
         }
         before = now;
     }
-}
-
-/// Every process below `root`, in order.
-fn descendants(root: u32) -> Vec<u32> {
-    let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
-    for entry in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process may end while it is looked at.
-        if let Some(parent) = parent_of(&entry.path()) {
-            parents.insert(pid, parent);
-        }
-    }
-    let below = |mut pid: u32| {
-        while let Some(&parent) = parents.get(&pid) {
-            if parent == root {
-                return true;
-            }
-            pid = parent;
-        }
-        false
-    };
-    parents.keys().copied().filter(|&pid| below(pid)).collect()
-}
-
-/// The fourth field of `stat`; the second is the name, in brackets, and may hold anything.
-fn parent_of(process: &Path) -> Option<u32> {
-    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

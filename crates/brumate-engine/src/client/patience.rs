@@ -1,0 +1,21 @@
+//! How long jailed processes may take before they are taken for stuck.
+
+use std::time::Duration;
+
+/// Bounds on waiting for processes that run no guest's code yet. A healthy system stays far below them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Patience {
+    /// For a zygote to boot and import what it preloads.
+    pub boot: Duration,
+    /// For a machine to be forked and to say hello. A zygote that exceeds it is replaced.
+    pub hello: Duration,
+    /// For a machine to parse a source text; the grace time comes on top.
+    pub parse: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { boot: Duration::from_secs(120), hello: Duration::from_secs(20), parse: Duration::from_secs(10) }
+    }
+}

@@ -1,0 +1,202 @@
+//! A message of every kind.
+
+use std::time::Duration;
+
+use brumate_engine::api::{
+    Analysis, Ended, Event, Execute, Limits, MAX_ARGUMENTS, MAX_MIME_TYPES, MAX_NAMES, Outcome, ReturnValue,
+    StopReason, StreamName,
+};
+use brumate_engine::wire::{
+    self, Ending, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST, ModuleReply, ModuleRequest,
+    MountOperation, MountReply, MountRequest, ToMachine, ToZygote,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+fn text() -> String {
+    "a text with ünïcödé".to_owned()
+}
+
+fn texts(count: usize) -> Vec<String> {
+    vec![String::new(); count]
+}
+
+fn bundle(count: usize) -> brumate_engine::api::MimeBundle {
+    (0..count).map(|number| (format!("application/x-{number}"), text())).collect()
+}
+
+fn payload<T: Serialize>(message: &T) -> Vec<u8> {
+    wire::encode(message, 0).unwrap().split_off(HEADER)
+}
+
+fn to_machine() -> Vec<ToMachine> {
+    let execute = Execute {
+        code: "print(1)\n".repeat(20),
+        argv: vec![text(), text()],
+        env: vec![(text(), text())],
+        ..Execute::default()
+    };
+    let stat = HostStat { inode: 1, mode: 2, links: 3, size: u64::MAX, accessed: i64::MIN, modified: 6, changed: 7 };
+    let mut messages = vec![
+        ToMachine::Start { limits: Limits::default(), stdin: true, mounts: vec![(text(), true), (text(), false)] },
+        ToMachine::Analyze(text()),
+        ToMachine::Execute(Box::new(execute)),
+    ];
+    messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
+    messages.extend(
+        [
+            MountReply::Done,
+            MountReply::Stat(stat),
+            MountReply::List(vec![(b"name".to_vec(), 0o100_644, u64::MAX); 20]),
+            MountReply::Link(b"target".to_vec()),
+            MountReply::Error("ENOENT".to_owned()),
+        ]
+        .map(ToMachine::Mount),
+    );
+    messages
+}
+
+fn from_machine() -> Vec<FromMachine> {
+    let ends = [
+        Ended::Returned(None),
+        Ended::Returned(Some(ReturnValue { json: text(), is_str: true })),
+        Ended::Raised { ename: text(), evalue: text(), traceback: text() },
+        Ended::Exited { code: -1, message: text() },
+    ];
+    let stops = [None, Some(StopReason::WallLimit), Some(StopReason::CpuLimit), Some(StopReason::Cancelled)];
+    let mut messages = vec![
+        FromMachine::Hello { pid: 77 },
+        FromMachine::Forked(Some(text())),
+        FromMachine::Frozen(Ok(300)),
+        FromMachine::Frozen(Err(text())),
+        FromMachine::Thawed { failed: Some(text()), revoked: vec![text()] },
+        FromMachine::Analyzed(Analysis {
+            imports: vec![text(), text()],
+            optional_imports: vec![text()],
+            syntax_error: false,
+        }),
+        FromMachine::Module(ModuleRequest::Key([0xa5; 32])),
+        FromMachine::Module(ModuleRequest::Bytes(vec![0; 100_000])),
+    ];
+    messages.extend(
+        [
+            Event::Stream { name: StreamName::Stderr, text: "x".repeat(1000) },
+            Event::DisplayData { data: bundle(MAX_MIME_TYPES) },
+            Event::ExecuteResult { data: bundle(1) },
+            Event::Error { ename: text(), evalue: text(), traceback: text() },
+            Event::OutputDropped { bytes: u64::MAX },
+            Event::Status { busy: true },
+        ]
+        .map(FromMachine::Event),
+    );
+    for (ended, stopped) in ends.into_iter().zip(stops) {
+        let cpu = Duration::new(u64::MAX, 999_999_999);
+        let outcome = Outcome { ended, stopped, output_dropped: 1 << 40, peak_memory_bytes: 5, cpu };
+        messages.push(FromMachine::Done(Box::new(outcome)));
+    }
+    for ending in [Ending::Exit(255), Ending::Abort, Ending::Trap(text())] {
+        messages.push(FromMachine::Ended { ending, output_dropped: 3 });
+    }
+    let path = b"a/b".to_vec();
+    messages.extend(
+        [
+            MountOperation::Open {
+                path: path.clone(),
+                write: true,
+                create: true,
+                exclusive: false,
+                truncate: true,
+                mode: 1,
+            },
+            MountOperation::Stat { path: path.clone() },
+            MountOperation::List { path: path.clone() },
+            MountOperation::MakeDirectory { path: path.clone(), mode: 0o777 },
+            MountOperation::Unlink { path: path.clone() },
+            MountOperation::RemoveDirectory { path: path.clone() },
+            MountOperation::Rename { from: path.clone(), to: path.clone() },
+            MountOperation::ReadLink { path: path.clone() },
+            MountOperation::SetMode { path: path.clone(), mode: 0 },
+            MountOperation::SetTimes { path, accessed: Some(i64::MIN), modified: None },
+        ]
+        .map(|operation| FromMachine::Mount(MountRequest { mount: u32::MAX, operation })),
+    );
+    messages
+}
+
+fn to_zygote() -> [ToZygote; 4] {
+    [
+        ToZygote::Build { preload: vec![text()], require_jail: true },
+        ToZygote::Load { require_jail: false },
+        ToZygote::Fork { id: u64::MAX },
+        ToZygote::Module(ModuleReply::Failed(text())),
+    ]
+}
+
+fn from_zygote() -> [FromZygote; 5] {
+    [
+        FromZygote::Ready { missing_walls: vec![text(), text()] },
+        FromZygote::Failed(text()),
+        FromZygote::ForkFailed { id: 1, reason: text() },
+        FromZygote::Exited { id: 300, pid: 9, signal: Some(9), code: -1 },
+        FromZygote::Module(ModuleRequest::Key([0; 32])),
+    ]
+}
+
+/// Payloads of one message of every kind, in all directions.
+pub(crate) fn all() -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    all.extend(to_machine().iter().map(payload));
+    all.extend(from_machine().iter().map(payload));
+    all.extend(to_zygote().iter().map(payload));
+    all.extend(from_zygote().iter().map(payload));
+    all
+}
+
+/// A payload with the type it is meant for.
+pub(crate) struct TooLong {
+    payload: Vec<u8>,
+    decode: fn(&[u8]) -> bool,
+}
+
+impl TooLong {
+    fn of<T: Serialize + DeserializeOwned>(message: &T) -> TooLong {
+        TooLong { payload: payload(message), decode: |payload| wire::decode::<T>(payload).is_ok() }
+    }
+
+    pub(crate) fn decodes(&self) -> bool {
+        (self.decode)(&self.payload)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.payload.len()
+    }
+}
+
+/// For every list in a message: one element more than is allowed, each as small as can be.
+pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
+    let analysis = |imports, optional_imports| {
+        TooLong::of(&FromMachine::Analyzed(Analysis {
+            imports: texts(imports),
+            optional_imports: texts(optional_imports),
+            syntax_error: false,
+        }))
+    };
+    let execute = |argv, env| {
+        let env = vec![Default::default(); env];
+        TooLong::of(&ToMachine::Execute(Box::new(Execute { argv: texts(argv), env, ..Execute::default() })))
+    };
+    let mounts = vec![Default::default(); MAX_LIST + 1];
+    let event = |event| TooLong::of(&FromMachine::Event(event));
+    vec![
+        ("imports", analysis(MAX_NAMES + 1, 0)),
+        ("optional imports", analysis(0, MAX_NAMES + 1)),
+        ("arguments", execute(MAX_ARGUMENTS + 1, 0)),
+        ("environment", execute(0, MAX_ARGUMENTS + 1)),
+        ("mounts", TooLong::of(&ToMachine::Start { limits: Limits::default(), stdin: false, mounts })),
+        ("entries", TooLong::of(&ToMachine::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
+        ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),
+        ("revoked", TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(MAX_LIST + 1) })),
+        ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false })),
+        ("display data", event(Event::DisplayData { data: bundle(MAX_MIME_TYPES + 1) })),
+        ("result", event(Event::ExecuteResult { data: bundle(MAX_MIME_TYPES + 1) })),
+    ]
+}

@@ -1,0 +1,340 @@
+//! Zygotes and machines that were taken over: what they say to the server is garbage, gigantic, half a message, or nothing.
+//!
+//! Each ends as a clear error, within its limit, while a real sandbox in the same process goes on answering.
+
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "hostile_wire/role.rs"]
+mod role;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome};
+use brumate_engine::client::{Died, Error, Machine, Patience, Sandbox, SandboxConfig};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::mpsc;
+
+/// What bounds a failing test; no measurement.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+#[test]
+#[ignore = "played by the processes that the other tests start"]
+fn a_process_that_misbehaves() {
+    role::play();
+}
+
+/// Limits that a misbehaving machine reaches at once.
+fn short() -> Limits {
+    Limits { wall: Duration::from_millis(500), grace: Duration::from_millis(300), ..Limits::default() }
+}
+
+fn config(program: PathBuf) -> SandboxConfig {
+    let cache_dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    SandboxConfig { cache_dir, program: Some(program), ready: 0, ..SandboxConfig::default() }
+}
+
+fn impatient(change: impl FnOnce(&mut Patience)) -> Patience {
+    let mut patience = Patience::default();
+    change(&mut patience);
+    patience
+}
+
+async fn execute(machine: &mut Machine, code: &str) -> Result<Outcome, Error> {
+    let (sender, mut events) = mpsc::channel(4);
+    let listening = tokio::spawn(async move { while events.recv().await.is_some() {} });
+    let request = Execute { code: code.to_owned(), ..Execute::default() };
+    let outcome = machine.execute(request, sender).await;
+    listening.await.expect("the events end");
+    outcome
+}
+
+/// A real sandbox that is used all the time, as long as the value lives.
+struct Neighbour {
+    stop: Arc<AtomicBool>,
+    calls: tokio::task::JoinHandle<u64>,
+    sandbox: Sandbox,
+}
+
+impl Neighbour {
+    async fn start() -> Neighbour {
+        let sandbox = Sandbox::start(config(env!("CARGO_BIN_EXE_brumate").into())).await.expect("a real sandbox");
+        let stop = Arc::new(AtomicBool::new(false));
+        let calls = tokio::spawn({
+            let (sandbox, stop) = (sandbox.clone(), stop.clone());
+            async move {
+                let mut calls = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    answers(&sandbox).await;
+                    calls += 1;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                calls
+            }
+        });
+        Neighbour { stop, calls, sandbox }
+    }
+
+    /// Every call was answered, and at least one.
+    async fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        assert!(self.calls.await.expect("the neighbour's calls are answered") > 0);
+        answers(&self.sandbox).await;
+    }
+}
+
+async fn answers(sandbox: &Sandbox) {
+    let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+    let outcome = execute(&mut machine, "6 * 7").await.expect("an outcome");
+    let Ended::Returned(Some(value)) = outcome.ended else { panic!("{:?}", outcome.ended) };
+    assert_eq!(value.json, "42");
+}
+
+/// Runs all `roles` at the same time beside a neighbour; `end` gives the error of one.
+async fn all<F>(roles: &'static [(&'static str, &'static str)], end: impl Fn(PathBuf) -> F)
+where
+    F: Future<Output = String> + Send + 'static,
+{
+    let neighbour = Neighbour::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let tasks: Vec<_> = roles
+        .iter()
+        .map(|&(role, part)| (role, part, tokio::spawn(end(role::program(directory.path(), role)))))
+        .collect();
+    let mut faults = Vec::new();
+    for (role, part, task) in tasks {
+        match tokio::time::timeout(PATIENCE, task).await {
+            Ok(Ok(text)) if text.contains(part) => {}
+            Ok(Ok(text)) => faults.push(format!("{role}: {part:?} is missing in {text:?}")),
+            Ok(Err(error)) => faults.push(format!("{role}: {error}")),
+            Err(_) => faults.push(format!("{role}: no end within {PATIENCE:?}")),
+        }
+    }
+    neighbour.end().await;
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn booting_ends_as_an_error() {
+    const ROLES: &[(&str, &str)] = &[
+        ("dies-at-once", "ended while it started"),
+        ("dies-in-boot", "ended while it started"),
+        ("fails", "no interpreter today"),
+        ("exits-in-boot", "broke the protocol while it started"),
+        ("boot-garbage", "ended while it started"),
+        ("boot-gigantic", "larger than allowed"),
+        ("boot-descriptors", "larger than allowed"),
+        ("boot-empty", "does not decode"),
+        ("boot-undecodable", "does not decode"),
+        ("boot-trailing", "1 bytes too many"),
+        ("boot-half", "connection was closed"),
+        ("boot-walls", "does not decode"),
+        ("boot-silent", "the zygote does not start"),
+        ("boot-modules", "the zygote does not start"),
+        ("boot-modules-read", "the zygote does not start"),
+    ];
+    all(ROLES, |program| async {
+        let patience = impatient(|patience| patience.boot = Duration::from_secs(5));
+        match Sandbox::start(SandboxConfig { patience, ..config(program) }).await {
+            Err(error @ Error::Unavailable(_)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forking_ends_as_an_error() {
+    const ROLES: &[(&str, &str)] = &[
+        ("dies-when-asked", "no interpreter can be started"),
+        ("refuses", "no interpreter can be started"),
+        ("after-garbage", "no interpreter can be started"),
+        ("after-gigantic", "no interpreter can be started"),
+        ("after-undecodable", "no interpreter can be started"),
+        ("after-half", "no interpreter can be started"),
+        ("never-forks", "did not answer"),
+        ("floods", "did not answer"),
+        ("machine-hello-silent", "did not answer"),
+        ("machine-hello-half", "no interpreter can be started"),
+        ("machine-hello-event", "did not say hello"),
+        ("machine-hello-ends", "a new machine ended"),
+        ("machine-hello-garbage", "no interpreter can be started"),
+        ("machine-hello-gigantic", "larger than allowed"),
+        ("machine-hello-undecodable", "does not decode"),
+    ];
+    all(ROLES, |program| async {
+        let patience = impatient(|patience| patience.hello = Duration::from_secs(3));
+        let config = SandboxConfig { patience, ..config(program) };
+        let sandbox = Sandbox::start(config).await.expect("it boots");
+        match sandbox.machine(MachineSpec::default()).await {
+            Err(error @ Error::Unavailable(_)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn executions_end_as_an_error() {
+    const ROLES: &[(&str, &str)] = &[
+        ("machine-silent", "WallLimit"),
+        ("machine-busy", "WallLimit"),
+        ("machine-half", "WallLimit"),
+        ("machine-header", "WallLimit"),
+        ("machine-announced", "WallLimit"),
+        ("machine-events", "WallLimit"),
+        ("machine-large-events", "WallLimit"),
+        ("machine-modules", "WallLimit"),
+        ("machine-own-modules", "WallLimit"),
+        ("machine-mounts", "WallLimit"),
+        ("machine-ends", "Protocol(\"it closed its connection\")"),
+        ("machine-half-and-ends", "Protocol(\"it closed its connection\")"),
+        ("machine-garbage", "Protocol"),
+        ("machine-gigantic", "Protocol(\"a frame of 4294967295 bytes is larger than allowed\")"),
+        ("machine-descriptors", "Protocol(\"a frame of 4294967295 bytes is larger than allowed\")"),
+        ("machine-empty", "Protocol"),
+        ("machine-undecodable", "Protocol"),
+        ("machine-trailing", "Protocol(\"a frame has 1 bytes too many\")"),
+        ("machine-names", "Protocol(\"a frame does not decode"),
+        ("machine-bundle", "Protocol(\"a frame does not decode"),
+        ("machine-again-hello", "Protocol(\"an answer to another question\")"),
+        ("machine-other-answer", "Protocol(\"an answer to another question\")"),
+        ("machine-ended", "Trap(\"xxx"),
+    ];
+    all(ROLES, |program| async {
+        let sandbox = Sandbox::start(config(program)).await.expect("it boots");
+        let mut machine =
+            sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
+        match execute(&mut machine, "1").await {
+            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parsing_ends_as_an_error_of_its_own() {
+    const ROLES: &[(&str, &str)] = &[
+        ("machine-silent", "ParseLimit(1s)"),
+        ("machine-busy", "ParseLimit(1s)"),
+        ("machine-ends", "Protocol(\"it closed its connection\")"),
+        ("machine-names", "Protocol(\"a frame does not decode"),
+    ];
+    all(ROLES, |program| async {
+        let patience = impatient(|patience| patience.parse = Duration::from_secs(1));
+        let sandbox = Sandbox::start(SandboxConfig { patience, ..config(program) }).await.expect("it boots");
+        let mut machine =
+            sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
+        match machine.analyze("1").await {
+            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn descriptors_of_a_machine_are_never_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(config(role::program(directory.path(), "machine-descriptors-sent"))).await.unwrap();
+    let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+    let sockets = || {
+        let links =
+            std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        links.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+    };
+    let before = sockets();
+    let outcome = execute(&mut machine, "1").await.expect("the answer of the machine");
+    assert_eq!(outcome.ended, Ended::Returned(None));
+    // 500 messages with 8 sockets each; other tests of this process may open a few meanwhile.
+    assert!(sockets() < before + 1000, "{before} sockets before, {} after", sockets());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_machine_reaches_its_limit_alone() {
+    let sandbox = Sandbox::start(config(env!("CARGO_BIN_EXE_brumate").into())).await.expect("a real sandbox");
+    let limits = Limits { wall: Duration::from_secs(3), ..short() };
+    let (mut machine, pid) = machine_and_process(&sandbox, limits).await;
+    // The guest tells that it runs; then its process is stopped.
+    let (sender, mut events) = mpsc::channel(4);
+    let request = Execute { code: "print('running', flush=True)\nwhile True: pass".to_owned(), ..Execute::default() };
+    let stopping = async {
+        events.recv().await.expect("an event");
+        kill_process(pid, Signal::STOP).expect("stop it");
+        // While it stands still the others go on.
+        for _ in 0..5 {
+            answers(&sandbox).await;
+        }
+        while events.recv().await.is_some() {}
+    };
+    let (outcome, ()) = tokio::join!(machine.execute(request, sender), stopping);
+    match outcome {
+        Err(Error::MachineDied { reason: Died::WallLimit, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    answers(&sandbox).await;
+    gone(pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_end_with_their_zygote_and_the_next_has_another() {
+    let sandbox = Sandbox::start(config(env!("CARGO_BIN_EXE_brumate").into())).await.expect("a real sandbox");
+    let (mut machine, pid) = machine_and_process(&sandbox, Limits::default()).await;
+    let zygote = parent(pid);
+    let (sender, mut events) = mpsc::channel(4);
+    let request = Execute { code: "print('running', flush=True)\nwhile True: pass".to_owned(), ..Execute::default() };
+    let killing = async {
+        events.recv().await.expect("an event");
+        kill_process(zygote, Signal::KILL).expect("kill it");
+        while events.recv().await.is_some() {}
+    };
+    let (outcome, ()) = tokio::join!(machine.execute(request, sender), killing);
+    match outcome {
+        Err(Error::MachineDied { reason: Died::Signal(9), .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    gone(pid).await;
+    answers(&sandbox).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stuck_zygote_is_replaced_and_its_machines_live_on() {
+    let patience = impatient(|patience| patience.hello = Duration::from_secs(5));
+    let config = SandboxConfig { patience, ..config(env!("CARGO_BIN_EXE_brumate").into()) };
+    let sandbox = Sandbox::start(config).await.expect("a real sandbox");
+    let (mut machine, pid) = machine_and_process(&sandbox, Limits::default()).await;
+    let zygote = parent(pid);
+    kill_process(zygote, Signal::STOP).expect("stop it");
+    answers(&sandbox).await;
+    let outcome = execute(&mut machine, "6 * 7").await.expect("the old machine works");
+    assert!(matches!(outcome.ended, Ended::Returned(Some(_))), "{:?}", outcome.ended);
+    drop(machine);
+    gone(zygote).await;
+    answers(&sandbox).await;
+}
+
+/// A machine and its process.
+async fn machine_and_process(sandbox: &Sandbox, limits: Limits) -> (Machine, Pid) {
+    let before = processes::descendants();
+    let machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
+    let new: Vec<_> = processes::descendants().difference(&before).copied().collect();
+    let &[pid] = &new[..] else { panic!("a machine is one process: {new:?}") };
+    (machine, Pid::from_raw(pid).expect("a process"))
+}
+
+fn parent(pid: Pid) -> Pid {
+    let parent = processes::parent_of(pid.as_raw_pid()).expect("it lives");
+    Pid::from_raw(parent).expect("a process")
+}
+
+/// Waits until a process has ended.
+async fn gone(pid: Pid) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while rustix::process::test_kill_process(pid).is_ok() {
+        assert!(tokio::time::Instant::now() < deadline, "the process was not killed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

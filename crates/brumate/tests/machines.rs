@@ -1,0 +1,141 @@
+//! Machines through the engine's own interface: what a guest's end tells, and what its files and stacks look like.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brumate_engine::api::{Ended, Event, Execute, Limits, MachineSpec, Mount, Outcome, StopReason};
+use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
+use tokio::sync::mpsc;
+
+async fn sandbox() -> Sandbox {
+    let config = SandboxConfig {
+        cache_dir: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+        program: Some(env!("CARGO_BIN_EXE_brumate").into()),
+        ..SandboxConfig::default()
+    };
+    Sandbox::start(config).await.expect("a sandbox")
+}
+
+/// Runs code; the text of its output comes with the outcome.
+async fn execute(machine: &mut Machine, code: &str) -> (Result<Outcome, Error>, String) {
+    let (sender, mut events) = mpsc::channel(16);
+    let listening = tokio::spawn(async move {
+        let mut output = String::new();
+        while let Some(event) = events.recv().await {
+            if let Event::Stream { text, .. } = event {
+                output.push_str(&text);
+            }
+        }
+        output
+    });
+    let request = Execute { code: code.to_owned(), ..Execute::default() };
+    let outcome = machine.execute(request, sender).await;
+    (outcome, listening.await.expect("the events end"))
+}
+
+/// The JSON text of what the code returns.
+async fn value(machine: &mut Machine, code: &str) -> String {
+    let (outcome, output) = execute(machine, code).await;
+    match outcome {
+        Ok(Outcome { ended: Ended::Returned(Some(value)), .. }) => value.json,
+        other => panic!("{code}: {other:?}: {output}"),
+    }
+}
+
+/// Bytes that the guests below write, and those that are kept.
+const WRITTEN: u64 = 10_000_000;
+const KEPT: u64 = 1000;
+
+/// Writes that much, a piece at a time.
+const FLOOD: &str = "import os\nfor _ in range(1000):\n    os.write(1, b'x' * 10_000)\n";
+
+#[tokio::test]
+async fn a_machine_that_ends_tells_how_much_output_was_dropped() {
+    let sandbox = sandbox().await;
+    let limits = Limits { output_bytes: KEPT, ..Limits::default() };
+    for (end, expected) in [("os._exit(3)", Died::Exit(3)), ("os.abort()", Died::Abort)] {
+        let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
+        let (outcome, output) = execute(&mut machine, &format!("{FLOOD}{end}")).await;
+        match outcome {
+            Err(Error::MachineDied { reason, output_dropped }) => {
+                assert_eq!((reason, output_dropped), (expected, WRITTEN - KEPT));
+            }
+            other => panic!("{end}: {other:?}"),
+        }
+        assert_eq!(output.len() as u64, KEPT);
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_machine_dropped_is_known_within_a_sixteenth() {
+    let sandbox = sandbox().await;
+    let grace = Duration::from_millis(300);
+    let limits = Limits { output_bytes: KEPT, wall: Duration::from_secs(5), grace, ..Limits::default() };
+    let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
+    let swallow = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass\n";
+    let (outcome, _) = execute(&mut machine, &format!("{FLOOD}{swallow}")).await;
+    let Err(Error::MachineDied { reason: Died::WallLimit, output_dropped }) = outcome else { panic!("{outcome:?}") };
+    let dropped = WRITTEN - KEPT;
+    assert!((dropped - dropped / 16..=dropped).contains(&output_dropped), "{output_dropped} of {dropped}");
+}
+
+#[tokio::test]
+async fn an_interrupt_is_for_one_execution() {
+    let sandbox = sandbox().await;
+    let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+    for _ in 0..3 {
+        machine.interrupter().interrupt();
+        let (outcome, _) = execute(&mut machine, "while True: pass").await;
+        let outcome = outcome.expect("an outcome");
+        assert_eq!(outcome.stopped, Some(StopReason::Cancelled));
+        assert!(matches!(&outcome.ended, Ended::Raised { ename, .. } if ename == "KeyboardInterrupt"));
+        assert_eq!(value(&mut machine, "6 * 7").await, "42");
+    }
+}
+
+#[tokio::test]
+async fn the_driver_is_not_in_printed_stacks() {
+    let sandbox = sandbox().await;
+    let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+    for code in [
+        "import traceback\ndef f(): traceback.print_stack()\nf()\n",
+        "import traceback\nasync def f(): traceback.print_stack()\nawait f()\n",
+    ] {
+        let (outcome, output) = execute(&mut machine, code).await;
+        assert_eq!(outcome.expect("an outcome").ended, Ended::Returned(None));
+        let files: Vec<_> = output.lines().filter(|line| line.starts_with("  File ")).collect();
+        let expected = ["  File \"main.py\", line 3, in <module>", "  File \"main.py\", line 2, in f"];
+        assert_eq!(files, expected, "{output}");
+    }
+}
+
+#[tokio::test]
+async fn times_of_open_granted_files_can_be_set() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file"), "text").unwrap();
+    std::fs::write(directory.path().join("renamed"), "text").unwrap();
+    let sandbox = sandbox().await;
+    let mount = |read_only| Mount { host: directory.path().to_owned(), guest: "/data".to_owned(), read_only };
+    let spec = MachineSpec { mounts: vec![mount(false)], ..MachineSpec::default() };
+    let mut machine = sandbox.machine(spec).await.expect("a machine");
+    let code = "import os\n\
+        with open('/data/file', 'r+') as file:\n    os.utime(file.fileno(), ns=(1_000_000_001, 2_000_000_002))\n\
+        found = os.stat('/data/file')\n[found.st_atime_ns, found.st_mtime_ns]";
+    let times: Vec<i64> = serde_json::from_str(&value(&mut machine, code).await).unwrap();
+    assert_eq!(times, [1_000_000_001, 2_000_000_002]);
+
+    // A file that took the name is not touched.
+    let code = "refused = []\nfile = open('/data/file', 'r+')\nos.rename('/data/renamed', '/data/file')\ntry:\n    \
+        os.utime(file.fileno(), (3, 3))\nexcept PermissionError: refused.append('other')\nos.remove('/data/file')\ntry:\n    \
+        os.utime(file.fileno(), (3, 3))\nexcept PermissionError: refused.append('none')\nrefused";
+    let code = format!("import os\n{code}");
+    let refused: Vec<String> = serde_json::from_str(&value(&mut machine, &code).await).unwrap();
+    assert_eq!(refused, ["other", "none"]);
+
+    std::fs::write(directory.path().join("file"), "text").unwrap();
+    let spec = MachineSpec { mounts: vec![mount(true)], ..MachineSpec::default() };
+    let mut machine = sandbox.machine(spec).await.expect("a machine");
+    let code = "import os\nfile = open('/data/file')\ntry:\n    os.utime(file.fileno(), (3, 3))\nexcept OSError as error:\n    \
+        name = error.strerror\nname";
+    assert_eq!(value(&mut machine, code).await, "\"Read-only file system\"");
+}
