@@ -1,7 +1,7 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
-The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`reseed`], [`analyze`],
-[`execute`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
+The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`mortals`], [`reseed`],
+[`analyze`], [`execute`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
 the shapes of the engine's `api.rs`.
 """
 
@@ -16,9 +16,10 @@ import sys
 from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, preloading, reports, reseeding, streams
 from .execution import execute
 from .imports import analyze
+from .preloading import mortals
 from .reseeding import reseed
 
-__all__ = ["analyze", "boot", "execute", "preload", "reseed", "settle"]
+__all__ = ["analyze", "boot", "execute", "mortals", "preload", "reseed", "settle"]
 
 # Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
 # compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.
@@ -69,7 +70,9 @@ def boot(event_fd=-1, home=None):
 
 def preload(names_json):
     """Imports modules (a JSON list of names) into an image that is being built."""
+    gc.unfreeze()
     preloading.preload(names_json)
+    preloading.warm_up()
     settle()
 
 

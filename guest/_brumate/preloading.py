@@ -5,10 +5,21 @@ Nothing of it may be visible to guest code but loaded modules.
 
 from .pristine import __builtins__
 
+import gc
 import importlib
 import json
+import sys
+import types
 
 from .execution import execute
+from .imports import analyze
+from .reseeding import reseed
+
+# How often the paths of every run are gone through, so that CPython has specialised their bytecode: until then each
+# pass counts down in the code itself, and every fork would copy those pages.
+WARM_UP = 64
+
+_WARM_UP_CODE = ("1+1", "x = 1\nprint(x)", "import math\nmath.pi")
 
 # By top-level module: code that fills its caches.
 _FIRST_USES = {
@@ -52,3 +63,85 @@ def preload(names_json):
         answer = json.loads(execute(json.dumps({"code": code})))
         if "Returned" not in answer["ended"]:
             raise RuntimeError(f"the first use of {name} failed: {answer}")
+
+
+def warm_up():
+    """Runs what every run runs, often."""
+    requests = [json.dumps({"code": code}) for code in _WARM_UP_CODE]
+    requests += [json.dumps({"code": code, "session": True}) for code in _WARM_UP_CODE]
+
+    def usual():
+        for request in requests:
+            execute(request)
+        analyze("import json, numpy")
+        reseed(b"x" * 64)
+
+    _gather(_executed(usual))
+    for _ in range(WARM_UP):
+        usual()
+
+
+def _executed(function):
+    """Code that runs in a call, in the order of its first run."""
+    codes = {}
+
+    def profile(frame, event, argument):
+        if event == "call":
+            codes[frame.f_code] = None
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return list(codes)
+
+
+def _gather(codes):
+    """Lays code side by side that is used together. Where bytecode cannot be specialised it counts on for ever: the pages
+    it lies on are written to by every run."""
+    wanted = {id(code) for code in codes}
+    functions = {}
+    for some in gc.get_objects():
+        if type(some) is types.FunctionType and id(some.__code__) in wanted:
+            functions.setdefault(id(some.__code__), []).append(some)
+    for code in codes:
+        copy = code.replace()
+        for function in functions.get(id(code), ()):
+            function.__code__ = copy
+
+
+def mortals(_=""):
+    """Addresses of all objects, as hexadecimal text: the host makes them immortal (PEP 683).
+
+    Counting references writes to every object that is merely used, and each fork would copy the pages. Immortal objects
+    are not counted. To be called when the image is complete; freezes the garbage collector's generations.
+    """
+    gc.unfreeze()
+    gc.collect()
+    found = {}
+    # The walk's own objects stay mortal.
+    own = []
+    own += [id(own), id(found)]
+    waiting = gc.get_objects()
+    own += [id(waiting), id(sys._getframe())]
+    for identity in own:
+        found[identity] = None
+    while waiting:
+        some = waiting.pop()
+        identity = id(some)
+        if identity in found:
+            continue
+        kind = type(some)
+        if kind is types.FrameType or kind is types.GeneratorType:
+            continue
+        found[identity] = None if sys._is_immortal(some) else identity
+        waiting += gc.get_referents(some)
+        if kind is types.CodeType:
+            # The collector does not look into code.
+            waiting += (some.co_consts, some.co_names, some.co_name, some.co_qualname, some.co_filename)
+            waiting += (some.co_linetable, some.co_exceptiontable)
+    del some
+    text = ",".join([f"{identity:x}" for identity in found.values() if identity is not None])
+    gc.freeze()
+    return text

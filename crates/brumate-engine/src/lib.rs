@@ -42,6 +42,7 @@ mod memory;
 #[doc(hidden)]
 pub mod module;
 mod signals;
+mod trace;
 #[doc(hidden)]
 pub mod vfs;
 pub mod wire;

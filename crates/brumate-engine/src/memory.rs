@@ -6,6 +6,8 @@ use std::fs::File;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use wasmtime::{AsContextMut, Memory};
 
+use crate::image::file::PAGE_BYTES;
+
 /// Replaces the content of `memory` by that of `file` from `offset` on. Pages are private: what the guest writes stays in
 /// its process, what it does not write is the page cache's, once for all processes.
 ///
@@ -99,4 +101,32 @@ impl Drop for Mapped {
         // SAFETY: the range was mapped by `new`, and `bytes` lends it out for shorter than `self` lives.
         let _ = unsafe { munmap(self.address, self.length) };
     }
+}
+
+/// Copies the private pages `pages` of `memory`, by number, that are about to be written to. A page fault each is dearer.
+pub(crate) fn populate(memory: &mut [u8], pages: &[u32]) {
+    let mut runs = pages.iter().map(|&page| page as usize).peekable();
+    while let Some(first) = runs.next() {
+        let mut end = first + 1;
+        while runs.next_if_eq(&end).is_some() {
+            end += 1;
+        }
+        let range = first * PAGE_BYTES..end * PAGE_BYTES;
+        if let Some(run) = memory.get_mut(range) {
+            // SAFETY: the range is part of the memory, which is mapped writable and borrowed mutably; its content stays. Where
+            // the kernel does not know the advice, the pages are copied when they are written to.
+            let _ = unsafe { madvise(run.as_mut_ptr().cast(), run.len(), Advice::LinuxPopulateWrite) };
+        }
+    }
+}
+
+/// Starts to trace what is touched of a linear memory, in a process that does nothing else.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn trace(start: *mut u8, length: usize) -> std::io::Result<()> {
+    // SAFETY: the caller names the accessible part of its linear memory, page aligned and mapped for the process's life. The
+    // process is a fork with one thread; while an image is built no system call gets an address of the guest's memory
+    // (chance is off, and output goes through copies).
+    unsafe { crate::trace::begin(start, length) }
 }

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::ImageError;
 use crate::machine::Frozen;
+use crate::trace::Pages;
 
 /// Size of the header, in bytes: one page.
 pub(crate) const HEADER_BYTES: u64 = 4096;
@@ -28,6 +29,9 @@ const MAX_MEMORY: u64 = 1 << 30;
 /// Largest rest of a base image, in bytes.
 const MAX_METADATA: u64 = 256 << 20;
 
+/// Largest list of pages, in bytes.
+const MAX_PAGES: u64 = 4 << 20;
+
 const MAGIC: [u8; 8] = *b"brumate\x1a";
 
 /// First page of an image.
@@ -43,8 +47,17 @@ pub(crate) struct Header {
     pub(crate) memory: u64,
     /// Bytes after that.
     metadata: u64,
-    /// CRC-32 of memory and metadata.
+    /// Bytes after those, which say what a fork will probably touch ([`Pages`]); not part of what the image is.
+    pages: u64,
+    /// CRC-32 of all that.
     crc: u32,
+}
+
+impl Header {
+    /// Length of the file.
+    fn end(&self) -> u64 {
+        HEADER_BYTES + self.memory + self.metadata + self.pages
+    }
 }
 
 /// Writes memory and metadata of a machine at rest; the header's page stays empty.
@@ -61,8 +74,33 @@ pub(crate) fn write(file: &File, memory: &[u8], frozen: &Frozen) -> Result<(), I
     }
     let end = HEADER_BYTES + memory.len() as u64;
     file.write_all_at(&metadata, end).map_err(failed)?;
-    let trailer = [memory.len() as u64, metadata.len() as u64].map(u64::to_le_bytes).concat();
-    file.write_all_at(&trailer, 0).map_err(failed)
+    write_lengths(file, [memory.len() as u64, metadata.len() as u64, 0]).map_err(failed)
+}
+
+/// What a builder leaves in the header's place: bytes of memory, metadata, pages.
+fn write_lengths(file: &File, lengths: [u64; 3]) -> io::Result<()> {
+    file.write_all_at(&lengths.map(u64::to_le_bytes).concat(), 0)
+}
+
+fn read_lengths(file: &File) -> io::Result<[u64; 3]> {
+    let mut bytes = [0; 24];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok([0, 8, 16].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    }))
+}
+
+/// Adds what a fork will probably touch to what [`write`] wrote.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn write_pages(file: &File, pages: &Pages) -> io::Result<()> {
+    let [memory, metadata, _] = read_lengths(file)?;
+    let bytes = postcard::to_allocvec(pages).map_err(io::Error::other)?;
+    file.write_all_at(&bytes, HEADER_BYTES + memory + metadata)?;
+    write_lengths(file, [memory, metadata, bytes.len() as u64])
 }
 
 /// Copies what a builder wrote into `to` and completes it with a header. The builder is not trusted with the copy.
@@ -70,26 +108,20 @@ pub(crate) fn write(file: &File, memory: &[u8], frozen: &Frozen) -> Result<(), I
 /// # Errors
 /// When the builder's file is malformed, or the disk refuses.
 pub(crate) fn complete(from: &File, to: &File, key: [u8; 32]) -> io::Result<Header> {
-    let mut lengths = [0; 16];
-    from.read_exact_at(&mut lengths, 0)?;
-    let [memory, metadata] = [0, 8].map(|at| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&lengths[at..at + 8]);
-        u64::from_le_bytes(word)
-    });
-    if memory > MAX_MEMORY || metadata > MAX_METADATA || !memory.is_multiple_of(1 << 16) {
+    let [memory, metadata, pages] = read_lengths(from)?;
+    if memory > MAX_MEMORY || metadata > MAX_METADATA || pages > MAX_PAGES || !memory.is_multiple_of(1 << 16) {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut sha = Sha256::new();
     let mut crc = crc32fast::Hasher::new();
-    let end = HEADER_BYTES + memory + metadata;
+    let (identity, end) = (HEADER_BYTES + memory + metadata, HEADER_BYTES + memory + metadata + pages);
     let mut buffer = vec![0; 1 << 20];
     let mut at = HEADER_BYTES;
     while at < end {
         let length = buffer.len().min((end - at) as usize);
         let part = &mut buffer[..length];
         from.read_exact_at(part, at)?;
-        sha.update(&*part);
+        sha.update(&part[..length.min(identity.saturating_sub(at) as usize)]);
         crc.update(part);
         for (index, page) in part.chunks(PAGE_BYTES).enumerate() {
             if page.iter().any(|&byte| byte != 0) {
@@ -99,8 +131,8 @@ pub(crate) fn complete(from: &File, to: &File, key: [u8; 32]) -> io::Result<Head
         at += length as u64;
     }
     to.set_len(end)?;
-    let header =
-        Header { magic: MAGIC, format: FORMAT, key, id: sha.finalize().into(), memory, metadata, crc: crc.finalize() };
+    let (id, crc) = (sha.finalize().into(), crc.finalize());
+    let header = Header { magic: MAGIC, format: FORMAT, key, id, memory, metadata, pages, crc };
     to.write_all_at(&postcard::to_allocvec(&header).map_err(io::Error::other)?, 0)?;
     Ok(header)
 }
@@ -117,7 +149,8 @@ pub(crate) fn header(file: &File) -> io::Result<Header> {
     let known = header.magic == MAGIC && header.format == FORMAT;
     let whole = header.memory <= MAX_MEMORY
         && header.metadata <= MAX_METADATA
-        && file.metadata()?.len() == HEADER_BYTES + header.memory + header.metadata;
+        && header.pages <= MAX_PAGES
+        && file.metadata()?.len() == header.end();
     if known && whole { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
@@ -129,7 +162,7 @@ pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
     let header = header(file)?;
     let mut crc = crc32fast::Hasher::new();
     let mut buffer = vec![0; 1 << 18];
-    let end = HEADER_BYTES + header.memory + header.metadata;
+    let end = header.end();
     let mut at = HEADER_BYTES;
     while at < end {
         let length = buffer.len().min((end - at) as usize);
@@ -144,11 +177,15 @@ pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
 ///
 /// # Errors
 /// When the image is damaged.
-pub(crate) fn read(file: &File) -> Result<(Header, Frozen), ImageError> {
+pub(crate) fn read(file: &File) -> Result<(Header, Frozen, Pages), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let header = header(file).map_err(damaged)?;
     let mut metadata = vec![0; header.metadata as usize];
     file.read_exact_at(&mut metadata, HEADER_BYTES + header.memory).map_err(damaged)?;
     let frozen = postcard::from_bytes(&metadata).map_err(|error| ImageError::Damaged(error.to_string()))?;
-    Ok((header, frozen))
+    let mut pages = vec![0; header.pages as usize];
+    file.read_exact_at(&mut pages, HEADER_BYTES + header.memory + header.metadata).map_err(damaged)?;
+    // A guess that is missing costs time only.
+    let pages = postcard::from_bytes(&pages).unwrap_or_default();
+    Ok((header, frozen, pages))
 }

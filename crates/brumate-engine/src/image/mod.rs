@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::libc::ffi::ClosuresRecord;
 use crate::link::Place;
+use crate::trace::Pages;
 use crate::wire::ModuleKey;
 
 /// State beside the linear memory and the file system.
@@ -101,6 +102,8 @@ pub(crate) struct Base {
     pub(crate) header: file::Header,
     /// The file system in it.
     pub(crate) vfs: Vec<u8>,
+    /// What a machine will probably touch of its memory.
+    pub(crate) pages: Pages,
 }
 
 /// Why state cannot be captured or restored.

@@ -20,6 +20,9 @@ use crate::vfs::Vfs;
 /// that recursion in C ends cleanly long before the native stack does.
 const C_STACK: u32 = 2 << 20;
 
+/// Reference count of an immortal object where pointers have 32 bits (`_Py_IMMORTAL_INITIAL_REFCNT` of CPython 3.14).
+const IMMORTAL: u32 = 5 << 28;
+
 /// The compiled modules every machine needs.
 pub(crate) struct Prelude {
     /// Pyodide's main module.
@@ -108,7 +111,21 @@ impl Machine {
         let names = serde_json::to_string(packages).map_err(|error| MachineError::Driver(error.to_string()))?;
         let done = self.run_driver("preload", &names);
         self.end_output();
-        done.map_err(|error| MachineError::Driver(format!("{error}\n{}", text())))
+        done.map_err(|error| MachineError::Driver(format!("{error}\n{}", text())))?;
+        self.make_immortal()
+    }
+
+    /// Makes every Python object immortal: using one then writes nothing, and a fork shares its page.
+    ///
+    /// # Errors
+    /// When the driver fails, or names an address outside of memory.
+    fn make_immortal(&mut self) -> Result<(), MachineError> {
+        for address in self.call_driver("mortals", "")?.split_terminator(',') {
+            let address = usize::from_str_radix(address, 16).map_err(|_| fault())?;
+            // An object begins with its reference count.
+            self.memory.write(&mut self.store, address, &IMMORTAL.to_le_bytes()).map_err(|_| fault())?;
+        }
+        Ok(())
     }
 }
 

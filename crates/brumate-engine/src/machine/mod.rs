@@ -18,6 +18,9 @@ use crate::host::{GuestExit, Host, guest};
 /// Descriptor number of the driver's event channel: high, so that the first file a program opens is 3, as on Linux.
 pub(crate) const EVENT_FD: i32 = 1000;
 
+/// Bytes of fresh entropy for the guest's generators after a fork.
+const ENTROPY: usize = 64;
+
 /// Why a call into the guest failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MachineError {
@@ -125,7 +128,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the guest traps.
-    pub(crate) fn reseed_c(&mut self, entropy: &[u8]) -> Result<(), MachineError> {
+    fn reseed_c(&mut self, entropy: &[u8]) -> Result<(), MachineError> {
         let word = |index: usize| {
             entropy
                 .get(index * 4..index * 4 + 4)
@@ -137,6 +140,17 @@ impl Machine {
         // Length 0 resets sqlite's generator, which then seeds itself from /dev/urandom.
         self.call_export("sqlite3_randomness", &[0, 0])?;
         Ok(())
+    }
+
+    /// New identity after a fork: no two machines share a random number.
+    ///
+    /// # Errors
+    /// When the kernel has no randomness, or the guest traps.
+    pub(crate) fn refresh(&mut self) -> Result<(), MachineError> {
+        let mut entropy = [0; ENTROPY];
+        crate::caps::random(&mut entropy).map_err(|errno| MachineError::Trap(format!("no randomness: {errno}")))?;
+        self.reseed_c(&entropy)?;
+        self.call_driver_bytes("reseed", &entropy)
     }
 
     fn end_output(&self) {

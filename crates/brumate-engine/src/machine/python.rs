@@ -7,7 +7,7 @@ use crate::host::{Host, guest};
 use crate::image::{Driver, ImageError};
 
 /// Functions of the driver that the host calls. Fetched before any guest code runs, which could put others in their place.
-pub(crate) const DRIVER_FUNCTIONS: [&str; 6] = ["boot", "preload", "settle", "reseed", "analyze", "execute"];
+pub(super) const DRIVER_FUNCTIONS: [&str; 7] = ["boot", "preload", "settle", "mortals", "reseed", "analyze", "execute"];
 
 /// Handles of the C API functions used at run time.
 pub(super) struct Python {

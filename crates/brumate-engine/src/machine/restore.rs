@@ -7,13 +7,15 @@ use wasmtime::{AsContextMut, Engine};
 
 use super::boot::instantiate;
 use super::python::Python;
-use super::{Machine, Prelude};
+use super::{Machine, MachineError, Prelude};
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files;
 use crate::host::guest;
+use crate::image::file::PAGE_BYTES;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
+use crate::trace::Pages;
 use crate::vfs::Vfs;
 
 /// State beside the linear memory: the record, and the file system in its own serialised form.
@@ -85,6 +87,40 @@ impl Machine {
         pages.pages(self.memory.data_mut(&mut self.store))?;
         self.store.data_mut().vfs = vfs;
         Ok(joined)
+    }
+
+    /// What a usual run touches of the memory. For a process that ends afterwards.
+    ///
+    /// # Errors
+    /// When the run fails.
+    pub(crate) fn trace_run(&mut self) -> Result<Pages, MachineError> {
+        let memory = self.memory.data_mut(&mut self.store);
+        let (start, length) = (memory.as_mut_ptr(), memory.len());
+        memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
+        self.refresh()?;
+        for code in ["1+1", "x = 1\nprint(x)"] {
+            self.call_driver("analyze", code)?;
+            let request = crate::api::Execute { code: code.to_owned(), ..crate::api::Execute::default() };
+            let request = serde_json::to_string(&request).map_err(|error| MachineError::Driver(error.to_string()))?;
+            self.call_driver("execute", &request)?;
+        }
+        Ok(crate::trace::pages())
+    }
+
+    /// Makes pages of the memory this process's own, without changing them: forks inherit the mapping.
+    pub(crate) fn touch(&mut self, pages: &[u32]) {
+        let memory = self.memory.data_mut(&mut self.store);
+        for &page in pages {
+            if let Some(byte) = memory.get_mut(page as usize * PAGE_BYTES) {
+                // Through a black box, or it would be optimised away.
+                *byte = std::hint::black_box(*byte);
+            }
+        }
+    }
+
+    /// Copies pages of the memory that are about to be written to, all at once.
+    pub(crate) fn prefault(&mut self, pages: &[u32]) {
+        memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
     /// The linear memory.

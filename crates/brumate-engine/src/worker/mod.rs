@@ -21,9 +21,6 @@ use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
 
-/// Bytes of fresh entropy for the guest's generators after a fork.
-const ENTROPY: usize = 64;
-
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
 struct Executed {
@@ -45,7 +42,8 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
     let limits = Limits::default();
     let mut worker = Worker { machine, base, channel, zygote, limits, mounts: Vec::new(), paused: false };
     // Before anything is asked of it: a machine that is kept ready has done this long ago.
-    let mut next = worker.refresh().map_err(Failure::from);
+    worker.machine.prefault(&worker.base.pages.written);
+    let mut next = worker.machine.refresh().map_err(Failure::from);
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),
@@ -150,7 +148,7 @@ impl Worker {
         let (failed, revoked) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
                 self.set_limits();
-                self.refresh()?;
+                self.machine.refresh()?;
                 (None, revoked)
             }
             Err(error) => (Some(error.to_string()), Vec::new()),
@@ -163,21 +161,13 @@ impl Worker {
         image::difference::write(to, &self.base, self.machine.memory(), frozen)
     }
 
-    /// New identity after a fork: no two machines share a random number.
-    fn refresh(&mut self) -> Result<(), MachineError> {
-        let mut entropy = [0; ENTROPY];
-        crate::caps::random(&mut entropy).map_err(|errno| MachineError::Trap(format!("no randomness: {errno}")))?;
-        self.machine.reseed_c(&entropy)?;
-        self.machine.call_driver_bytes("reseed", &entropy)
-    }
-
     fn serve_one(&mut self) -> Result<(), Failure> {
         let (request, fds) = self.channel.receive()?;
         let mut fds = fds.into_iter();
         if self.paused {
             let ToMachine::Resume = request else { return Err(WireError::MissingDescriptor.into()) };
             self.paused = false;
-            return Ok(self.refresh()?);
+            return Ok(self.machine.refresh()?);
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {

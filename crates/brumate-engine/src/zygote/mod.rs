@@ -4,8 +4,8 @@
 //! code runs, and does nothing but fork on request and report how its children ended. The same command builds images: then
 //! it boots an interpreter, writes it down, and ends.
 //!
-//! A zygote never writes to the guest's memory once the image is mapped: a fork copies page tables of what was written, and
-//! maps the rest again from the page cache when it is used.
+//! Of the guest's memory a zygote touches the pages that its machines will read, and no others: a fork copies their page
+//! tables, and maps the rest from the page cache when it is used.
 
 pub(crate) mod sys;
 
@@ -86,10 +86,11 @@ fn load_image(
 ) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
     let (engine, prelude, file, missing) = prepare(given, require_jail)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
-    let (header, frozen) = image::file::read(&file).map_err(|error| error.to_string())?;
-    let machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
+    let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
+    let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
         .map_err(|error| error.to_string())?;
-    Ok((machine, Arc::new(Base { file, header, vfs: frozen.vfs }), missing))
+    machine.touch(&pages.read);
+    Ok((machine, Arc::new(Base { file, header, vfs: frozen.vfs, pages }), missing))
 }
 
 /// Boots an interpreter without chance, and writes it down.
@@ -100,7 +101,28 @@ fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require
     let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
     machine.preload(preload).map_err(|error| error.to_string())?;
     let frozen = machine.freeze().map_err(|error| error.to_string())?;
-    image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())
+    image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())?;
+    trace(machine, &file)
+}
+
+/// Finds out, in a fork, what a run touches, and adds it to the image.
+fn trace(mut machine: Machine, file: &File) -> Result<(), String> {
+    match sys::fork() {
+        Ok(Some(child)) => {
+            let ended = rustix::process::waitpid(Some(child), WaitOptions::empty());
+            match ended {
+                Ok(Some((_, status))) if status.exit_status() == Some(0) => Ok(()),
+                _ => Err("the image's first run failed".to_owned()),
+            }
+        }
+        Ok(None) => {
+            let traced = machine.trace_run().map_err(|error| error.to_string());
+            let written =
+                traced.and_then(|pages| image::file::write_pages(file, &pages).map_err(|error| error.to_string()));
+            sys::exit_now(i32::from(written.is_err()))
+        }
+        Err(errno) => Err(errno.to_string()),
+    }
 }
 
 fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {

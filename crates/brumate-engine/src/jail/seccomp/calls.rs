@@ -139,6 +139,7 @@ const ADVICE: &[libc::c_int] = &[
     libc::MADV_NOHUGEPAGE,
     libc::MADV_DONTDUMP,
     libc::MADV_DODUMP,
+    libc::MADV_POPULATE_WRITE,
     libc::MADV_WIPEONFORK,
     libc::MADV_KEEPONFORK,
     libc::MADV_COLD,
