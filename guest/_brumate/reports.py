@@ -95,7 +95,7 @@ def walk_stack(f):
         f = _get_frame().f_back
     steps, end = [], None
     while f is not None:
-        if f.f_code is _GUEST_CALL:
+        if f.f_code == _GUEST_CALL:  # equal: code is copied when an image is built
             end = len(steps)  # the outermost: the guest may have called the driver, which called the guest
         steps.append((f, f.f_lineno))
         f = f.f_back

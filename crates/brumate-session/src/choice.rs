@@ -1,16 +1,17 @@
 //! Which image a run is forked from.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use brumate_engine::api::Image;
 
-/// The image that suits code: one with more in it when the code imports something of it. A wrong guess costs time, nothing
+/// Of `images` the one of which code imports most; plain, when it imports nothing of any. A wrong guess costs time, nothing
 /// else, so the text is only skimmed: import statements at the beginning of a line or after a `;`.
-pub(crate) fn image_for(code: &str) -> Image {
-    let wanted = |module: &str| Image::DATA.contains(&module);
-    if code.split(['\n', ';']).any(|statement| imported(statement).any(wanted)) {
-        Image::data()
-    } else {
-        Image::plain()
-    }
+pub(crate) fn image_for(code: &str, images: &[Image]) -> Image {
+    let modules: HashSet<&str> = code.split(['\n', ';']).flat_map(imported).collect();
+    let used = |image: &&Image| image.modules().iter().filter(|module| modules.contains(module.as_str())).count();
+    let best = images.iter().max_by_key(|image| (used(image), Reverse(image.modules().len())));
+    best.filter(|image| used(image) > 0).cloned().unwrap_or_default()
 }
 
 /// Top-level modules that one statement imports.
@@ -38,7 +39,7 @@ mod tests {
             "import os; import matplotlib.pyplot as plt",
             "if True:\n\timport  pandas",
         ] {
-            assert_eq!(image_for(code), Image::data(), "{code}");
+            assert_eq!(image_for(code, &[Image::data()]), Image::data(), "{code}");
         }
         for code in [
             "",
@@ -49,7 +50,16 @@ mod tests {
             "# import numpy",
             "from os import pandas",
         ] {
-            assert_eq!(image_for(code), Image::plain(), "{code}");
+            assert_eq!(image_for(code, &[Image::data()]), Image::plain(), "{code}");
         }
+    }
+
+    #[test]
+    fn the_image_that_has_most_of_what_is_imported_wins() {
+        let images = [Image::data(), Image::of(["PIL"]), Image::of(["numpy", "PIL"])];
+        assert_eq!(image_for("import PIL", &images), images[1]);
+        assert_eq!(image_for("import PIL, numpy", &images), images[2]);
+        assert_eq!(image_for("import numpy, pandas", &images), images[0]);
+        assert_eq!(image_for("import json", &images), Image::plain());
     }
 }

@@ -94,7 +94,7 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let image = image_for(&execute.code);
+        let image = image_for(&execute.code, &self.settings().images);
         let spec = MachineSpec { image, limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
         let driven = self.drive(Job { spec, execute, inference: Inference::Lenient }, events, cancel).await?;
         Ok(match driven {

@@ -1,6 +1,6 @@
 //! What goes into a run and what is seen of it from outside.
 
-use brumate_engine::api::{Limits, StreamName};
+use brumate_engine::api::{Image, Limits, StreamName};
 use thiserror::Error;
 
 use crate::engine::EngineError;
@@ -16,13 +16,20 @@ pub struct RunnerSettings {
     pub dependencies: Vec<String>,
     /// Runs at the same time; four times as many may wait.
     pub max_concurrent: usize,
+    /// Images that runs are forked from when they import something of them.
+    pub images: Vec<Image>,
 }
 
 impl Default for RunnerSettings {
-    /// The engine's default limits, no dependencies, four runs per processor.
+    /// The engine's default limits, no dependencies, four runs per processor, the image with numpy, pandas and matplotlib.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { limits: Limits::default(), dependencies: Vec::new(), max_concurrent: processors * 4 }
+        Self {
+            limits: Limits::default(),
+            dependencies: Vec::new(),
+            max_concurrent: processors * 4,
+            images: vec![Image::data()],
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Runner {
             false => serde_json::Value::Object(request.globals).to_string(),
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
-        let image = image_for(&request.code);
+        let image = image_for(&request.code, &self.settings.images);
         let execute = Execute { code: request.code, file_name, globals_json, ..Execute::default() };
         let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
         let job = Job { spec, execute, inference: Inference::Strict };

@@ -95,7 +95,10 @@ pub(crate) struct Options {
     /// Runs at the same time; four times as many may wait [default: 4 per processor]
     #[arg(long, global = true, env = env_vars::MAX_CONCURRENT, value_name = "NUMBER")]
     pub(crate) max_concurrent: Option<usize>,
-    /// Directory for compiled modules [default: brumate in the user's cache directory]
+    /// Interpreters kept ready per image, forked before they are asked for; 0: none
+    #[arg(long, global = true, env = env_vars::READY, default_value_t = brumate_engine::client::DEFAULT_READY, value_name = "NUMBER")]
+    pub(crate) ready: usize,
+    /// Directory for compiled modules and images [default: brumate in the user's cache directory]
     #[arg(long, global = true, env = env_vars::CACHE_DIR, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Refuse to run when a wall of the sandbox is missing on this host

@@ -33,6 +33,8 @@ variables! {
     LOG = "BRUMATE_LOG" since "0.1.0";
     /// Runs at the same time; as `--max-concurrent`.
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
+    /// Interpreters kept ready per image; as `--ready`.
+    READY = "BRUMATE_READY" since "0.1.0";
     /// Memory of a run; as `--memory`.
     MEMORY = "BRUMATE_MEMORY" since "0.1.0";
     /// Bytes of output that are kept; as `--output-limit`.

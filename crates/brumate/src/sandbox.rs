@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use brumate_engine::api::Image;
+use brumate_packages::Requirement;
 use brumate_session::Runner;
 use brumate_session::engine::{LocalEngine, LocalEngineConfig, bundle};
 
@@ -20,9 +22,24 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let mut config = LocalEngineConfig::default();
     config.cache_dir = settings.cache_dir.clone();
     config.require_jail = settings.require_jail;
+    config.ready = settings.ready;
     config.progress = progress::on_terminal();
     let engine = LocalEngine::new(config);
     let bundle = Arc::new(bundle().context("this binary is defective")?);
-    let runner = Runner::new(Arc::new(engine.clone()), bundle, settings.runner.clone());
+    let mut runner = settings.runner.clone();
+    runner.images.extend(image_of(&runner.dependencies));
+    let runner = Runner::new(Arc::new(engine.clone()), bundle, runner);
     Ok(Sandbox { runner, engine })
+}
+
+/// The image that has imported what these requirements name; none, when nothing of them can be imported.
+pub(crate) fn image_of(requirements: &[String]) -> Option<Image> {
+    let name = |text: &String| Some(text.parse::<Requirement>().ok()?.name);
+    let modules: Vec<&str> = requirements
+        .iter()
+        .filter_map(name)
+        .filter_map(|name| brumate_engine::bundle::wheels().iter().find(|wheel| wheel.name == name.as_str()))
+        .filter_map(|wheel| wheel.import_names.iter().find(|module| !module.starts_with('_')).copied())
+        .collect();
+    (!modules.is_empty()).then(|| Image::of(modules))
 }

@@ -25,6 +25,8 @@ const MIN_OUTPUT: u64 = 1 << 10;
 const MAX_OUTPUT: u64 = 64 << 20;
 /// Most files; they live in the memory of the machine.
 const MAX_FILES: u64 = 64 << 30;
+/// Most interpreters kept ready per image.
+const MAX_READY: usize = 64;
 /// Most runs at the same time.
 const MAX_CONCURRENT: usize = 4096;
 
@@ -34,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) runner: RunnerSettings,
     pub(crate) cache_dir: PathBuf,
     pub(crate) require_jail: bool,
+    pub(crate) ready: usize,
     pub(crate) return_mode: ReturnMode,
 }
 
@@ -87,11 +90,12 @@ impl Settings {
         let cache_dir = options.cache_dir.clone().or_else(|| default_cache_dir(environment)).ok_or(
             "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
         )?;
+        let ready = within("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
         let return_mode = match options.return_mode {
             ReturnModeArg::Xml => ReturnMode::Xml,
             ReturnModeArg::Json => ReturnMode::Json,
         };
-        Ok(Self { runner, cache_dir, require_jail: options.require_jail, return_mode })
+        Ok(Self { runner, cache_dir, require_jail: options.require_jail, ready, return_mode })
     }
 }
 

@@ -23,6 +23,7 @@ mod zygote;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use tokio::sync::Mutex;
@@ -106,6 +107,8 @@ pub(crate) struct Shared {
     require_jail: bool,
     ready: usize,
     pub(crate) patience: Patience,
+    /// An image is, or was, being built in the background.
+    building: AtomicBool,
     /// Zygotes by image; each is started by the first who needs it, while the others wait.
     pools: std::sync::Mutex<HashMap<Image, Slot>>,
 }
@@ -145,6 +148,7 @@ impl Sandbox {
             require_jail: config.require_jail,
             ready: config.ready,
             patience: config.patience,
+            building: AtomicBool::new(false),
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
@@ -207,6 +211,15 @@ impl Sandbox {
         warmed
     }
 
+    /// Starts the zygote of an image that is built. A failure is met again, and told, by who needs it.
+    pub async fn start_if_built(&self, image: &Image) {
+        if self.has_image(image)
+            && let Err(error) = self.shared.pool(image).await
+        {
+            tracing::warn!(%image, %error, "an image cannot be used");
+        }
+    }
+
     /// Names of the walls that could not be raised around machines, with reasons.
     ///
     /// # Errors
@@ -215,12 +228,25 @@ impl Sandbox {
         Ok(self.shared.pool(&Image::plain()).await?.zygote().missing_walls().to_vec())
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of what they require, once.
+    /// Compiles the native modules of these wheels of the bundle and of what they require, once. If one is of
+    /// [`Image::data`], which is not built yet, that is begun in the background.
     ///
     /// # Errors
     /// When one does not compile.
     pub async fn prepare(&self, wheels: &[&str]) -> Result<(), Error> {
-        prepare::wheels(&self.shared, wheels).await
+        prepare::wheels(&self.shared, wheels).await?;
+        let image = Image::data();
+        let wanted = wheels.iter().any(|wheel| Image::DATA.contains(wheel)) && !self.has_image(&image);
+        if wanted && !self.shared.building.swap(true, Ordering::AcqRel) {
+            // The next run that uses these packages finds them imported.
+            let sandbox = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = sandbox.warm(&image).await {
+                    tracing::warn!(%image, %error, "an image cannot be built");
+                }
+            });
+        }
+        Ok(())
     }
 }
 

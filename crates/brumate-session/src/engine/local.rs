@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+use brumate_engine::api::{Analysis, Event, Execute, Image, MachineSpec, Outcome};
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};
@@ -18,6 +18,8 @@ pub struct LocalEngineConfig {
     pub cache_dir: PathBuf,
     /// Refuse to run when a wall of the sandbox is missing on this host.
     pub require_jail: bool,
+    /// Machines kept ready per image.
+    pub ready: usize,
     /// Hears about compilation.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
@@ -54,6 +56,7 @@ impl LocalEngine {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
                 progress: self.config.progress.clone(),
+                ready: self.config.ready,
                 ..SandboxConfig::default()
             };
             Sandbox::start(config).await.map_err(engine_error)
@@ -61,12 +64,22 @@ impl LocalEngine {
         self.sandbox.get_or_try_init(start).await
     }
 
+    /// Builds an image if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When one of its modules cannot be imported, and those of [`LocalEngine::sandbox`].
+    pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
+        self.sandbox().await?.warm(image).await.map_err(engine_error)
+    }
+
     /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox.
     pub fn start_in_background(&self) {
         let engine = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = engine.sandbox().await {
-                tracing::error!(%error, "the sandbox does not start");
+            match engine.sandbox().await {
+                Ok(sandbox) => sandbox.start_if_built(&Image::data()).await,
+                Err(error) => tracing::error!(%error, "the sandbox does not start"),
             }
         });
     }

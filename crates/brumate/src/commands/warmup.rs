@@ -1,12 +1,13 @@
-//! `brumate warmup`: does now what the first run would otherwise wait for.
+//! `brumate warmup`: does now what the first runs would otherwise wait for.
 
 use anyhow::bail;
+use brumate_engine::api::Image;
 use brumate_server::{ReturnMode, result_text};
 use brumate_session::{CancellationToken, Status};
 
 use super::{complain, example, print};
 use crate::exit_status;
-use crate::sandbox::{Sandbox, sandbox};
+use crate::sandbox::{Sandbox, image_of, sandbox};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -38,11 +39,15 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
             return Ok(exit_status::FAILURE);
         }
     }
+    for image in [Some(Image::data()), image_of(&settings.runner.dependencies)].into_iter().flatten() {
+        sandbox.engine.warm(&image).await?;
+    }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
     if report.status != Status::Success {
         complain(&result_text(&report, sandbox.runner.limits(), ReturnMode::Xml));
         return Ok(exit_status::FAILURE);
     }
-    print(&format!("Ready: {} packages are compiled in {}", everything.len(), settings.cache_dir.display()))?;
+    let place = settings.cache_dir.display();
+    print(&format!("Ready: {} packages are compiled and images are built in {place}", everything.len()))?;
     Ok(exit_status::SUCCESS)
 }
