@@ -47,11 +47,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     process::run(&mut bench)
 }
 
-/// The release binary.
+/// The release binary, and beside it what times machines inside the engine.
 fn build() -> Result<PathBuf> {
     process::run(
         Command::new("cargo")
-            .args(["build", "--release", "--locked", "--package", "brumate"])
+            .args(["build", "--release", "--locked", "--package", "brumate", "--package", "brumate-engine"])
+            .args(["--bins", "--example", "latency"])
             .current_dir(workspace::root()),
     )?;
     Ok(workspace::target().join("release/brumate"))

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect};
 use wasmtime::{CustomCodeMemory, Engine, Module};
@@ -19,6 +20,10 @@ fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
+/// Memory that [`load_huge`] has filled: where it begins, and its length.
+static HUGE_START: AtomicUsize = AtomicUsize::new(0);
+static HUGE_LENGTH: AtomicUsize = AtomicUsize::new(0);
+
 /// Makes code executable that is not in memory of wasmtime's own.
 #[derive(Debug)]
 struct Publisher;
@@ -29,9 +34,8 @@ pub(crate) fn publisher() -> Arc<dyn CustomCodeMemory> {
 }
 
 fn protect(start: *const u8, length: usize, flags: MprotectFlags) -> std::io::Result<()> {
-    let page = page_size();
     // SAFETY: callers name memory that is theirs: code that wasmtime publishes, or a mapping of this module.
-    unsafe { mprotect(start.cast_mut().cast(), length.next_multiple_of(page), flags)? };
+    unsafe { mprotect(start.cast_mut().cast(), length.next_multiple_of(page_size()), flags)? };
     Ok(())
 }
 
@@ -41,7 +45,14 @@ impl CustomCodeMemory for Publisher {
     }
 
     fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
-        Ok(protect(start, length, MprotectFlags::READ | MprotectFlags::EXEC)?)
+        let (huge, size) = (HUGE_START.load(Ordering::Relaxed), HUGE_LENGTH.load(Ordering::Relaxed));
+        let flags = MprotectFlags::READ | MprotectFlags::EXEC;
+        if (start as usize).wrapping_sub(huge) < size {
+            // All of it alike: a border between protections would break two huge pages into small ones. What lies beside the
+            // code is data of the interpreter's module, the same for everyone.
+            return Ok(protect(std::ptr::with_exposed_provenance(huge), size, flags)?);
+        }
+        Ok(protect(start, length, flags)?)
     }
 
     fn unpublish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
@@ -49,7 +60,7 @@ impl CustomCodeMemory for Publisher {
     }
 }
 
-/// Loads a compiled module into huge pages, for the life of this process.
+/// Loads the interpreter's compiled module into huge pages, for the life of this process. To be called once.
 ///
 /// A fork does not copy the page tables of mapped files, and each of its processes would fault in the code it runs piece by
 /// piece. Huge anonymous pages are inherited, one entry for 2 MiB.
@@ -59,20 +70,14 @@ impl CustomCodeMemory for Publisher {
 pub(crate) fn load_huge(engine: &Engine, file: &File) -> Result<Module, String> {
     let failed = |error: std::io::Error| format!("a compiled module cannot be loaded: {error}");
     let length = file.metadata().map_err(failed)?.len() as usize;
-    let memory = huge(length).map_err(failed)?;
-    file.read_exact_at(memory, 0).map_err(failed)?;
-    let (start, end) = (memory.as_ptr(), memory.as_ptr().wrapping_add(length));
+    let memory = huge(length.next_multiple_of(HUGE)).map_err(failed)?;
+    file.read_exact_at(&mut memory[..length], 0).map_err(failed)?;
+    HUGE_START.store(memory.as_mut_ptr().expose_provenance(), Ordering::Relaxed);
+    HUGE_LENGTH.store(memory.len(), Ordering::Relaxed);
     // SAFETY: as in `super::remote::load` for the content. The memory is leaked, so it lives for ever, and this function
     // gives up its only reference to it.
-    let module = unsafe { Module::deserialize_raw(engine, NonNull::from(memory)) };
-    let module = module.map_err(|error| format!("{error:#}"))?;
-    // The code is executable already; what is before and behind it needs reading only.
-    let text = module.text();
-    let before = text.as_ptr() as usize - start as usize;
-    protect(start, before, MprotectFlags::READ).map_err(failed)?;
-    let behind = text.as_ptr().wrapping_add(text.len().next_multiple_of(page_size()));
-    protect(behind, (end as usize).saturating_sub(behind as usize), MprotectFlags::READ).map_err(failed)?;
-    Ok(module)
+    let module = unsafe { Module::deserialize_raw(engine, NonNull::from(&mut memory[..length])) };
+    module.map_err(|error| format!("{error:#}"))
 }
 
 /// Zeroed memory of `length` bytes that begins on a huge page. Never released.

@@ -7,6 +7,7 @@
 //! Of the guest's memory a zygote touches the pages that its machines will read, and no others: a fork copies their page
 //! tables, and maps the rest from the page cache when it is used.
 
+mod pages;
 pub(crate) mod sys;
 
 use std::fs::File;
@@ -84,6 +85,8 @@ fn load_image(
     given: Given,
     require_jail: bool,
 ) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
+    pages::align_heap();
+    pages::move_text();
     let (engine, prelude, file, missing) = prepare(given, require_jail)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
