@@ -1,46 +1,14 @@
 //! Forks, checkpoints, sleep: a session goes on where it was, and never shares its chance or its bytes with another.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+#[path = "support/sessions.rs"]
+mod sessions;
 
-use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
-
-/// The same cache for all tests: modules are compiled once.
-fn cache() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache")
-}
+use brumate_engine::api::{Image, Limits, MachineSpec};
+use brumate_engine::client::{Error, Sandbox};
+use sessions::{cell, say};
 
 async fn sandbox() -> Sandbox {
-    let program = Some(env!("CARGO_BIN_EXE_brumate").into());
-    Sandbox::start(SandboxConfig { cache_dir: cache(), program, ..SandboxConfig::default() }).await.unwrap()
-}
-
-/// Runs a cell of a session: what became of it, and what it printed.
-async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, String) {
-    let (sender, mut events) = tokio::sync::mpsc::channel(64);
-    let text = Arc::new(Mutex::new(String::new()));
-    let copy = text.clone();
-    let listening = tokio::spawn(async move {
-        while let Some(event) = events.recv().await {
-            if let Event::Stream { text, .. } = event {
-                copy.lock().unwrap().push_str(&text);
-            }
-        }
-    });
-    let request = Execute { code: code.to_owned(), session: true, ..Execute::default() };
-    let outcome = session.execute(request, sender).await;
-    listening.await.unwrap();
-    let text = std::mem::take(&mut *text.lock().unwrap());
-    (outcome, text)
-}
-
-/// Runs a cell that must end well; returns what it printed.
-async fn say(session: &Session, code: &str) -> String {
-    match cell(session, code).await {
-        (Ok(Outcome { ended: Ended::Returned(_), .. }), text) => text,
-        (other, text) => panic!("{code}: {other:?}; printed {text}"),
-    }
+    sessions::sandbox(2).await
 }
 
 const CHANCE: &str = "import random, tempfile, uuid, secrets, sqlite3, ctypes, os, time

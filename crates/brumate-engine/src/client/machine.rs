@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
@@ -31,6 +32,8 @@ pub struct Machine {
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
+    /// What came of `exit`, which tells it once.
+    exited: Option<Result<Exit, RecvError>>,
     interrupter: Interrupter,
     /// Bytes of output that the present execution has dropped, as far as is known.
     dropped: u64,
@@ -57,7 +60,7 @@ impl Machine {
     pub(super) fn new(shared: Arc<Shared>, pool: Arc<Pool>, blank: Blank, limits: Limits, mounts: Mounts) -> Machine {
         let Blank { channel, exit, process } = blank;
         let interrupter = Interrupter::new();
-        Machine { process, channel, shared, limits, mounts, exit, interrupter, dropped: 0, pool }
+        Machine { process, channel, shared, limits, mounts, exit, exited: None, interrupter, dropped: 0, pool }
     }
 
     /// A handle that stops this machine from elsewhere.
@@ -149,7 +152,7 @@ impl Machine {
     /// Kills the process at a limit or on request.
     async fn kill(&mut self, stopped: StopReason) -> Error {
         self.process.kill();
-        let _ = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await;
+        self.exited().await;
         self.dead(match stopped {
             StopReason::WallLimit => Died::WallLimit,
             StopReason::CpuLimit => Died::CpuLimit,
@@ -166,19 +169,27 @@ impl Machine {
         self.dead(Died::Protocol(what.to_owned()))
     }
 
+    /// How the process ended, if its zygote says so in time. May be asked again.
+    async fn exited(&mut self) -> Option<Result<Exit, RecvError>> {
+        if self.exited.is_none() {
+            self.exited = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await.ok();
+        }
+        self.exited.clone()
+    }
+
     /// The connection is closed: asks how the process ended.
     async fn died(&mut self, stopped: Option<StopReason>) -> Error {
-        let exit = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await;
+        let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {
-            (_, Ok(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
+            (_, Some(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
             (Some(StopReason::WallLimit), _) => Died::WallLimit,
             (Some(StopReason::Cancelled), _) => Died::Cancelled,
             (Some(StopReason::CpuLimit), _) => Died::CpuLimit,
-            (None, Ok(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
-            (None, Ok(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
+            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
+            (None, Some(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
             // Who would know is gone: all machines of a zygote end with it.
-            (None, Ok(Err(_))) => Died::Signal(libc::SIGKILL),
+            (None, Some(Err(_))) => Died::Signal(libc::SIGKILL),
             (None, _) => Died::Protocol("it closed its connection".to_owned()),
         })
     }

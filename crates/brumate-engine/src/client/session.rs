@@ -99,8 +99,11 @@ impl Session {
             Ok(machine) => {
                 *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
                 state.machine = machine;
-                self.checkpoint_later();
-                Error::RolledBack { reason, output_dropped }
+                // A fork is its first sign of life: what is told is true.
+                match state.checkpoint().await {
+                    Err(Error::MachineDied { .. }) => Error::MachineDied { reason, output_dropped },
+                    Ok(()) | Err(_) => Error::RolledBack { reason, output_dropped },
+                }
             }
             Err(_) => Error::MachineDied { reason, output_dropped },
         }
