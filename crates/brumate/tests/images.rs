@@ -3,7 +3,7 @@
 #[path = "support/sessions.rs"]
 mod sessions;
 
-use brumate_engine::api::{Image, Limits, MachineSpec};
+use brumate_engine::api::{Image, Limits, MachineSpec, StopReason};
 use brumate_engine::client::{Error, Sandbox};
 use sessions::{cell, say};
 
@@ -114,6 +114,36 @@ async fn a_cell_that_ends_the_machine_never_was() {
     }
     say(&session, "x = 10").await;
     assert_eq!(say(&session, "print(x)").await, "10\n");
+}
+
+#[tokio::test]
+async fn a_stop_means_the_cell_and_not_its_checkpoint() {
+    let sandbox = sandbox().await;
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    say(&session, "x = 1").await;
+    for _ in 0..20 {
+        // At this moment the checkpoint of the last cell is being forked, or is not even begun.
+        session.interrupter().kill();
+        let (outcome, _) = cell(&session, "x = 2\nwhile True: pass").await;
+        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+        assert_eq!(say(&session, "print(x)").await, "1\n");
+        session.interrupter().interrupt();
+        let (outcome, _) = cell(&session, "while True: pass").await;
+        assert_eq!(outcome.unwrap().stopped, Some(StopReason::Cancelled));
+    }
+}
+
+#[tokio::test]
+async fn a_cell_that_nobody_waited_for_never_was() {
+    let sandbox = sandbox().await;
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    say(&session, "x = 1").await;
+    let abandoned = cell(&session, "x = 2; print('not for the next'); import time; time.sleep(1); x = 3");
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(300), abandoned).await.is_err());
+    let (outcome, text) = cell(&session, "print('never run')").await;
+    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+    assert_eq!(text, "");
+    assert_eq!(say(&session, "print(x)").await, "1\n");
 }
 
 #[tokio::test]

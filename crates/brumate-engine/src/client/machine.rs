@@ -35,6 +35,9 @@ pub struct Machine {
     /// What came of `exit`, which tells it once.
     exited: Option<Result<Exit, RecvError>>,
     interrupter: Interrupter,
+    /// A conversation has begun and not ended. When the next begins like that, nobody waited for its end: the machine's
+    /// next answer would be taken for one to another question.
+    conversing: bool,
     /// Bytes of output that the present execution has dropped, as far as is known.
     dropped: u64,
     /// What it was forked from.
@@ -60,7 +63,19 @@ impl Machine {
     pub(super) fn new(shared: Arc<Shared>, pool: Arc<Pool>, blank: Blank, limits: Limits, mounts: Mounts) -> Machine {
         let Blank { channel, exit, process } = blank;
         let interrupter = Interrupter::new();
-        Machine { process, channel, shared, limits, mounts, exit, exited: None, interrupter, dropped: 0, pool }
+        Machine {
+            process,
+            channel,
+            shared,
+            limits,
+            mounts,
+            exit,
+            exited: None,
+            interrupter,
+            conversing: false,
+            dropped: 0,
+            pool,
+        }
     }
 
     /// A handle that stops this machine from elsewhere.
@@ -108,7 +123,23 @@ impl Machine {
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
     ) -> Result<(FromMachine, Option<StopReason>), Error> {
+        let interrupter = self.interrupter();
+        self.converse_until(&interrupter, question, fds, events, wall).await
+    }
+
+    /// As [`Machine::converse`], stopped by `interrupter`.
+    pub(super) async fn converse_until(
+        &mut self,
+        interrupter: &Interrupter,
+        question: &ToMachine,
+        fds: &[BorrowedFd<'_>],
+        events: Option<mpsc::Sender<Event>>,
+        wall: Duration,
+    ) -> Result<(FromMachine, Option<StopReason>), Error> {
         self.dropped = 0;
+        if std::mem::replace(&mut self.conversing, true) {
+            return Err(self.kill(StopReason::Cancelled).await);
+        }
         let clock = Clock::start(wall);
         let mut dropped = 0;
         let conversation = Conversation {
@@ -121,12 +152,13 @@ impl Machine {
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
             biased;
-            reason = clock.guard(&self.process, &self.interrupter, self.limits.grace) => Err(reason),
+            reason = clock.guard(&self.process, interrupter, self.limits.grace) => Err(reason),
             said = conversation.hear_out(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
+        self.conversing = false;
         if clock.stopped().is_some() {
-            self.interrupter.done();
+            interrupter.done();
         }
         match said {
             Err(reason) => Err(self.kill(reason).await),

@@ -51,7 +51,8 @@ impl Program {
     pub(crate) fn random(random: &mut Random, number: u64, cells: u64) -> Program {
         let topics = topics();
         let count = topics.len() as u64;
-        let chosen: Vec<&Topic> = (0..TOPICS).map(|index| &topics[((number * TOPICS + index) % count) as usize]).collect();
+        let chosen: Vec<&Topic> =
+            (0..TOPICS).map(|index| &topics[((number * TOPICS + index) % count) as usize]).collect();
         let mut program = Program { cells: Vec::new(), topics: chosen.iter().map(|topic| topic.name).collect() };
         let mut begun = vec![false; chosen.len()];
         for _ in 0..cells {
