@@ -1,46 +1,14 @@
 //! Forks, checkpoints, sleep: a session goes on where it was, and never shares its chance or its bytes with another.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+#[path = "support/sessions.rs"]
+mod sessions;
 
-use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
-
-/// The same cache for all tests: modules are compiled once.
-fn cache() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache")
-}
+use brumate_engine::api::{Image, Limits, MachineSpec, StopReason};
+use brumate_engine::client::{Error, Sandbox};
+use sessions::{cell, say};
 
 async fn sandbox() -> Sandbox {
-    let program = Some(env!("CARGO_BIN_EXE_brumate").into());
-    Sandbox::start(SandboxConfig { cache_dir: cache(), program, ..SandboxConfig::default() }).await.unwrap()
-}
-
-/// Runs a cell of a session: what became of it, and what it printed.
-async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, String) {
-    let (sender, mut events) = tokio::sync::mpsc::channel(64);
-    let text = Arc::new(Mutex::new(String::new()));
-    let copy = text.clone();
-    let listening = tokio::spawn(async move {
-        while let Some(event) = events.recv().await {
-            if let Event::Stream { text, .. } = event {
-                copy.lock().unwrap().push_str(&text);
-            }
-        }
-    });
-    let request = Execute { code: code.to_owned(), session: true, ..Execute::default() };
-    let outcome = session.execute(request, sender).await;
-    listening.await.unwrap();
-    let text = std::mem::take(&mut *text.lock().unwrap());
-    (outcome, text)
-}
-
-/// Runs a cell that must end well; returns what it printed.
-async fn say(session: &Session, code: &str) -> String {
-    match cell(session, code).await {
-        (Ok(Outcome { ended: Ended::Returned(_), .. }), text) => text,
-        (other, text) => panic!("{code}: {other:?}; printed {text}"),
-    }
+    sessions::sandbox(2).await
 }
 
 const CHANCE: &str = "import random, tempfile, uuid, secrets, sqlite3, ctypes, os, time
@@ -146,6 +114,36 @@ async fn a_cell_that_ends_the_machine_never_was() {
     }
     say(&session, "x = 10").await;
     assert_eq!(say(&session, "print(x)").await, "10\n");
+}
+
+#[tokio::test]
+async fn a_stop_means_the_cell_and_not_its_checkpoint() {
+    let sandbox = sandbox().await;
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    say(&session, "x = 1").await;
+    for _ in 0..20 {
+        // At this moment the checkpoint of the last cell is being forked, or is not even begun.
+        session.interrupter().kill();
+        let (outcome, _) = cell(&session, "x = 2\nwhile True: pass").await;
+        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+        assert_eq!(say(&session, "print(x)").await, "1\n");
+        session.interrupter().interrupt();
+        let (outcome, _) = cell(&session, "while True: pass").await;
+        assert_eq!(outcome.unwrap().stopped, Some(StopReason::Cancelled));
+    }
+}
+
+#[tokio::test]
+async fn a_cell_that_nobody_waited_for_never_was() {
+    let sandbox = sandbox().await;
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    say(&session, "x = 1").await;
+    let abandoned = cell(&session, "x = 2; print('not for the next'); import time; time.sleep(1); x = 3");
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(300), abandoned).await.is_err());
+    let (outcome, text) = cell(&session, "print('never run')").await;
+    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+    assert_eq!(text, "");
+    assert_eq!(say(&session, "print(x)").await, "1\n");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use super::blank::{Blank, greet};
 use super::channel::pair;
 use super::error::Error;
 use super::machine::Machine;
+use super::stop::Interrupter;
 use crate::wire::{FromMachine, ToMachine};
 
 /// A forked machine that does nothing until it is resumed.
@@ -35,7 +36,9 @@ impl Machine {
     pub async fn fork(&mut self) -> Result<Paused, Error> {
         let (mut channel, theirs) = pair()?;
         let patience = self.shared.patience.hello;
-        let (reply, _) = self.converse(&ToMachine::Fork, &[theirs.as_fd()], None, patience).await?;
+        // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
+        let nobody = Interrupter::new();
+        let (reply, _) = self.converse_until(&nobody, &ToMachine::Fork, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
         match reply {
             FromMachine::Forked(None) => {}

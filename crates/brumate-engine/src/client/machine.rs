@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
@@ -31,7 +32,12 @@ pub struct Machine {
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
+    /// What came of `exit`, which tells it once.
+    exited: Option<Result<Exit, RecvError>>,
     interrupter: Interrupter,
+    /// A conversation has begun and not ended. When the next begins like that, nobody waited for its end: the machine's
+    /// next answer would be taken for one to another question.
+    conversing: bool,
     /// Bytes of output that the present execution has dropped, as far as is known.
     dropped: u64,
     /// What it was forked from.
@@ -57,7 +63,19 @@ impl Machine {
     pub(super) fn new(shared: Arc<Shared>, pool: Arc<Pool>, blank: Blank, limits: Limits, mounts: Mounts) -> Machine {
         let Blank { channel, exit, process } = blank;
         let interrupter = Interrupter::new();
-        Machine { process, channel, shared, limits, mounts, exit, interrupter, dropped: 0, pool }
+        Machine {
+            process,
+            channel,
+            shared,
+            limits,
+            mounts,
+            exit,
+            exited: None,
+            interrupter,
+            conversing: false,
+            dropped: 0,
+            pool,
+        }
     }
 
     /// A handle that stops this machine from elsewhere.
@@ -105,7 +123,23 @@ impl Machine {
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
     ) -> Result<(FromMachine, Option<StopReason>), Error> {
+        let interrupter = self.interrupter();
+        self.converse_until(&interrupter, question, fds, events, wall).await
+    }
+
+    /// As [`Machine::converse`], stopped by `interrupter`.
+    pub(super) async fn converse_until(
+        &mut self,
+        interrupter: &Interrupter,
+        question: &ToMachine,
+        fds: &[BorrowedFd<'_>],
+        events: Option<mpsc::Sender<Event>>,
+        wall: Duration,
+    ) -> Result<(FromMachine, Option<StopReason>), Error> {
         self.dropped = 0;
+        if std::mem::replace(&mut self.conversing, true) {
+            return Err(self.kill(StopReason::Cancelled).await);
+        }
         let clock = Clock::start(wall);
         let mut dropped = 0;
         let conversation = Conversation {
@@ -118,12 +152,13 @@ impl Machine {
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
             biased;
-            reason = clock.guard(&self.process, &self.interrupter, self.limits.grace) => Err(reason),
+            reason = clock.guard(&self.process, interrupter, self.limits.grace) => Err(reason),
             said = conversation.hear_out(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
+        self.conversing = false;
         if clock.stopped().is_some() {
-            self.interrupter.done();
+            interrupter.done();
         }
         match said {
             Err(reason) => Err(self.kill(reason).await),
@@ -149,7 +184,7 @@ impl Machine {
     /// Kills the process at a limit or on request.
     async fn kill(&mut self, stopped: StopReason) -> Error {
         self.process.kill();
-        let _ = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await;
+        self.exited().await;
         self.dead(match stopped {
             StopReason::WallLimit => Died::WallLimit,
             StopReason::CpuLimit => Died::CpuLimit,
@@ -166,19 +201,27 @@ impl Machine {
         self.dead(Died::Protocol(what.to_owned()))
     }
 
+    /// How the process ended, if its zygote says so in time. May be asked again.
+    async fn exited(&mut self) -> Option<Result<Exit, RecvError>> {
+        if self.exited.is_none() {
+            self.exited = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await.ok();
+        }
+        self.exited.clone()
+    }
+
     /// The connection is closed: asks how the process ended.
     async fn died(&mut self, stopped: Option<StopReason>) -> Error {
-        let exit = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await;
+        let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {
-            (_, Ok(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
+            (_, Some(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
             (Some(StopReason::WallLimit), _) => Died::WallLimit,
             (Some(StopReason::Cancelled), _) => Died::Cancelled,
             (Some(StopReason::CpuLimit), _) => Died::CpuLimit,
-            (None, Ok(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
-            (None, Ok(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
+            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
+            (None, Some(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
             // Who would know is gone: all machines of a zygote end with it.
-            (None, Ok(Err(_))) => Died::Signal(libc::SIGKILL),
+            (None, Some(Err(_))) => Died::Signal(libc::SIGKILL),
             (None, _) => Died::Protocol("it closed its connection".to_owned()),
         })
     }

@@ -19,6 +19,7 @@ mod session;
 mod sleep;
 mod spawn;
 mod stop;
+mod temporary;
 mod zygote;
 
 use std::collections::HashMap;

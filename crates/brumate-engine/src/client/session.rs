@@ -99,8 +99,11 @@ impl Session {
             Ok(machine) => {
                 *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
                 state.machine = machine;
-                self.checkpoint_later();
-                Error::RolledBack { reason, output_dropped }
+                // A fork is its first sign of life: what is told is true.
+                match state.checkpoint().await {
+                    Err(Error::MachineDied { .. }) => Error::MachineDied { reason, output_dropped },
+                    Ok(()) | Err(_) => Error::RolledBack { reason, output_dropped },
+                }
             }
             Err(_) => Error::MachineDied { reason, output_dropped },
         }
@@ -109,10 +112,15 @@ impl Session {
     /// Another session that goes on from this one's present state.
     ///
     /// # Errors
-    /// When the system has no process left, or the session is lost.
+    /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
-        let paused = state.machine.fork().await?;
+        let paused = match state.machine.fork().await {
+            Err(Error::MachineDied { reason, output_dropped }) => {
+                return Err(self.roll_back(&mut state, reason, output_dropped).await);
+            }
+            other => other?,
+        };
         drop(state);
         Ok(Session::new(paused.resume().await?))
     }
@@ -120,9 +128,15 @@ impl Session {
     /// Puts the session to sleep in the file `path`; see [`Machine::hibernate`]. The session itself goes on; drop it.
     ///
     /// # Errors
-    /// Those of [`Machine::hibernate`].
+    /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
-        self.state.lock().await.machine.hibernate(path).await
+        let mut state = self.state.lock().await;
+        match state.machine.hibernate(path).await {
+            Err(Error::MachineDied { reason, output_dropped }) => {
+                Err(self.roll_back(&mut state, reason, output_dropped).await)
+            }
+            other => other,
+        }
     }
 
     /// Stops the cell that runs at present: KeyboardInterrupt, then SIGKILL and a roll-back.

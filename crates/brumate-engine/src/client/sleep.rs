@@ -14,6 +14,7 @@ use super::Sandbox;
 use super::compiler::memory_file;
 use super::error::Error;
 use super::machine::Machine;
+use super::temporary;
 use crate::api::{Image, MachineSpec};
 use crate::image::file::FORMAT;
 
@@ -74,7 +75,7 @@ fn store(path: &Path, mut payload: File, base: [u8; 32], modules: Vec<String>) -
         return Err(io::Error::other("the session is too large to be kept"));
     }
     payload.rewind()?;
-    let mut file = tempfile::Builder::new().prefix(".sleeping-").tempfile_in(directory)?;
+    let mut file = temporary::file(directory)?;
     let mut header = Header {
         magic: MAGIC,
         format: FORMAT,

@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Every process below this one, zombies included.
 pub(crate) fn descendants() -> BTreeSet<i32> {
-    let root = std::process::id() as i32;
+    below(std::process::id() as i32)
+}
+
+/// Every process below `root`, zombies included.
+pub(crate) fn below(root: i32) -> BTreeSet<i32> {
     let mut parents: BTreeMap<i32, i32> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -13,7 +17,7 @@ pub(crate) fn descendants() -> BTreeSet<i32> {
             parents.insert(pid, parent);
         }
     }
-    let below = |mut pid: i32| {
+    let is_below = |mut pid: i32| {
         while let Some(&parent) = parents.get(&pid) {
             if parent == root {
                 return true;
@@ -22,7 +26,7 @@ pub(crate) fn descendants() -> BTreeSet<i32> {
         }
         false
     };
-    parents.keys().copied().filter(|&pid| below(pid)).collect()
+    parents.keys().copied().filter(|&pid| is_below(pid)).collect()
 }
 
 /// The parent of a process; `None` when that has ended.

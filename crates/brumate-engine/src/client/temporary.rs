@@ -1,0 +1,111 @@
+//! Files that are being written, and those that a killed process never finished.
+//!
+//! Whoever writes one holds a lock on it, which the kernel takes back when the process ends, however it ends. One that nobody
+//! holds is rubbish.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use tempfile::NamedTempFile;
+
+/// How the names begin.
+const PREFIX: &str = ".sleeping-";
+
+/// Directories that are remembered as clean.
+const MAX_CLEAN: usize = 4096;
+
+/// Those this process has cleaned: what it writes itself, it also removes.
+static CLEAN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// A new file in `directory`, removed when it is dropped. The first time, removes those that were left behind there.
+///
+/// # Errors
+/// When the disk refuses.
+pub(super) fn file(directory: &Path) -> io::Result<NamedTempFile> {
+    if !is_clean(directory) {
+        clean(directory);
+    }
+    loop {
+        let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(directory)?;
+        // Who cleans may have come between, and have taken it for rubbish: then it has no name any more.
+        if lock(file.as_file()) && rustix::fs::fstat(&file)?.st_nlink > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether this process has cleaned the directory before; from now on it has.
+fn is_clean(directory: &Path) -> bool {
+    let mut clean = CLEAN.lock().unwrap_or_else(PoisonError::into_inner);
+    let clean = clean.get_or_insert_default();
+    if clean.len() >= MAX_CLEAN {
+        clean.clear();
+    }
+    !clean.insert(directory.to_owned())
+}
+
+/// Removes what nobody writes. Failures are no reason not to write a new file.
+fn clean(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && let Err(error) = remove_if_left(&entry.path())
+        {
+            tracing::debug!(%error, path = %entry.path().display(), "a file that was left behind stays");
+        }
+    }
+}
+
+/// Removes a file unless it is being written.
+fn remove_if_left(path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !lock(&file) {
+        return Ok(());
+    }
+    // While it is locked nobody finishes it: if the name is its own now, it stays so until it is removed.
+    let (held, named) = (rustix::fs::fstat(&file)?, rustix::fs::lstat(path)?);
+    if (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino) {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// Locks a file for as long as it is open; false when someone else has.
+fn lock(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_writes_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str| std::fs::write(directory.path().join(name), "half").unwrap();
+        write(".sleeping-left");
+        write("session");
+        std::os::unix::fs::symlink("session", directory.path().join(".sleeping-link")).unwrap();
+        let written = file(directory.path()).unwrap();
+        let names = || {
+            let entries = std::fs::read_dir(directory.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let own = written.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let mut expected = vec![".sleeping-link".to_owned(), own, "session".to_owned()];
+        expected.sort();
+        assert_eq!(names(), expected);
+        // One that is being written stays, whoever cleans.
+        clean(directory.path());
+        assert_eq!(names(), expected);
+        written.persist(directory.path().join("session")).unwrap();
+        assert_eq!(names(), [".sleeping-link", "session"]);
+    }
+}

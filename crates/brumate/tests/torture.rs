@@ -1,0 +1,198 @@
+//! Random programs give the same output however their session travels: straight through, forked at every cell, put to sleep
+//! and woken in another process tree at every cell, or with cells in between that wreck everything and end the machine.
+//!
+//! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
+//! 25 times as many programs, each three times as long.
+
+#[path = "support/chance.rs"]
+mod chance;
+#[path = "torture/program.rs"]
+mod program;
+#[path = "support/sessions.rs"]
+mod sessions;
+
+use std::time::Duration;
+
+use brumate_engine::api::{Ended, Image, Limits, MachineSpec, Outcome};
+use brumate_engine::client::{Error, Sandbox, Session};
+use chance::{Random, count, seed};
+use program::Program;
+use sessions::{cell, sandbox, say};
+
+/// Numbers of the parts of a run's chance: programs, and where their sessions go.
+const PROGRAMS: u64 = 1 << 32;
+const TRAVELS: u64 = 1 << 33;
+
+/// Two process trees.
+struct World {
+    sandboxes: [Sandbox; 2],
+    directory: tempfile::TempDir,
+}
+
+/// What may become of a session between two cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Travel {
+    Stay,
+    Fork,
+    Sleep,
+    /// A cell wrecks the state and ends the machine.
+    Wreck,
+}
+
+fn spec() -> MachineSpec {
+    // Far longer than any cell takes: only what is meant to end a machine ends it.
+    let long = Duration::from_secs(300);
+    let limits = Limits { wall: long, cpu: long, ..Limits::default() };
+    MachineSpec { image: Image::data(), limits, ..MachineSpec::default() }
+}
+
+impl World {
+    async fn new() -> World {
+        let sandboxes = [sandbox(2).await, sandbox(2).await];
+        for sandbox in &sandboxes {
+            sandbox.warm(&Image::data()).await.expect("an image");
+        }
+        World { sandboxes, directory: tempfile::tempdir().expect("a directory") }
+    }
+
+    /// The session after the travel; `number` is how many it has made.
+    async fn travel(&self, session: Session, travel: Travel, number: usize, random: &mut Random) -> Session {
+        match travel {
+            Travel::Stay => session,
+            Travel::Fork => session.fork().await.expect("a fork"),
+            Travel::Sleep => {
+                let file = self.directory.path().join(format!("{:x}", random.next()));
+                session.hibernate(&file).await.expect("it sleeps");
+                drop(session);
+                let (woken, revoked) =
+                    self.sandboxes[(number + 1) % 2].wake_session(&file, spec()).await.expect("it wakes");
+                assert!(revoked.is_empty(), "{revoked:?}");
+                std::fs::remove_file(&file).expect("the file stays");
+                woken
+            }
+            Travel::Wreck => {
+                wreck(&session, random).await;
+                session
+            }
+        }
+    }
+
+    /// Runs a program; `travel` tells what becomes of its session before each cell. Returns what each cell printed, and what
+    /// went wrong.
+    async fn run(&self, program: &Program, random: &mut Random, travel: impl Fn(&mut Random) -> Travel) -> Vec<String> {
+        let mut session = self.sandboxes[0].session(spec()).await.expect("a session");
+        let mut told = Vec::new();
+        for (number, code) in program.cells.iter().enumerate() {
+            let next = travel(random);
+            session = self.travel(session, next, number, random).await;
+            told.push(match cell(&session, code).await {
+                (Ok(Outcome { ended: Ended::Returned(_), .. }), text) => text,
+                (other, text) => format!("{text}{other:?}"),
+            });
+        }
+        told
+    }
+}
+
+/// Damage to everything that the programs use.
+const DAMAGE: &str = "import os, sys, gc, decimal, random, builtins, signal, shutil
+for _name in [name for name in globals() if name[0] == 'v' and '_' in name]:
+    _thing = globals()[_name]
+    for _method in ('clear', 'close', 'sort', 'rollback', 'commit', 'cancel', 'fill', 'release'):
+        try:
+            getattr(_thing, _method)(*((0,) if _method == 'fill' else ()))
+        except BaseException:
+            pass
+    try:
+        next(_thing)
+    except BaseException:
+        pass
+    del globals()[_name], _thing
+os.umask(0o777); os.chdir('/'); os.environ.clear(); decimal.getcontext().prec = 1; random.seed(0)
+for _file in os.listdir('/home/user'):
+    _file = os.path.join('/home/user', _file)
+    shutil.rmtree(_file) if os.path.isdir(_file) and not os.path.islink(_file) else os.remove(_file)
+shutil.rmtree('/tmp', ignore_errors=True)
+for _fd in range(3, 1000):
+    try:
+        os.close(_fd)
+    except OSError:
+        pass
+sys.path.clear(); sys.setrecursionlimit(10000); signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+for _module in [name for name in sys.modules if name.startswith(('v', 'pandas', 'matplotlib'))]:
+    del sys.modules[_module]
+import ctypes
+";
+
+/// Ways to end a machine. The last is ended from outside.
+const ENDINGS: &[&str] = &[
+    "os._exit(3)",
+    "os.abort()",
+    "ctypes.CDLL(None).exit(0)",
+    "ctypes.string_at(0xfffffff0)",
+    "ctypes.memset(1024, 0xab, 16 << 20)",
+    "ctypes.CFUNCTYPE(None)(12345678)()",
+    FOR_EVER,
+];
+
+const FOR_EVER: &str = "while True: pass";
+
+/// Runs a cell that wrecks the state and ends the machine. The session must say that it never was.
+async fn wreck(session: &Session, random: &mut Random) {
+    let ending = *random.pick(ENDINGS);
+    let interrupter = session.interrupter();
+    let after = Duration::from_millis(20 + random.below(200));
+    let killer = async {
+        if ending == FOR_EVER {
+            tokio::time::sleep(after).await;
+            interrupter.kill();
+        }
+    };
+    let code = format!("{DAMAGE}{ending}");
+    let ((outcome, text), ()) = tokio::join!(cell(session, &code), killer);
+    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{ending}: {outcome:?}; printed {text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_programs_do_not_notice_what_becomes_of_their_session() {
+    let world = World::new().await;
+    let seed = seed();
+    let programs = count(1, 25) * Program::until_all_topics();
+    let cells = count(20, 60);
+    for number in 0..programs {
+        let program = Program::random(&mut Random::new(seed, PROGRAMS + number), number, cells);
+        let random = |part| Random::new(seed, TRAVELS + 8 * number + part);
+        let session = world.sandboxes[0].session(spec()).await.expect("a session");
+        let mut straight = Vec::new();
+        for code in &program.cells {
+            straight.push(say(&session, code).await);
+        }
+        let mut always_fork = random(1);
+        let mut always_sleep = random(2);
+        let mut often_wreck = random(3);
+        let mut anything = random(4);
+        let travelled = tokio::join!(
+            world.run(&program, &mut always_fork, |_| Travel::Fork),
+            world.run(&program, &mut always_sleep, |_| Travel::Sleep),
+            world.run(&program, &mut often_wreck, |random| *random.pick(&[Travel::Stay, Travel::Wreck])),
+            world.run(&program, &mut anything, |random| {
+                *random.pick(&[Travel::Stay, Travel::Fork, Travel::Sleep, Travel::Wreck])
+            }),
+        );
+        let travelled = [
+            ("forked at every cell", travelled.0),
+            ("slept at every cell", travelled.1),
+            ("wrecked", travelled.2),
+            ("anything", travelled.3),
+        ];
+        for (way, told) in travelled {
+            for (index, code) in program.cells.iter().enumerate() {
+                assert_eq!(
+                    told[index], straight[index],
+                    "seed {seed}, program {number} ({:?}), {way}, cell {index}:\n{code}",
+                    program.topics
+                );
+            }
+        }
+    }
+}
