@@ -81,6 +81,10 @@ pub struct NativeModule {
 "#;
 
 fn main() {
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        // As the binary is linked: see there.
+        println!("cargo::rustc-link-arg-examples=-Wl,-z,separate-code,-z,max-page-size={}", 2 << 20);
+    }
     if let Err(error) = generate() {
         // Cargo shows a failed script's output; a panic would bury the message in a backtrace.
         eprintln!("cannot embed the runtime bundle: {error}");

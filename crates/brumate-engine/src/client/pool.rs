@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::blank::Blank;
 use super::error::Error;
 use super::zygote::Zygote;
 use crate::api::Image;
 use crate::image::file::Header;
+
+/// How long after a machine was taken the next one is forked.
+const REFILL_DELAY: Duration = Duration::from_millis(3);
 
 /// A zygote with machines that wait for their first request.
 #[derive(Debug)]
@@ -79,6 +83,8 @@ impl Pool {
         }
         let pool = Arc::downgrade(self);
         tokio::spawn(async move {
+            // Whoever took the last one is about to use it: forking now would take the processor from it.
+            tokio::time::sleep(REFILL_DELAY).await;
             while let Some(pool) = pool.upgrade() {
                 let missing = {
                     let ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);

@@ -92,6 +92,23 @@ pub(crate) struct Driver {
     pub(crate) module: u32,
     /// Its functions, in the order of the constant that lists them.
     pub(crate) functions: Vec<u32>,
+    /// Where generators keep their state. None when they have to be asked.
+    pub(crate) places: Option<Places>,
+}
+
+/// What every fork of an image has of its own in memory, by address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Places {
+    pub(crate) twisters: Vec<Twister>,
+    /// Digits of the integer `logging._startTime`.
+    pub(crate) start: Option<u32>,
+}
+
+/// State of a Mersenne Twister: 624 words and the number of those that have been used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Twister {
+    pub(crate) words: u32,
+    pub(crate) index: u32,
 }
 
 /// The image a zygote and all its machines come from.

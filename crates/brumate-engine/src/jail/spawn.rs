@@ -14,9 +14,9 @@ use super::CONTROL_FD;
 /// taken as it is touched.
 pub const MAIN_STACK_BYTES: u64 = 512 << 20;
 
-/// How the C library keeps the heap of a jailed process: in one piece, in huge pages, never given back in part. A fork copies
-/// the page tables of everything the process has written to; so there is little to copy.
-const HEAP: &str = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=1073741824:glibc.malloc.top_pad=4194304";
+/// How the C library keeps the heap of a jailed process: in one piece, never given back in part. A zygote has it in huge pages:
+/// a fork copies the page tables of everything the process has written to.
+const HEAP: &str = "glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=1073741824";
 
 /// Builds the command for `program arguments…` as a process to be jailed: the standard streams are `/dev/null`, the
 /// environment is empty, descriptor [`CONTROL_FD`] is `control`, the main thread's stack may grow to `stack_bytes` (or

@@ -112,6 +112,7 @@ impl Machine {
         let done = self.run_driver("preload", &names);
         self.end_output();
         done.map_err(|error| MachineError::Driver(format!("{error}\n{}", text())))?;
+        self.find_places()?;
         self.make_immortal()
     }
 

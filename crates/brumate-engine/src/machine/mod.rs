@@ -1,6 +1,7 @@
 //! One interpreter in this process: a store, the main module's instance, and CPython inside it.
 
 mod boot;
+mod identity;
 mod python;
 mod restore;
 
@@ -17,9 +18,6 @@ use crate::host::{GuestExit, Host, guest};
 
 /// Descriptor number of the driver's event channel: high, so that the first file a program opens is 3, as on Linux.
 pub(crate) const EVENT_FD: i32 = 1000;
-
-/// Bytes of fresh entropy for the guest's generators after a fork.
-const ENTROPY: usize = 64;
 
 /// Why a call into the guest failed.
 #[derive(Debug, thiserror::Error)]
@@ -122,35 +120,6 @@ impl Machine {
             return Err(self.raised(name));
         }
         Ok(self.python.dec_ref.call(&mut self.store, object)?)
-    }
-
-    /// Seeds the generators of C code after a fork. What draws from the host is fresh already.
-    ///
-    /// # Errors
-    /// When the guest traps.
-    fn reseed_c(&mut self, entropy: &[u8]) -> Result<(), MachineError> {
-        let word = |index: usize| {
-            entropy
-                .get(index * 4..index * 4 + 4)
-                .map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-        };
-        self.call_export("srand", &[word(0)])?;
-        self.call_export("srandom", &[word(1)])?;
-        self.call_export("srand48", &[word(2)])?;
-        // Length 0 resets sqlite's generator, which then seeds itself from /dev/urandom.
-        self.call_export("sqlite3_randomness", &[0, 0])?;
-        Ok(())
-    }
-
-    /// New identity after a fork: no two machines share a random number.
-    ///
-    /// # Errors
-    /// When the kernel has no randomness, or the guest traps.
-    pub(crate) fn refresh(&mut self) -> Result<(), MachineError> {
-        let mut entropy = [0; ENTROPY];
-        crate::caps::random(&mut entropy).map_err(|errno| MachineError::Trap(format!("no randomness: {errno}")))?;
-        self.reseed_c(&entropy)?;
-        self.call_driver_bytes("reseed", &entropy)
     }
 
     fn end_output(&self) {

@@ -4,10 +4,11 @@ use wasmtime::{AsContextMut, Instance, Store, TypedFunc};
 
 use super::MachineError;
 use crate::host::{Host, guest};
-use crate::image::{Driver, ImageError};
+use crate::image::{Driver, ImageError, Places};
 
 /// Functions of the driver that the host calls. Fetched before any guest code runs, which could put others in their place.
-pub(super) const DRIVER_FUNCTIONS: [&str; 7] = ["boot", "preload", "settle", "mortals", "reseed", "analyze", "execute"];
+pub(super) const DRIVER_FUNCTIONS: [&str; 8] =
+    ["boot", "preload", "settle", "mortals", "places", "reseed", "analyze", "execute"];
 
 /// Handles of the C API functions used at run time.
 pub(super) struct Python {
@@ -21,10 +22,14 @@ pub(super) struct Python {
     pub(super) bytes_from_string_and_size: TypedFunc<(u32, i32), u32>,
     pub(super) malloc: TypedFunc<u32, u32>,
     pub(super) free: TypedFunc<u32, ()>,
+    /// Seeds of the C library's generators.
+    pub(super) seeds: [TypedFunc<u32, ()>; 3],
     /// The driver's module object.
     pub(super) driver: u32,
     /// Functions of the driver, in the order of [`DRIVER_FUNCTIONS`].
     pub(super) functions: [u32; DRIVER_FUNCTIONS.len()],
+    /// Where the generators' states lie, in an image.
+    pub(super) places: Option<Places>,
 }
 
 impl Python {
@@ -41,8 +46,14 @@ impl Python {
             bytes_from_string_and_size: instance.get_typed_func(&mut *store, "PyBytes_FromStringAndSize")?,
             malloc: instance.get_typed_func(&mut *store, "malloc")?,
             free: instance.get_typed_func(&mut *store, "free")?,
+            seeds: [
+                instance.get_typed_func(&mut *store, "srand")?,
+                instance.get_typed_func(&mut *store, "srandom")?,
+                instance.get_typed_func(&mut *store, "srand48")?,
+            ],
             driver: 0,
             functions: [0; DRIVER_FUNCTIONS.len()],
+            places: None,
         })
     }
 
@@ -88,13 +99,14 @@ impl Python {
     /// When the image is of another driver.
     pub(super) fn set_driver(&mut self, driver: &Driver) -> Result<(), ImageError> {
         self.driver = driver.module;
+        self.places = driver.places.clone();
         self.functions = driver.functions[..].try_into().map_err(|_| ImageError::Damaged("driver".to_owned()))?;
         Ok(())
     }
 
     /// What an image keeps of it.
     pub(super) fn record(&self) -> Driver {
-        Driver { module: self.driver, functions: self.functions.to_vec() }
+        Driver { module: self.driver, functions: self.functions.to_vec(), places: self.places.clone() }
     }
 
     /// The driver's function of that name.

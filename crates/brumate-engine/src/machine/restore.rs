@@ -12,7 +12,6 @@ use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files;
 use crate::host::guest;
-use crate::image::file::PAGE_BYTES;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
 use crate::trace::Pages;
@@ -97,7 +96,7 @@ impl Machine {
         let memory = self.memory.data_mut(&mut self.store);
         let (start, length) = (memory.as_mut_ptr(), memory.len());
         memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
-        self.refresh()?;
+        self.refresh_fork()?;
         for code in ["1+1", "x = 1\nprint(x)"] {
             self.call_driver("analyze", code)?;
             let request = crate::api::Execute { code: code.to_owned(), ..crate::api::Execute::default() };
@@ -109,13 +108,8 @@ impl Machine {
 
     /// Makes pages of the memory this process's own, without changing them: forks inherit the mapping.
     pub(crate) fn touch(&mut self, pages: &[u32]) {
-        let memory = self.memory.data_mut(&mut self.store);
-        for &page in pages {
-            if let Some(byte) = memory.get_mut(page as usize * PAGE_BYTES) {
-                // Through a black box, or it would be optimised away.
-                *byte = std::hint::black_box(*byte);
-            }
-        }
+        // Without reading first: the kernel maps what lies around a page that is read, and every fork would pay for that.
+        memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
     /// Copies pages of the memory that are about to be written to, all at once.

@@ -43,7 +43,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
     let mut worker = Worker { machine, base, channel, zygote, limits, mounts: Vec::new(), paused: false };
     // Before anything is asked of it: a machine that is kept ready has done this long ago.
     worker.machine.prefault(&worker.base.pages.written);
-    let mut next = worker.machine.refresh().map_err(Failure::from);
+    let mut next = worker.machine.refresh_fork().map_err(Failure::from);
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),

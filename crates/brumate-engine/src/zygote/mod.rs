@@ -44,13 +44,17 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let [main, trampoline, image] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| WireError::MissingDescriptor)?;
     let given = Given { main, trampoline, image: image.into() };
     match request {
-        ToZygote::Load { require_jail } => match load_image(channel, given, require_jail) {
-            Ok((machine, base, missing_walls)) => {
-                channel.send(&FromZygote::Ready { missing_walls })?;
-                fork_on_request(channel, machine, base)
+        ToZygote::Load { require_jail } => {
+            let heap = pages::align_heap();
+            match load_image(channel, given, require_jail) {
+                Ok((machine, base, missing_walls)) => {
+                    channel.send(&FromZygote::Ready { missing_walls })?;
+                    heap.settle();
+                    fork_on_request(channel, machine, base)
+                }
+                Err(reason) => channel.send(&FromZygote::Failed(reason)),
             }
-            Err(reason) => channel.send(&FromZygote::Failed(reason)),
-        },
+        }
         ToZygote::Build { require_jail, preload } => match build_image(channel, given, &preload, require_jail) {
             Ok(()) => channel.send(&FromZygote::Built),
             Err(reason) => channel.send(&FromZygote::Failed(reason)),
@@ -85,7 +89,6 @@ fn load_image(
     given: Given,
     require_jail: bool,
 ) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
-    pages::align_heap();
     pages::move_text();
     let (engine, prelude, file, missing) = prepare(given, require_jail)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));

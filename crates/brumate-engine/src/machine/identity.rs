@@ -1,0 +1,162 @@
+//! A new identity after a fork: no two machines share a random number.
+
+use serde::Deserialize;
+
+use super::{Machine, MachineError, fault};
+use crate::image::{Places, Twister};
+
+/// Bytes of fresh entropy for the guest's own code.
+const ENTROPY: usize = 64;
+
+/// Words of a Mersenne Twister's state.
+const WORDS: usize = 624;
+
+/// Bits of a digit of a Python integer, and the digits of a time in nanoseconds from 2006 to 2500.
+const DIGIT_BITS: u32 = 30;
+const TIME_DIGITS: usize = 3;
+
+/// Offset of the digits in an integer object: reference count, type, sign and length.
+const DIGITS: usize = 12;
+
+/// Answer of the driver's `places`.
+#[derive(Deserialize)]
+struct Told {
+    twisters: Vec<ToldTwister>,
+    start: Option<ToldStart>,
+    /// There is more than can be written from outside.
+    others: bool,
+}
+
+#[derive(Deserialize)]
+struct ToldTwister {
+    object: u32,
+    size: u32,
+    /// The first ones.
+    words: Vec<u32>,
+    index: u32,
+}
+
+#[derive(Deserialize)]
+struct ToldStart {
+    object: u32,
+    value: u64,
+}
+
+impl Machine {
+    /// New identity of a machine that may have run anything.
+    ///
+    /// # Errors
+    /// When the kernel has no randomness, or the guest traps.
+    pub(crate) fn refresh(&mut self) -> Result<(), MachineError> {
+        let mut entropy = [0; ENTROPY];
+        fill(&mut entropy)?;
+        self.seed_c(&entropy)?;
+        // Length 0 resets sqlite's generator, which then seeds itself from /dev/urandom.
+        self.call_export("sqlite3_randomness", &[0, 0])?;
+        self.call_driver_bytes("reseed", &entropy)
+    }
+
+    /// New identity of a fork of a base image, whose guest has not run since: what [`Machine::refresh`] does, by writing to
+    /// the memory where that is possible.
+    ///
+    /// # Errors
+    /// As [`Machine::refresh`].
+    pub(crate) fn refresh_fork(&mut self) -> Result<(), MachineError> {
+        let Some(places) = self.python.places.take() else { return self.refresh() };
+        let mut entropy = [0; ENTROPY];
+        fill(&mut entropy)?;
+        self.seed_c(&entropy)?;
+        let mut state = [0; WORDS * 4];
+        for twister in &places.twisters {
+            fill(&mut state)?;
+            self.write(twister.words as usize, &state)?;
+            // All of them used: the next number mixes them first.
+            self.write(twister.index as usize, &(WORDS as u32).to_le_bytes())?;
+        }
+        if let Some(start) = places.start {
+            let now = crate::caps::clock::realtime();
+            self.write(start as usize, &digits(now))?;
+        }
+        Ok(())
+    }
+
+    /// Looks up where [`Machine::refresh_fork`] writes. To be called when an image is complete but for its freezing; the
+    /// identity that it has then is its own.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub(super) fn find_places(&mut self) -> Result<(), MachineError> {
+        self.refresh()?;
+        let told = self.call_driver("places", "")?;
+        let told: Told = serde_json::from_str(&told).map_err(|error| MachineError::Driver(error.to_string()))?;
+        let found = || -> Option<Places> {
+            let twisters = told.twisters.iter().map(|told| find(self.memory(), told)).collect::<Option<_>>()?;
+            let start = match &told.start {
+                Some(told) => Some(find_digits(self.memory(), told)?),
+                None => None,
+            };
+            (!told.others).then_some(Places { twisters, start })
+        };
+        self.python.places = found();
+        Ok(())
+    }
+
+    /// Whether forks get their identity by writing to their memory.
+    #[cfg(test)]
+    pub(super) fn knows_places(&self) -> bool {
+        self.python.places.is_some()
+    }
+
+    fn write(&mut self, address: usize, bytes: &[u8]) -> Result<(), MachineError> {
+        self.memory.write(&mut self.store, address, bytes).map_err(|_| fault())
+    }
+
+    /// Seeds the generators of C code. What draws from the host is fresh already.
+    fn seed_c(&mut self, entropy: &[u8; ENTROPY]) -> Result<(), MachineError> {
+        let (words, _) = entropy.as_chunks::<4>();
+        for (seed, word) in self.python.seeds.iter().zip(words) {
+            seed.call(&mut self.store, u32::from_le_bytes(*word))?;
+        }
+        Ok(())
+    }
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), MachineError> {
+    crate::caps::random(bytes).map_err(|errno| MachineError::Trap(format!("no randomness: {errno}")))
+}
+
+fn word(memory: &[u8], address: usize) -> Option<u32> {
+    memory.get(address..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Where the state of a generator lies in the object that holds it. CPython keeps the index before the words, numpy after
+/// them.
+fn find(memory: &[u8], told: &ToldTwister) -> Option<Twister> {
+    let object = told.object as usize;
+    let last = (told.size as usize).checked_sub(WORDS * 4)?;
+    let begins = |&address: &usize| {
+        !told.words.is_empty()
+            && told.words.iter().enumerate().all(|(number, &known)| word(memory, address + number * 4) == Some(known))
+    };
+    let words = (object..=object + last).step_by(4).find(begins)?;
+    let index = [words.wrapping_sub(4), words + WORDS * 4];
+    let index = index.into_iter().find(|&address| word(memory, address) == Some(told.index))?;
+    Some(Twister { words: u32::try_from(words).ok()?, index: u32::try_from(index).ok()? })
+}
+
+/// Where the digits of an integer begin.
+fn find_digits(memory: &[u8], told: &ToldStart) -> Option<u32> {
+    let address = told.object as usize + DIGITS;
+    let known = digits(told.value);
+    (memory.get(address..address + known.len())? == known).then_some(u32::try_from(address).ok()?)
+}
+
+/// Digits of a time, the lowest first.
+fn digits(value: u64) -> [u8; 4 * TIME_DIGITS] {
+    let mut bytes = [0; 4 * TIME_DIGITS];
+    for (number, digit) in bytes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        let shifted = value.checked_shr(DIGIT_BITS * number as u32).unwrap_or(0);
+        *digit = (shifted as u32 & ((1 << DIGIT_BITS) - 1)).to_le_bytes();
+    }
+    bytes
+}
