@@ -34,7 +34,9 @@ def text(word, context):
 def _expand(word, context):
     plain = word.plain()
     if plain is not None and "{" in plain:
-        return [one for text in _braces(plain) for one in _fields([(text, "")], context)]
+        texts = []
+        _braces(plain, texts)
+        return [one for text in texts for one in _fields([(text, "")], context)]
     return _fields(word.parts, context)
 
 
@@ -73,20 +75,24 @@ def _home(part):
     return os.path.expanduser(head) + slash + rest
 
 
-def _braces(text):
-    found = _BRACES.search(text)
-    if found is None or (found.start() and text[found.start() - 1] == "$"):
-        return [text]
-    inner = found.group(1)
+def _braces(text, found):
+    """Adds what `text` stands for to `found`."""
+    match = _BRACES.search(text)
+    if match is None or (match.start() and text[match.start() - 1] == "$"):
+        if len(found) >= MAX_ARGUMENTS:
+            raise ShellSyntaxError("too many arguments")
+        found.append(text)
+        return
+    inner = match.group(1)
     if "," in inner:
         choices = inner.split(",")
     else:
         first, last = (int(number) for number in inner.split(".."))
-        if abs(last - first) > MAX_ARGUMENTS:
-            raise ShellSyntaxError("too many arguments")
-        choices = [str(number) for number in range(first, last + (1 if last >= first else -1), 1 if last >= first else -1)]
-    head, tail = text[:found.start()], text[found.end():]
-    return [one for choice in choices for one in _braces(head + choice + tail)]
+        step = 1 if last >= first else -1
+        choices = map(str, range(first, last + step, step))
+    head, tail = text[:match.start()], text[match.end():]
+    for choice in choices:
+        _braces(head + choice + tail, found)
 
 
 def _variables(part, context):

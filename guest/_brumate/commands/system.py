@@ -2,6 +2,7 @@
 
 from ..pristine import __builtins__
 
+import io
 import os
 import sys
 import time
@@ -137,10 +138,23 @@ def python(arguments, streams):
     return _run(code, name, argv, streams)
 
 
+class _Lent(io.TextIOBase):
+    """A text stream that its user may close: the one below stays open."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        self._stream.write(text)
+        return len(text)
+
+
 def _run(code, name, argv, streams):
     """Runs code, or a module by name, as `__main__`. Returns the exit status; what it prints goes to the streams."""
     import contextlib
-    import io
     import runpy
 
     from .. import reports
@@ -151,7 +165,8 @@ def _run(code, name, argv, streams):
     sys.path[:0] = [os.path.dirname(os.path.abspath(name))] if code is not None and name[:1] != "<" else []
     sys.stdin = io.TextIOWrapper(io.BytesIO(streams.input.read()), "utf-8")
     try:
-        with contextlib.redirect_stdout(streams.out), contextlib.redirect_stderr(streams.err):
+        out, err = _Lent(streams.out), _Lent(streams.err)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             if code is None:
                 runpy.run_module(name, run_name="__main__", alter_sys=True)
             else:

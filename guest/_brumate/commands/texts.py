@@ -3,6 +3,7 @@
 from ..pristine import __builtins__
 
 import collections
+import contextlib
 import re
 
 from . import options
@@ -12,18 +13,15 @@ _CODEC = ("utf-8", "surrogateescape")
 
 
 def _open(path, streams):
-    return streams.input if path == "-" else open(path, "rb")
+    """A file to be used by `with`; `-` is the command's input, which stays open."""
+    return contextlib.nullcontext(streams.input) if path == "-" else open(path, "rb")
 
 
 def _lines(path, streams):
     """The lines of a file, as text with their ends."""
-    file = _open(path, streams)
-    try:
+    with _open(path, streams) as file:
         for line in file:
             yield line.decode(*_CODEC)
-    finally:
-        if file is not streams.input:
-            file.close()
 
 
 def _each(paths, streams, function, name):
@@ -82,8 +80,8 @@ def _ends(arguments, streams, name):
 
 def _part(path, streams, name, by_bytes, count, from_start):
     if by_bytes:
-        file = _open(path, streams)
-        data = file.read(count) if name == "head" and count >= 0 else file.read()
+        with _open(path, streams) as file:
+            data = file.read(count) if name == "head" and count >= 0 else file.read()
         if name == "head":
             data = data[:count] if count < 0 else data
         else:
@@ -107,10 +105,10 @@ def wc(arguments, streams):
 
     def count(path):
         numbers = collections.Counter()
-        file = _open(path, streams)
-        for line in file:
-            text = line.decode(*_CODEC)
-            numbers.update({"l": line.endswith(b"\n"), "w": len(text.split()), "c": len(line), "m": len(text)})
+        with _open(path, streams) as file:
+            for line in file:
+                text = line.decode(*_CODEC)
+                numbers.update({"l": line.endswith(b"\n"), "w": len(text.split()), "c": len(line), "m": len(text)})
         totals.update(numbers)
         counted.append((numbers, path))
 

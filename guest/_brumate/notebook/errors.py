@@ -20,15 +20,17 @@ class Errors:
     """What was shown, until it is known whether it is what the cell ended with."""
 
     def __init__(self):
-        self.pending = None
+        self.start_cell()
 
     def start_cell(self):
         self.pending = None
+        # A value that could not be shown fails its cell, as in Jupyter.
+        self.showing_failed = False
 
     def end_cell(self, error):
         """`(name, message, traceback)` for the exception that ended the cell; None when none did."""
         pending, self.pending = self.pending, None
-        if error is None:
+        if error is None and not (self.showing_failed and pending is not None):
             if pending is not None:
                 streams.write_error(pending[1][2])
             return None
@@ -36,8 +38,12 @@ class Errors:
             return pending[1]
         return self._plain(error)
 
-    def show(self, kind, value, text):
-        """Takes a traceback. One that belongs to no exception being handled is printed at once (`%tb`)."""
+    def show(self, kind, value, text, showing=False):
+        """Takes a traceback. One that belongs to no exception being handled is printed at once (`%tb`).
+
+        `showing`: it was raised by showing the cell's value.
+        """
+        self.showing_failed = self.showing_failed or showing
         text = elide(well_formed(_ANSI.sub("", text)), reports.MAX_TRACEBACK_CHARS).rstrip("\n") + "\n"
         if sys.exc_info()[1] is not value:
             streams.write_error(text)

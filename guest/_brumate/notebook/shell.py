@@ -15,7 +15,6 @@ from IPython.core import page
 from IPython.core.autocall import ExitAutocall
 from IPython.core.builtin_trap import BuiltinTrap
 from IPython.core.error import UsageError
-from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 from traitlets import Any, Instance, Type, default
@@ -24,6 +23,7 @@ from traitlets.config import Config
 from .. import commands, loops
 from . import magics
 from .errors import Errors
+from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
 
 _BACKENDS = (None, "auto", "inline", "agg")
@@ -82,7 +82,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self.builtin_trap = BuiltinTrap(shell=self)
 
     def init_history(self):
-        self.history_manager = HistoryManager(shell=self, parent=self)
+        self.history_manager = History(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
     def init_hooks(self):
@@ -166,7 +166,7 @@ class ZMQInteractiveShell(InteractiveShell):
             super().showtraceback(exc_tuple, *arguments, **options)
 
     def _showtraceback(self, etype, evalue, stb):
-        self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb))
+        self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb), showing=self.displayhook.is_active)
 
     def show_usage_error(self, exc):
         self.errors.show(type(exc), exc, f"UsageError: {exc}")
@@ -261,6 +261,7 @@ def make():
     config.InteractiveShell.autoindent = False
     config.Completer.use_jedi = False
     shell = ZMQInteractiveShell(config=config, ipython_dir="/nonexistent")
+    shell.extension_manager.load_extension("storemagic")
     if sys.flags.utf8_mode:
         shell.stdin_encoding = "utf-8"
     return shell
