@@ -32,6 +32,12 @@ def encoded(data):
     return result
 
 
+def _emit(kind, bundle):
+    """Sends a bundle; when it is too long as a whole, its text alone."""
+    if not channel.emit(kind, bundle) and len(bundle) > 1 and "text/plain" in bundle:
+        channel.emit(kind, {"text/plain": bundle["text/plain"]})
+
+
 class DisplayPublisher(_DisplayPublisher):
     """Sends `display_data`."""
 
@@ -42,7 +48,7 @@ class DisplayPublisher(_DisplayPublisher):
         identity = (transient or {}).get("display_id")
         if identity is not None:
             bundle[DISPLAY_ID] = f'{{"display_id":{quote(str(identity))},"update":{"true" if update else "false"}}}'
-        channel.emit("DisplayData", bundle)
+        _emit("DisplayData", bundle)
 
     def clear_output(self, wait=False):
         """Output that was sent stays."""
@@ -57,7 +63,7 @@ class DisplayHook(_DisplayHook):
 
     def write_format_data(self, format_dict, md_dict=None):
         _flush()
-        channel.emit("ExecuteResult", encoded(format_dict))
+        _emit("ExecuteResult", encoded(format_dict))
 
     def finish_displayhook(self):
         self._is_active = False

@@ -17,7 +17,7 @@ from IPython.core.builtin_trap import BuiltinTrap
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
-from traitlets import Any, Instance, Type, default
+from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
 from .. import commands, loops
@@ -68,6 +68,10 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def init_profile_dir(self, profile_dir):
         self.profile_dir = None
+
+    @observe("ipython_dir")
+    def _ipython_dir_changed(self, change):
+        """The directory is not made."""
 
     def init_virtualenv(self):
         pass
