@@ -92,7 +92,10 @@ def _add_bundle(data, value):
 
 
 def add(data, mime, payload):
-    """Adds one representation, as text: bytes as base64, other values as JSON. Too long a text is elided, others left out."""
+    """Adds one representation, as text: bytes as base64, other values as JSON.
+
+    Too long a `text/plain` is elided; others are left out.
+    """
     if type(payload) is tuple and payload:
         payload = payload[0]  # (payload, metadata)
     if payload is None:

@@ -39,7 +39,10 @@ def analyze(code):
 
 
 # Lines that only IPython understands, with the Python that some of them hold.
-_MAGIC_LINE = re.compile(r"([ \t]*)(?:%%?(?:time|timeit|prun|memit|capture)\b[ \t]*(?P<code>[^-\n]*)|[%!?].*|[\w., ]+=[ \t]*[%!].*|[^#'\"\n]*\?\??[ \t]*)$")
+_MAGIC_LINE = re.compile(
+    r"([ \t]*)(?:%%?(?:time|timeit|prun|memit|capture)\b[ \t]*(?P<code>[^-\n]*)|[%!?].*"
+    r"|[\w., ]+=[ \t]*[%!].*|[^#'\"\n]*\?\??[ \t]*)$"
+)
 # Cell magics whose body is Python.
 _PYTHON_CELLS = ("time", "timeit", "capture", "prun", "memit", "python", "python3")
 

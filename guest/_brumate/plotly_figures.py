@@ -126,8 +126,8 @@ def _take_over(module):
 
 def _explain(module):
     module.KALEIDO_REQUIRED_MSG = (
-        "plotly needs a browser to draw pictures, and there is none in this sandbox: use fig.write_html(...) or fig.show(), or "
-        "draw with matplotlib"
+        "plotly needs a browser to draw pictures, and there is none in this sandbox: "
+        "use fig.write_html(...) or fig.show(), or draw with matplotlib"
     )
 
 

@@ -199,5 +199,5 @@ def _canonical(mime, payload):
 if __name__ == "__main__":
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "notebook.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(list(zip(CELLS, record())), file, indent=1, ensure_ascii=False)
+        json.dump(list(zip(CELLS, record(), strict=True)), file, indent=1, ensure_ascii=False)
         file.write("\n")

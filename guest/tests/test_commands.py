@@ -19,12 +19,12 @@ SAME = [
     "echo hello world",
     "echo -n a; echo b",
     "echo 'single $HOME' \"double $NAME\" un\\ quoted",
-    "echo $NAME ${NAME} ${MISSING:-other} \"${NAME:+set}\" [$MISSING]",
+    'echo $NAME ${NAME} ${MISSING:-other} "${NAME:+set}" [$MISSING]',
     "echo a'b'\"c\"d",
     "echo *.txt; echo '*.txt' \"*.txt\" *.nothing",
     "echo {a,b}{1,2} {1..4} {x}",
     "echo $(echo inner; echo two) `echo back`",
-    "echo \"$(cat one.txt)\"",
+    'echo "$(cat one.txt)"',
     "cat one.txt two.txt",
     "cat -n one.txt",
     "cat < one.txt",
@@ -87,7 +87,9 @@ class Same(unittest.TestCase):
             with self.subTest(script=script):
                 status, out, _ = ours(script)
                 with prepared() as directory:
-                    real = subprocess.run(["bash", "-c", script], capture_output=True, cwd=directory, env=environment(), text=True)
+                    real = subprocess.run(
+                        ["bash", "-c", script], capture_output=True, cwd=directory, env=environment(), text=True
+                    )
                 self.assertEqual((out, status), (real.stdout, real.returncode))
 
 
@@ -186,12 +188,15 @@ class State(unittest.TestCase):
 
 class Python(unittest.TestCase):
     def test_runs_here(self):
-        self.assertEqual(ours("echo 'import sys; print(sys.argv, __name__)' > p.py; python p.py a b")[1], "['p.py', 'a', 'b'] __main__\n")
+        self.assertEqual(
+            ours("echo 'import sys; print(sys.argv, __name__)' > p.py; python p.py a b")[1],
+            "['p.py', 'a', 'b'] __main__\n",
+        )
         self.assertEqual(ours("python3 -c 'import sys; sys.exit(4)'")[0], 4)
         self.assertEqual(ours("python -c 'print(input())' <<< typed")[1], "typed\n")
         status, _, err = ours("python -c '1/0'")
         self.assertEqual(status, 1)
-        self.assertTrue(err.startswith("Traceback (most recent call last):\n  File \"<string>\", line 1"), err)
+        self.assertTrue(err.startswith('Traceback (most recent call last):\n  File "<string>", line 1'), err)
         self.assertEqual(ours("python -m json.tool <<< '{\"a\": 1}'")[1], '{\n    "a": 1\n}\n')
         self.assertRegex(ours("python --version")[1], r"^Python 3\.\d+\.\d+")
 
@@ -212,7 +217,13 @@ class Pip(unittest.TestCase):
         self.assertIn(here.lower().replace("_", "-"), err)
 
     def test_refusals(self):
-        for line in ("pip install https://example.org/x.whl", "pip install ./here", "pip uninstall x", "pip install", "pip install '???'"):
+        for line in (
+            "pip install https://example.org/x.whl",
+            "pip install ./here",
+            "pip uninstall x",
+            "pip install",
+            "pip install '???'",
+        ):
             status, _, err = ours(line)
             self.assertTrue(status and err, line)
 

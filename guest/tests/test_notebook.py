@@ -35,7 +35,14 @@ class Cells(unittest.TestCase):
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([], False, '__main__')"}])
 
     def test_globals_and_environment_of_the_request(self):
-        result = run({"code": "import os\n(g, os.environ['E'], os.environ['OUTPUT_DIR'] == os.getcwd())", "shell": True, "globals_json": '{"g": [1]}', "env": [["E", "v"]]})
+        result = run(
+            {
+                "code": "import os\n(g, os.environ['E'], os.environ['OUTPUT_DIR'] == os.getcwd())",
+                "shell": True,
+                "globals_json": '{"g": [1]}',
+                "env": [["E", "v"]],
+            }
+        )
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([1], 'v', True)"}])
 
     def test_output_directory_is_made(self):
@@ -44,22 +51,40 @@ class Cells(unittest.TestCase):
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "[]"}])
 
     def test_patched_builtins(self):
-        result = cells("import builtins\nreal, builtins.print = print, lambda *a: None", "print('not seen')", "builtins.print = real", "print('seen')")
+        result = cells(
+            "import builtins\nreal, builtins.print = print, lambda *a: None",
+            "print('not seen')",
+            "builtins.print = real",
+            "print('seen')",
+        )
         self.assertEqual(result.output, "seen\n")
 
     def test_interrupts_keep_state(self):
-        for code in ("n = 1\nwhile True: pass", "n = 1\nimport asyncio\nawait asyncio.sleep(100)", "n = 1\nimport time\ntime.sleep(100)", "%%time\nn = 1\nwhile True: pass"):
+        for code in (
+            "n = 1\nwhile True: pass",
+            "n = 1\nimport asyncio\nawait asyncio.sleep(100)",
+            "n = 1\nimport time\ntime.sleep(100)",
+            "%%time\nn = 1\nwhile True: pass",
+        ):
             result = cells("n = 0", {"code": code, "shell": True, "interrupt_after": 1.5}, "n")
             self.assertEqual(result.all[1]["Raised"]["ename"], "KeyboardInterrupt", code)
             self.assertNotIn("_brumate", result.all[1]["Raised"]["traceback"])
             self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "1"}])
 
     def test_history_writes_no_file(self):
-        self.assertEqual(cells("1", "import os, threading\n[os.listdir(), threading.active_count(), get_ipython().history_manager.hist_file]").all[-1], {"Returned": None})
+        self.assertEqual(
+            cells(
+                "1",
+                "import os, threading\n[os.listdir(), threading.active_count(), get_ipython().history_manager.hist_file]",
+            ).all[-1],
+            {"Returned": None},
+        )
         self.assertFalse(os.path.exists("/nonexistent"))
 
     def test_rich_forms_are_bounded(self):
-        result = cells("class A:\n    def _repr_html_(self): return 'x' * 20_000_000\n    def __repr__(self): return 'y' * 20_000_000\nA()")
+        result = cells(
+            "class A:\n    def _repr_html_(self): return 'x' * 20_000_000\n    def __repr__(self): return 'y' * 20_000_000\nA()"
+        )
         (data,) = bundles(result, "ExecuteResult")
         self.assertEqual(list(data), ["text/plain"])
         self.assertLess(len(data["text/plain"]), 1_100_000)
@@ -103,7 +128,14 @@ class Figures(unittest.TestCase):
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "2"}])
 
     def test_retina(self):
-        width = [_width(data) for data in bundles(cells(HEAD + "plt.plot([1]);", "%config InlineBackend.figure_format = 'retina'", HEAD + "plt.plot([1]);"))]
+        width = [
+            _width(data)
+            for data in bundles(
+                cells(
+                    HEAD + "plt.plot([1]);", "%config InlineBackend.figure_format = 'retina'", HEAD + "plt.plot([1]);"
+                )
+            )
+        ]
         self.assertAlmostEqual(width[1] / width[0], 2, places=1)
 
     def test_a_figure_that_cannot_be_drawn(self):
@@ -122,7 +154,12 @@ class Pictures(unittest.TestCase):
         from _brumate import pictures
 
         noise = os.urandom(3 * 1000 * 1000)
-        for size, pixels, smaller in [((10, 10), None, False), ((1568, 20), None, False), ((3000, 20), None, True), ((1000, 1000), noise, True)]:
+        for size, pixels, smaller in [
+            ((10, 10), None, False),
+            ((1568, 20), None, False),
+            ((3000, 20), None, True),
+            ((1000, 1000), noise, True),
+        ]:
             data = {"image/png": _encode(_png(*size, pixels))}
             pictures.fit(data)
             self.assertEqual("application/vnd.brumate.original+png" in data, smaller, size)
@@ -146,7 +183,13 @@ class Plotly(unittest.TestCase):
     CODE = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\n"
 
     def test_forms(self):
-        for code in ("fig", "fig.show()", "fig.show('notebook')", "import plotly.io as pio\npio.renderers.default = 'browser'\nfig.show()", "display(fig)"):
+        for code in (
+            "fig",
+            "fig.show()",
+            "fig.show('notebook')",
+            "import plotly.io as pio\npio.renderers.default = 'browser'\nfig.show()",
+            "display(fig)",
+        ):
             (data,) = bundles(cells(self.CODE + code))
             self.assertEqual(sorted(data), ["application/vnd.plotly.v1+json", "text/html", "text/plain"])
             self.assertEqual(json.loads(data["application/vnd.plotly.v1+json"])["data"][0]["type"], "bar")
@@ -167,7 +210,7 @@ def _png(width, height, pixels=None):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     pixels = bytes(3 * width * height) if pixels is None else pixels
-    rows = b"".join([b"\0" + pixels[3 * width * y:3 * width * (y + 1)] for y in range(height)]) if pixels else b""
+    rows = b"".join([b"\0" + pixels[3 * width * y : 3 * width * (y + 1)] for y in range(height)]) if pixels else b""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 

@@ -21,7 +21,9 @@ def _line_of_cause(expected):
     text = expected["error"]["text"]
     head = "Cell In[52], line 4\n      2     1/0\n      3 except ZeroDivisionError as error:\n----> 4     raise ValueError('second') from error\n"
     assert head in text, text
-    text = text.replace(head, "Cell In[52], line 2\n      1 try:\n----> 2     1/0\n      3 except ZeroDivisionError as error:\n", 1)
+    text = text.replace(
+        head, "Cell In[52], line 2\n      1 try:\n----> 2     1/0\n      3 except ZeroDivisionError as error:\n", 1
+    )
     text = text.replace("Cell In[52], line 4\n      1 try:\n", "Cell In[52], line 4\n", 1)
     return {**expected, "error": {**expected["error"], "text": text}}
 
@@ -53,7 +55,7 @@ class Golden(unittest.TestCase):
         with open(os.path.join(TESTS, "golden", "notebook.json"), encoding="utf-8") as file:
             golden = json.load(file)
         self.assertEqual([code for code, _ in golden], CELLS)
-        for (code, cell), found in zip(golden, sent()):
+        for (code, cell), found in zip(golden, sent(), strict=True):
             expected = {key: cell[key] for key in ("displays", "result", "error")}
             # stdout and stderr share a pipe in these tests.
             expected["text"] = sorted((cell["out"] + "\n" + cell["err"]).split())
@@ -73,7 +75,7 @@ def sent():
     result = run(*requests)
     texts = result.output.split(MARK + "\n")
     events = iter(result.events)
-    for text, ended in zip(texts, result.all[::2]):
+    for text, ended in zip(texts[:-1], result.all[::2], strict=True):
         cell = {"text": sorted(normal(text).split()), "displays": [], "result": None, "error": None}
         for event in events:
             ((kind, content),) = event.items()
@@ -87,7 +89,11 @@ def sent():
                 cell["displays"].append(data)
         if "Raised" in ended:
             error = ended["Raised"]
-            cell["error"] = {"name": error["ename"], "value": normal(error["evalue"]), "text": normal(error["traceback"])}
+            cell["error"] = {
+                "name": error["ename"],
+                "value": normal(error["evalue"]),
+                "text": normal(error["traceback"]),
+            }
         yield cell
 
 

@@ -5,7 +5,9 @@ mod sessions;
 
 use std::time::Duration;
 
-use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, MimeBundle, Outcome, StopReason, StreamName};
+use brumate_engine::api::{
+    Ended, Event, Execute, Image, Limits, MachineSpec, MimeBundle, Outcome, StopReason, StreamName,
+};
 use brumate_engine::client::{Error, Sandbox, Session};
 
 const PNG: &str = "image/png";
@@ -84,8 +86,12 @@ async fn a_new_session_has_no_trace_of_its_image() {
     let sandbox = sandbox().await;
     let fresh = session(&sandbox).await;
     assert_eq!(good(&fresh, "%who").await.stdout, "Interactive namespace is empty.\n");
-    assert_eq!(good(&fresh, "In, Out").await.value(), "(['', \"get_ipython().run_line_magic('who', '')\", 'In, Out'], {})");
-    let listed = good(&fresh, "import os; os.getcwd(), os.listdir(), os.environ['HOME'], os.environ['OUTPUT_DIR']").await;
+    assert_eq!(
+        good(&fresh, "In, Out").await.value(),
+        "(['', \"get_ipython().run_line_magic('who', '')\", 'In, Out'], {})"
+    );
+    let listed =
+        good(&fresh, "import os; os.getcwd(), os.listdir(), os.environ['HOME'], os.environ['OUTPUT_DIR']").await;
     assert_eq!(listed.value(), "('/workspace', [], '/workspace', '/workspace')");
     assert_eq!(good(&fresh, "%dhist").await.stdout, "Directory history (kept in _dh)\n0: /workspace\n");
 
@@ -94,10 +100,7 @@ async fn a_new_session_has_no_trace_of_its_image() {
     let code = "import builtins, sys, os\nfrom IPython import get_ipython\n\
         print(get_ipython(), hasattr(builtins, '__IPYTHON__'), hasattr(sys, 'ps1'), hasattr(sys, 'last_exc'))\n\
         print(sorted(name for name in globals() if name[:2] != '__'))";
-    assert_eq!(
-        sessions::say(&other, code).await,
-        "None False False False\n['builtins', 'get_ipython', 'os', 'sys']\n"
-    );
+    assert_eq!(sessions::say(&other, code).await, "None False False False\n['builtins', 'get_ipython', 'os', 'sys']\n");
     assert_eq!(sessions::say(&other, "print(display.__module__)").await, "builtins\n");
     // Cells of both kinds share names.
     assert_eq!(good(&other, "y = 5\nos.__name__").await.value(), "'os'");
@@ -121,7 +124,8 @@ async fn values_magics_and_history_are_ipythons() {
     assert_eq!(good(&session, "%%capture caught\nprint('hidden')").await.stdout, "");
     assert_eq!(good(&session, "caught.stdout").await.value(), "'hidden\\n'");
     assert_eq!(good(&session, "%history -l 1").await.stdout, "caught.stdout\n");
-    let shown = good(&session, "from IPython.display import HTML, Markdown\ndisplay(HTML('<b>x</b>'), Markdown('*y*'))").await;
+    let shown =
+        good(&session, "from IPython.display import HTML, Markdown\ndisplay(HTML('<b>x</b>'), Markdown('*y*'))").await;
     assert_eq!(shown.displayed[0]["text/html"], "<b>x</b>");
     assert_eq!(shown.displayed[1]["text/markdown"], "*y*");
     let updated = good(&session, "handle = display('a', display_id='k'); handle.update('b')").await.displayed;
@@ -133,7 +137,10 @@ async fn values_magics_and_history_are_ipythons() {
     assert!(table.result.unwrap()["text/html"].contains("<table border=\"1\" class=\"dataframe\">"));
     // Nothing was written but what cells wrote.
     assert_eq!(good(&session, "import os; sorted(os.listdir('/workspace'))").await.value(), "['made.py']");
-    assert_eq!(good(&session, "os.path.exists('/nonexistent'), sorted(os.listdir('/'))").await.value(), "(False, ['dev', 'home', 'lib', 'tmp', 'workspace'])");
+    assert_eq!(
+        good(&session, "os.path.exists('/nonexistent'), sorted(os.listdir('/'))").await.value(),
+        "(False, ['dev', 'home', 'lib', 'tmp', 'workspace'])"
+    );
 }
 
 #[tokio::test]
@@ -207,14 +214,20 @@ async fn every_figure_is_sent_once() {
 async fn plotly_needs_no_browser() {
     let sandbox = sandbox().await;
     let session = session(&sandbox).await;
-    for code in ["import plotly.express as px\nfig = px.line(x=[1, 2], y=[3, 4], title='T')\nfig", "fig.show()", "fig.show('browser')"] {
+    for code in [
+        "import plotly.express as px\nfig = px.line(x=[1, 2], y=[3, 4], title='T')\nfig",
+        "fig.show()",
+        "fig.show('browser')",
+    ] {
         let mut sent = good(&session, code).await;
         assert_eq!(sent.displayed.len(), 1, "{code}");
         let data = sent.displayed.remove(0);
         let json: serde_json::Value = serde_json::from_str(&data["application/vnd.plotly.v1+json"]).unwrap();
         assert_eq!(json["data"][0]["type"], "scatter");
         let html = &data["text/html"];
-        assert!(html.len() > 3_000_000 && html.matches("Plotly.newPlot(").count() >= 1 && !html.contains("<script src="));
+        assert!(
+            html.len() > 3_000_000 && html.matches("Plotly.newPlot(").count() >= 1 && !html.contains("<script src=")
+        );
         assert!(data["text/plain"].starts_with("plotly Figure 'T' with 1 trace: scatter (no static picture"));
     }
     let (_, evalue, _) = bad(&session, "fig.write_image('x.png')").await;
@@ -228,7 +241,10 @@ async fn other_packages_of_the_bundle_work() {
     let sandbox = sandbox().await;
     let session = session(&sandbox).await;
     let value = good(&session, "import sympy\nx = sympy.Symbol('x')\nsympy.integrate(x**2, x)").await.result.unwrap();
-    assert_eq!((value["text/plain"].as_str(), value["text/latex"].as_str()), ("x**3/3", "$\\displaystyle \\frac{x^{3}}{3}$"));
+    assert_eq!(
+        (value["text/plain"].as_str(), value["text/latex"].as_str()),
+        ("x**3/3", "$\\displaystyle \\frac{x^{3}}{3}$")
+    );
     good(&session, "import pandas as pd\npd.DataFrame({'a': [1, 2]}).to_excel('t.xlsx', index=False)").await;
     assert_eq!(good(&session, "pd.read_excel('t.xlsx').a.sum()").await.value(), "np.int64(3)");
     let code = "import seaborn as sns\ngrid = sns.pairplot(pd.DataFrame({'a': [1, 2, 3], 'b': [3, 1, 2]}))";
@@ -254,7 +270,10 @@ async fn shell_lines_are_answered_or_refused() {
     }
     assert_eq!(good(&session, "files = !ls\nlist(files)").await.value(), "['data.csv', 'f', 'x']");
     let refused = good(&session, "!git status").await.stderr;
-    assert!(refused.starts_with("git: command not available: this sandbox has no network. There are: basename, "), "{refused}");
+    assert!(
+        refused.starts_with("git: command not available: this sandbox has no network. There are: basename, "),
+        "{refused}"
+    );
     assert_eq!(good(&session, "_exit_code").await.value(), "127");
     assert_eq!(bad(&session, "%%bash\nfalse").await.0, "CalledProcessError");
     for code in ["%pip install numpy pandas>=3", "!pip install seaborn"] {
@@ -262,7 +281,10 @@ async fn shell_lines_are_answered_or_refused() {
         assert!(sent.stdout.starts_with("Requirement already satisfied: "), "{sent:?}");
     }
     let refused = good(&session, "%pip install seaborne").await.stderr;
-    assert!(refused.contains("only the packages that come with this sandbox") && refused.contains("Did you mean: seaborn?"), "{refused}");
+    assert!(
+        refused.contains("only the packages that come with this sandbox") && refused.contains("Did you mean: seaborn?"),
+        "{refused}"
+    );
     assert!(good(&session, "%pip list").await.stdout.contains("plotly"));
     assert!(good(&session, "%conda install numpy").await.stderr.contains("not available"));
 }
@@ -284,7 +306,10 @@ async fn an_interrupt_ends_the_cell_and_keeps_the_state() {
         let (outcome, sent) = cell(&session, code).await;
         let outcome = outcome.expect(code);
         assert_eq!(outcome.stopped, Some(StopReason::WallLimit), "{code}");
-        assert!(matches!(&outcome.ended, Ended::Raised { ename, .. } if ename == "KeyboardInterrupt"), "{code}: {outcome:?}");
+        assert!(
+            matches!(&outcome.ended, Ended::Raised { ename, .. } if ename == "KeyboardInterrupt"),
+            "{code}: {outcome:?}"
+        );
         assert!(sent.stdout.starts_with("partial\n"), "{code}: {sent:?}");
     }
     assert_eq!(good(&session, "x").await.value(), "6");

@@ -67,7 +67,15 @@ def tar(arguments, streams):
         raise Refused("one of c, x, t, and f with the archive's name are needed", 2)
     try:
         if modes[0] == "c":
-            kind = "gz" if "z" in found or name.endswith(("gz", "tgz")) else "bz2" if "j" in found else "xz" if "J" in found else ""
+            kind = (
+                "gz"
+                if "z" in found or name.endswith(("gz", "tgz"))
+                else "bz2"
+                if "j" in found
+                else "xz"
+                if "J" in found
+                else ""
+            )
             with tarfile.open(name, f"w:{kind}") as archive:
                 for path in operands:
                     archive.add(os.path.join(found.get("C", ""), path), path)

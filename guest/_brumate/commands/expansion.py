@@ -90,7 +90,7 @@ def _braces(text, found):
         first, last = (int(number) for number in inner.split(".."))
         step = 1 if last >= first else -1
         choices = map(str, range(first, last + step, step))
-    head, tail = text[:match.start()], text[match.end():]
+    head, tail = text[: match.start()], text[match.end() :]
     for choice in choices:
         _braces(head + choice + tail, found)
 
@@ -103,7 +103,7 @@ def _variables(part, context):
         found = _VARIABLE.search(part, at)
         if found is None:
             return "".join(out) + part[at:]
-        out.append(part[at:found.start()])
+        out.append(part[at : found.start()])
         at = found.end()
         shown = found.group()
         if shown == "\\$":

@@ -26,7 +26,15 @@ def _try(paths, streams, name, function):
 
 def ls(arguments, streams):
     """ls [-aAlhRtSrd1F] [path...]: what a directory holds"""
-    names = {"all": "a", "almost-all": "A", "human-readable": "h", "recursive": "R", "reverse": "r", "color": "", "group-directories-first": ""}
+    names = {
+        "all": "a",
+        "almost-all": "A",
+        "human-readable": "h",
+        "recursive": "R",
+        "reverse": "r",
+        "color": "",
+        "group-directories-first": "",
+    }
     found, paths = options.parse(arguments, flags="aAlhRtSrdo1FGgnikspC", long=names)
     files, directories = [], []
     status = 0
@@ -66,7 +74,13 @@ def _list(names, directory, found, streams, total=False):
             entries.append((name, os.lstat(os.path.join(directory, name))))
         except OSError:
             pass  # it went away
-    key = (lambda e: (-e[1].st_mtime_ns, e[0])) if "t" in found else (lambda e: (-e[1].st_size, e[0])) if "S" in found else None
+    key = (
+        (lambda e: (-e[1].st_mtime_ns, e[0]))
+        if "t" in found
+        else (lambda e: (-e[1].st_size, e[0]))
+        if "S" in found
+        else None
+    )
     entries.sort(key=key or (lambda e: e[0]), reverse="r" in found)
     long = any(letter in found for letter in "lgon")
     if long and total:
@@ -107,7 +121,9 @@ def mkdir(arguments, streams):
     found, paths = options.parse(arguments, flags="pv", values="m", long={"parents": "p"})
     if not paths:
         raise Refused("say which directory", 2)
-    return _try(paths, streams, "mkdir", lambda path: os.makedirs(path, exist_ok=True) if "p" in found else os.mkdir(path))
+    return _try(
+        paths, streams, "mkdir", lambda path: os.makedirs(path, exist_ok=True) if "p" in found else os.mkdir(path)
+    )
 
 
 def rmdir(arguments, streams):
@@ -141,7 +157,9 @@ def _targets(arguments, name, **accepted):
     into = os.path.isdir(target)
     if len(sources) > 1 and not into:
         raise Refused(f"target '{target}' is not a directory")
-    return found, [(source, os.path.join(target, os.path.basename(source.rstrip("/"))) if into else target) for source in sources]
+    return found, [
+        (source, os.path.join(target, os.path.basename(source.rstrip("/"))) if into else target) for source in sources
+    ]
 
 
 def cp(arguments, streams):
@@ -200,7 +218,10 @@ def touch(arguments, streams):
 
 
 def find(arguments, streams):
-    """find [path...] [-name|-iname|-path PATTERN] [-type f|d|l] [-maxdepth N] [-mindepth N] [-size N] [-empty] [-delete]: files below"""
+    """find [path...] [test...] [-delete]: files below
+
+    Tests: -name, -iname, -path PATTERN; -type f|d|l; -maxdepth N; -mindepth N; -size N; -empty; ! before one.
+    """
     tops = []
     while arguments and arguments[0][:1] not in ("-", "!", "("):
         tops.append(arguments[0])
@@ -236,8 +257,11 @@ def find(arguments, streams):
             streams.err.write(f"find: '{top}': No such file or directory\n")
             status = 1
             continue
-        found = [path for path, information, level in _walk(top, 0, depth[1])
-                 if level >= depth[0] and all(bool(test(path, information)) != no for no, test in tests)]
+        found = [
+            path
+            for path, information, level in _walk(top, 0, depth[1])
+            if level >= depth[0] and all(bool(test(path, information)) != no for no, test in tests)
+        ]
         for path in reversed(found) if delete else found:
             if not delete:
                 streams.out.write(path + "\n")
@@ -283,11 +307,19 @@ def _test(word, value):
 
 def du(arguments, streams):
     """du [-shac] [path...]: how much room files take"""
-    found, paths = options.parse(arguments, flags="shacbkm", values="d", long={"summarize": "s", "human-readable": "h", "max-depth": "d"})
+    found, paths = options.parse(
+        arguments, flags="shacbkm", values="d", long={"summarize": "s", "human-readable": "h", "max-depth": "d"}
+    )
     deepest = 0 if "s" in found else options.number(found["d"]) if "d" in found else 1 << 30
 
     def say(count, path):
-        size = options.size(count) if "h" in found else count if "b" in found else -(-count // (1 << 20 if "m" in found else 1024))
+        size = (
+            options.size(count)
+            if "h" in found
+            else count
+            if "b" in found
+            else -(-count // (1 << 20 if "m" in found else 1024))
+        )
         streams.out.write(f"{size}\t{path}\n")
 
     def measure(path, level):
@@ -312,11 +344,15 @@ def df(arguments, streams):
     """df [-h]: room in the sandbox's file system"""
     found, paths = options.parse(arguments, flags="hkTiam", long={"human-readable": "h"})
     say = options.size if "h" in found else lambda count: str(-(-count // 1024))
-    streams.out.write(f"{'Filesystem':<12} {'Size' if 'h' in found else '1K-blocks':>10} {'Used':>10} {'Avail':>10} Use% Mounted on\n")
+    streams.out.write(
+        f"{'Filesystem':<12} {'Size' if 'h' in found else '1K-blocks':>10} {'Used':>10} {'Avail':>10} Use% Mounted on\n"
+    )
     for path in paths or ["/"]:
         usage = shutil.disk_usage(path)
         percent = -(-100 * usage.used // usage.total) if usage.total else 0
-        streams.out.write(f"{'sandbox':<12} {say(usage.total):>10} {say(usage.used):>10} {say(usage.free):>10} {percent:>3}% {path}\n")
+        streams.out.write(
+            f"{'sandbox':<12} {say(usage.total):>10} {say(usage.used):>10} {say(usage.free):>10} {percent:>3}% {path}\n"
+        )
 
 
 def basename(arguments, streams):

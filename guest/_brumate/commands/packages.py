@@ -10,15 +10,25 @@ from . import options
 from .interpreter import Refused
 
 # Options of `pip install` that change nothing here.
-_IGNORED = ("-q", "--quiet", "-qq", "-U", "--upgrade", "--user", "--no-cache-dir", "--no-deps", "--pre", "-v", "--verbose", "--force-reinstall",
-            "--disable-pip-version-check", "--break-system-packages", "-y", "--yes", "--no-warn-script-location", "--root-user-action=ignore")  # fmt: skip
+_IGNORED = (
+    "-q", "-qq", "--quiet", "-v", "--verbose", "-U", "--upgrade", "--user", "-y", "--yes", "--pre", "--no-deps",
+    "--no-cache-dir", "--force-reinstall", "--disable-pip-version-check", "--break-system-packages",
+    "--no-warn-script-location", "--root-user-action=ignore",
+)  # fmt: skip
 _ONLY_BUNDLED = "only the packages that come with this sandbox are available, and it has no network"
 # Names offered for one that is not there.
 _MAX_NEAR = 5
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(.*)")
 
 # What people write, and what the bundle's package of that purpose is called.
-_ALIASES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "bs4": "beautifulsoup4", "yaml": "pyyaml", "pil": "pillow", "dateutil": "python-dateutil"}
+_ALIASES = {
+    "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "bs4": "beautifulsoup4",
+    "yaml": "pyyaml",
+    "pil": "pillow",
+    "dateutil": "python-dateutil",
+}
 
 
 def normal(name):
@@ -78,7 +88,9 @@ def _requirements(arguments):
                 raise Refused(f"{argument} needs a file", 2)
             with open(queue.pop(0), encoding="utf-8") as file:
                 if argument in ("-r", "--requirement"):
-                    found += [line.split("#")[0].strip() for line in file if line.split("#")[0].strip()[:1] not in ("", "-")]
+                    found += [
+                        line.split("#")[0].strip() for line in file if line.split("#")[0].strip()[:1] not in ("", "-")
+                    ]
         elif argument[:1] == "-":
             if not argument.startswith(("--index-url=", "--extra-index-url=")):
                 raise Refused(f"the option {argument} is not supported here", 2)
@@ -90,12 +102,16 @@ def _requirements(arguments):
 def _install(arguments, streams):
     wanted = _requirements(arguments)
     if not wanted:
-        streams.err.write("ERROR: You must give at least one requirement to install (see \"pip help install\")\n")
+        streams.err.write('ERROR: You must give at least one requirement to install (see "pip help install")\n')
         return 1
     have = installed()
     status = 0
     for requirement in wanted:
-        if "://" in requirement or requirement.startswith((".", "/")) or requirement.endswith((".whl", ".tar.gz", ".zip")):
+        if (
+            "://" in requirement
+            or requirement.startswith((".", "/"))
+            or requirement.endswith((".whl", ".tar.gz", ".zip"))
+        ):
             streams.err.write(f"ERROR: {requirement} cannot be installed: {_ONLY_BUNDLED}\n")
             status = 1
             continue
@@ -110,7 +126,10 @@ def _install(arguments, streams):
             streams.err.write(_missing(name, have))
             status = 1
         elif version and not _fits(distribution.version, version):
-            streams.err.write(f"ERROR: {name} {distribution.version} is bundled, and {requirement} asks for another version: {_ONLY_BUNDLED}\n")
+            streams.err.write(
+                f"ERROR: {name} {distribution.version} is bundled, and {requirement} asks for another version: "
+                f"{_ONLY_BUNDLED}\n"
+            )
             status = 1
         else:
             place = str(distribution.locate_file(""))
@@ -161,13 +180,17 @@ def _show(names, streams):
             status = 1
             continue
         about = distribution.metadata
-        requires = [re.split(r"[\s;<>=!~\[(]", text)[0] for text in distribution.requires or () if "extra ==" not in text]
+        requires = [
+            re.split(r"[\s;<>=!~\[(]", text)[0] for text in distribution.requires or () if "extra ==" not in text
+        ]
         fields = {
             "Name": about["Name"], "Version": distribution.version, "Summary": about.get("Summary", ""),
             "License": about.get("License-Expression") or about.get("License", ""),
             "Location": str(distribution.locate_file("")), "Requires": ", ".join(requires),
         }  # fmt: skip
-        streams.out.write("".join([f"{key}: {str(value).splitlines()[0] if value else ''}\n" for key, value in fields.items()]))
+        streams.out.write(
+            "".join([f"{key}: {str(value).splitlines()[0] if value else ''}\n" for key, value in fields.items()])
+        )
     return status
 
 

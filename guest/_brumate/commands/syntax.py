@@ -8,8 +8,50 @@ from ..pristine import __builtins__
 # Longest script, in characters.
 MAX_SCRIPT_CHARS = 1 << 20
 
-_OPERATORS = ("&>>", "<<<", "<<-", "2>&1", "1>&2", ">&2", "&&", "||", ">>", "<<", "2>>", "2>", "1>", "&>", "|", ";", "&", ">", "<", "(", ")")
-_KEYWORDS = frozenset(("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "function", "select", "{", "}", "[["))
+_OPERATORS = (
+    "&>>",
+    "<<<",
+    "<<-",
+    "2>&1",
+    "1>&2",
+    ">&2",
+    "&&",
+    "||",
+    ">>",
+    "<<",
+    "2>>",
+    "2>",
+    "1>",
+    "&>",
+    "|",
+    ";",
+    "&",
+    ">",
+    "<",
+    "(",
+    ")",
+)
+_KEYWORDS = frozenset(
+    (
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "function",
+        "select",
+        "{",
+        "}",
+        "[[",
+    )
+)
 _REDIRECTIONS = frozenset((">", ">>", "<", "2>", "2>>", "1>", "&>", "&>>", "<<<"))
 
 
@@ -74,7 +116,9 @@ class _Parser:
             elif following in ("&&", "||") or connector in ("&&", "||"):
                 if following == "\n":
                     return  # the line goes on after && or ||
-                raise ShellSyntaxError(f"a command is missing beside {following if following != chr(10) else connector}")
+                raise ShellSyntaxError(
+                    f"a command is missing beside {following if following != chr(10) else connector}"
+                )
             connector = ";" if following == "\n" else following
 
         while True:
@@ -160,7 +204,7 @@ class _Parser:
                 if end < 0:
                     raise ShellSyntaxError("a quote ' is not closed")
                 end_bare()
-                parts.append((text[self.at + 1:end], "'"))
+                parts.append((text[self.at + 1 : end], "'"))
                 self.at = end + 1
             elif char == '"':
                 end_bare()
@@ -182,7 +226,7 @@ class _Parser:
             if char == '"':
                 self.at += 1
                 return "".join(out)
-            if char == "\\" and text[self.at + 1:self.at + 2] in ('"', "\\", "$", "`", "\n"):
+            if char == "\\" and text[self.at + 1 : self.at + 2] in ('"', "\\", "$", "`", "\n"):
                 if text[self.at + 1] != "\n":
                     # A dollar that means itself is marked, to be unmarked by the expansion.
                     out.append("\\$" if text[self.at + 1] == "$" else text[self.at + 1])
@@ -201,7 +245,7 @@ class _Parser:
             end = text.find("`", self.at + 1)
             if end < 0:
                 raise ShellSyntaxError("a quote ` is not closed")
-            inner, self.at = text[self.at + 1:end], end + 1
+            inner, self.at = text[self.at + 1 : end], end + 1
             return f"$({inner})"
         if text.startswith("$((", self.at):
             raise ShellSyntaxError("$((...)) is not supported; use Python")
@@ -227,7 +271,7 @@ class _Parser:
             while self.at < len(self.text):
                 stop = self.text.find("\n", self.at)
                 stop = len(self.text) if stop < 0 else stop
-                line, self.at = self.text[self.at:stop], stop + 1
+                line, self.at = self.text[self.at : stop], stop + 1
                 line = line.lstrip("\t") if strip else line
                 if line == end:
                     break

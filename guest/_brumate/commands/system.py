@@ -17,7 +17,13 @@ def date(arguments, streams):
     """date [+FORMAT] [-u] [-I]: the time"""
     found, operands = options.parse(arguments, flags="uIR", long={"utc": "u", "iso-8601": "I"})
     now = time.gmtime() if "u" in found else time.localtime()
-    form = operands[0][1:] if operands and operands[0][:1] == "+" else "%Y-%m-%d" if "I" in found else "%a %b %e %H:%M:%S %Z %Y"
+    form = (
+        operands[0][1:]
+        if operands and operands[0][:1] == "+"
+        else "%Y-%m-%d"
+        if "I" in found
+        else "%a %b %e %H:%M:%S %Z %Y"
+    )
     streams.out.write(time.strftime(form.replace("%s", str(int(time.time()))), now) + "\n")
 
 
@@ -87,7 +93,9 @@ def sleep(arguments, streams):
 def seq(arguments, streams):
     """seq [first [step]] last: numbers"""
     numbers = [options.number(argument) for argument in arguments]
-    first, step, last = {1: lambda n: (1, 1, n[0]), 2: lambda n: (n[0], 1, n[1]), 3: lambda n: n}.get(len(numbers), lambda n: (1, 0, 0))(numbers)
+    first, step, last = {1: lambda n: (1, 1, n[0]), 2: lambda n: (n[0], 1, n[1]), 3: lambda n: n}.get(
+        len(numbers), lambda n: (1, 0, 0)
+    )(numbers)
     if not step:
         raise Refused("one to three numbers are needed", 2)
     values = range(first, last + (1 if step > 0 else -1), step)

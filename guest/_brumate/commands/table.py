@@ -9,17 +9,40 @@ _NO_PROGRAMS = "this sandbox runs Python only, no other programs"
 
 # Commands that people try, and why they are not there.
 _REASONS = {
-    **dict.fromkeys(("curl", "wget", "ping", "ssh", "scp", "git", "nc", "rsync", "ftp", "nslookup", "dig"), _NO_NETWORK),
-    **dict.fromkeys(("apt", "apt-get", "yum", "dnf", "apk", "brew", "sudo", "npm", "conda", "mamba", "uv", "poetry"),
-                    "nothing can be installed; the bundled packages are in %pip list"),
-}  # fmt: skip
+    **dict.fromkeys("curl wget ping ssh scp git nc rsync ftp nslookup dig".split(), _NO_NETWORK),
+    **dict.fromkeys(
+        "apt apt-get yum dnf apk brew sudo npm conda mamba uv poetry".split(),
+        "nothing can be installed; the bundled packages are in %pip list",
+    ),
+}
 
 _COMMANDS = {
     name.rstrip("_"): function
     for module, names in (
-        (files, ("basename", "cd", "cp", "df", "dirname", "du", "find", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "touch")),
+        (
+            files,
+            ("basename", "cd", "cp", "df", "dirname", "du", "find", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "touch"),
+        ),
         (texts, ("cat", "cut", "echo", "grep", "head", "printf", "sort", "tail", "tee", "uniq", "wc")),
-        (system, ("date", "env", "export", "false", "hostname", "nproc", "python", "seq", "sleep", "true", "uname", "unset", "which", "whoami")),
+        (
+            system,
+            (
+                "date",
+                "env",
+                "export",
+                "false",
+                "hostname",
+                "nproc",
+                "python",
+                "seq",
+                "sleep",
+                "true",
+                "uname",
+                "unset",
+                "which",
+                "whoami",
+            ),
+        ),
         (archives, ("tar", "unzip", "zip_")),
         (packages, ("pip",)),
     )
@@ -29,7 +52,7 @@ _COMMANDS = {
 NAMES = tuple(sorted(_COMMANDS))
 
 _OTHER_NAMES = {
-    "python3": "python", "pip3": "pip", "egrep": "grep", "fgrep": "grep", "dir": "ls", "ll": "ls", "printenv": "env", "type": "which",
+    "python3": "python", "pip3": "pip", "egrep": "grep", "fgrep": "grep", "dir": "ls", "ll": "ls", "type": "which",
     "less": "cat", "more": "cat", ":": "true", "set": "true", "clear": "true",
 }  # fmt: skip
 _FIRST_ARGUMENTS = {"egrep": ["-E"], "fgrep": ["-F"], "ll": ["-l"]}

@@ -85,15 +85,15 @@ def _part(path, streams, name, by_bytes, count, from_start):
         if name == "head":
             data = data[:count] if count < 0 else data
         else:
-            data = data[count - 1:] if from_start else data[-abs(count):] if count else b""
+            data = data[count - 1 :] if from_start else data[-abs(count) :] if count else b""
         return [data.decode(*_CODEC)]
     lines = _lines(path, streams)
     if name == "head":
         if count < 0:
             return list(lines)[:count]
-        return [line for _, line in zip(range(count), lines)]
+        return [line for _, line in zip(range(count), lines, strict=False)]
     if from_start:
-        return list(lines)[max(count - 1, 0):]
+        return list(lines)[max(count - 1, 0) :]
     return list(collections.deque(lines, maxlen=abs(count)))
 
 
@@ -115,7 +115,11 @@ def wc(arguments, streams):
     status = _each(paths or ["-"], streams, count, "wc")
     if len(paths) > 1:
         counted.append((totals, "total"))
-    width = max([len(str(totals[letter])) for letter in shown] + [7 if not paths else 1]) if len(shown) * len(counted) > 1 else 1
+    width = (
+        max([len(str(totals[letter])) for letter in shown] + [7 if not paths else 1])
+        if len(shown) * len(counted) > 1
+        else 1
+    )
     for numbers, path in counted:
         text = " ".join(f"{numbers[letter]:{width}}" for letter in shown)
         streams.out.write(text + ("" if path == "-" else f" {path}") + "\n")
@@ -126,8 +130,21 @@ def grep(arguments, streams):
     """grep [-EFinvclorwhHqe] pattern [file...]: lines that match"""
     import os
 
-    names = {"ignore-case": "i", "line-number": "n", "invert-match": "v", "count": "c", "recursive": "r", "word-regexp": "w"}
-    names |= {"only-matching": "o", "files-with-matches": "l", "fixed-strings": "F", "extended-regexp": "E", "color": ""}
+    names = {
+        "ignore-case": "i",
+        "line-number": "n",
+        "invert-match": "v",
+        "count": "c",
+        "recursive": "r",
+        "word-regexp": "w",
+    }
+    names |= {
+        "only-matching": "o",
+        "files-with-matches": "l",
+        "fixed-strings": "F",
+        "extended-regexp": "E",
+        "color": "",
+    }
     found, operands = options.parse(arguments, flags="EFGPinvclorRwhHqsxL", values="emABC", long=names)
     pattern = found.get("e")
     if pattern is None:
@@ -138,9 +155,11 @@ def grep(arguments, streams):
     if recursive:
         files = []
         for top in operands or ["."]:
-            files += [top] if not os.path.isdir(top) else [
-                os.path.join(base, name) for base, _, inside in sorted(os.walk(top)) for name in sorted(inside)
-            ]
+            files += (
+                [top]
+                if not os.path.isdir(top)
+                else [os.path.join(base, name) for base, _, inside in sorted(os.walk(top)) for name in sorted(inside)]
+            )
         operands = files
     search = _matcher(pattern, found)
     paths = operands or ["-"]
@@ -193,7 +212,14 @@ def _matcher(pattern, found):
         # Basic expressions: these characters are special only after a backslash.
         pattern = re.sub(r"\\([(){}|+?])|([(){}|+?])", lambda m: m.group(1) or "\\" + m.group(2), pattern)
     if "P" not in found and "F" not in found:
-        for name, characters in (("alpha", "a-zA-Z"), ("digit", "0-9"), ("alnum", "a-zA-Z0-9"), ("space", r"\s"), ("upper", "A-Z"), ("lower", "a-z")):
+        for name, characters in (
+            ("alpha", "a-zA-Z"),
+            ("digit", "0-9"),
+            ("alnum", "a-zA-Z0-9"),
+            ("space", r"\s"),
+            ("upper", "A-Z"),
+            ("lower", "a-z"),
+        ):
             pattern = pattern.replace(f"[:{name}:]", characters)
     if "w" in found:
         pattern = rf"(?<!\w)(?:{pattern})(?!\w)"
@@ -208,7 +234,9 @@ def _matcher(pattern, found):
 
 def sort(arguments, streams):
     """sort [-nrufk] [file...]: sorted lines"""
-    found, paths = options.parse(arguments, flags="nrufgb", values="kt", long={"reverse": "r", "unique": "u", "numeric-sort": "n"})
+    found, paths = options.parse(
+        arguments, flags="nrufgb", values="kt", long={"reverse": "r", "unique": "u", "numeric-sort": "n"}
+    )
     lines = [line.removesuffix("\n") for path in paths or ["-"] for line in _lines(path, streams)]
     column = options.number(re.split("[,.nr]", found["k"])[0], "field") if "k" in found else 0
     numeric = "n" in found or "g" in found or "n" in found.get("k", "")
@@ -247,7 +275,9 @@ def uniq(arguments, streams):
 
 def cut(arguments, streams):
     """cut -f LIST [-d DELIMITER] | -c LIST [file...]: parts of lines"""
-    found, paths = options.parse(arguments, flags="s", values="fdcb", long={"fields": "f", "delimiter": "d", "characters": "c"})
+    found, paths = options.parse(
+        arguments, flags="s", values="fdcb", long={"fields": "f", "delimiter": "d", "characters": "c"}
+    )
     wanted = found.get("f") or found.get("c") or found.get("b")
     if not wanted:
         raise Refused("say which fields (-f) or characters (-c)", 2)
@@ -288,7 +318,18 @@ def echo(arguments, streams):
     streams.out.write((unescape(text) if "e" in flags else text) + ("" if "n" in flags else "\n"))
 
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "e": "\x1b"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "\\": "\\",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "0": "\0",
+    "e": "\x1b",
+}
 
 
 def unescape(text):

@@ -116,7 +116,9 @@ def _script(shell, name):
         elif program in _PYTHONS or program.startswith("python3."):
             status = _python(cell, words, out, err)
         else:
-            raise UsageError(f"%%{name}: {program} is not available: this sandbox runs Python, and shell lines with a few commands")
+            raise UsageError(
+                f"%%{name}: {program} is not available: this sandbox runs Python, and shell lines with a few commands"
+            )
         for key, stream in (("out", out), ("err", err)):
             if key in options:
                 shell.user_ns[options[key]] = stream.getvalue()

@@ -225,7 +225,9 @@ class ZMQInteractiveShell(InteractiveShell):
         if isinstance(gui, str):
             gui = gui.lower()
         if gui not in _BACKENDS:
-            raise UsageError(f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)")
+            raise UsageError(
+                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)"
+            )
         if matplotlib.get_backend(auto_select=False) != figures.BACKEND:
             matplotlib.use(figures.BACKEND)
         return "inline", figures.BACKEND

@@ -33,12 +33,21 @@ _CELLS = (
     "import asyncio\nawait asyncio.sleep(0)",
     "_, Out, In[-1]",
 )
-_FAILING = ("1/0", "unknown_name", "def f(x):\n    return g(x)\ndef g(x):\n    return x['a']\nf({})", "1 +", "import no_such_module")
+_FAILING = (
+    "1/0",
+    "unknown_name",
+    "def f(x):\n    return g(x)\ndef g(x):\n    return x['a']\nf({})",
+    "1 +",
+    "import no_such_module",
+)
 # With the modules of the image.
 _WITH = {
     "pandas": "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})",
     "numpy": "import numpy as np\nnp.arange(6.0).reshape(2, 3)",
-    "matplotlib": "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3], label='a')\nplt.title('t')\nplt.legend()\nplt.show()",
+    "matplotlib": (
+        "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3], label='a')\nplt.title('t')\n"
+        "plt.legend()\nplt.show()"
+    ),
 }
 
 
@@ -98,6 +107,3 @@ def forget(shell):
     for name in ("ps1", "ps2", "ps3", "last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             delattr(sys, name)
-
-
-
