@@ -247,11 +247,19 @@ impl<'a> Entry<'a> {
 /// The driver's files, as entries of a Rust table.
 fn guest(root: &Path) -> Result<String> {
     let root = root.canonicalize()?;
-    rerun_if_changed(&root.join(GUEST_PACKAGE));
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(GUEST_PACKAGE))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<_>>()?;
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    let mut files = Vec::new();
+    let mut directories = vec![root.join(GUEST_PACKAGE)];
+    while let Some(directory) = directories.pop() {
+        rerun_if_changed(&directory);
+        for entry in std::fs::read_dir(&directory)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "py") {
+                files.push(path);
+            } else if path.is_dir() && !path.ends_with("__pycache__") {
+                directories.push(path);
+            }
+        }
+    }
     files.sort();
     let mut table = String::new();
     for file in files {

@@ -13,7 +13,8 @@ import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, preloading, reports, reseeding, streams
+from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, plotly_figures
+from . import preloading, reports, reseeding, streams
 from .execution import execute
 from .imports import analyze
 from .preloading import mortals
@@ -51,6 +52,7 @@ def boot(event_fd=-1, home=None):
     ignored.install()
     reseeding.install()
     reports.patch()
+    plotly_figures.install()
     builtins.display = display.display
     if sys.platform == "emscripten":
         platform_support.patch()

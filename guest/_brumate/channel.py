@@ -13,6 +13,10 @@ from .text import quote
 MAX_FRAME_BYTES = 16 << 20
 # A guest in a loop must not keep the host busy for ever.
 MAX_FRAMES_PER_RUN = 1000
+# Values of a run that are sent even when its other frames are used up: a cell's result is not lost to a loop before it.
+MAX_RESULTS_PER_RUN = 100
+# Bytes of all frames of one run.
+MAX_BYTES_PER_RUN = 256 << 20
 
 _write = os.write
 
@@ -20,6 +24,8 @@ _write = os.write
 class _State:
     fd = -1
     left = MAX_FRAMES_PER_RUN
+    results_left = MAX_RESULTS_PER_RUN
+    bytes_left = MAX_BYTES_PER_RUN
 
 
 def open_channel(fd):
@@ -30,17 +36,25 @@ def open_channel(fd):
 def start_run():
     """Renews the allowance of frames."""
     _State.left = MAX_FRAMES_PER_RUN
+    _State.results_left = MAX_RESULTS_PER_RUN
+    _State.bytes_left = MAX_BYTES_PER_RUN
 
 
 def emit(kind, data):
     """Sends one event with a mime bundle (`str` to `str`). Returns whether it was sent."""
-    if _State.fd < 0 or _State.left <= 0:
+    if _State.fd < 0:
         return False
-    _State.left -= 1
+    if kind == "ExecuteResult" and _State.results_left > 0:
+        _State.results_left -= 1
+    elif _State.left > 0:
+        _State.left -= 1
+    else:
+        return False
     pairs = ",".join([f"{quote(mime)}:{quote(payload)}" for mime, payload in data.items()])
     frame = f'{{"{kind}":{{"data":{{{pairs}}}}}}}\n'.encode()
-    if len(frame) > MAX_FRAME_BYTES:
+    if len(frame) > min(MAX_FRAME_BYTES, _State.bytes_left):
         return False
+    _State.bytes_left -= len(frame)
     view = memoryview(frame)
     while view:
         view = view[_write(_State.fd, view):]

@@ -4,7 +4,7 @@ from .pristine import __builtins__
 
 import binascii
 
-from . import channel, figures, streams
+from . import channel, figures, plotly_figures, streams
 from .text import elide, quote, well_formed
 from .values import to_json
 
@@ -24,6 +24,10 @@ _METHODS = (
     ("_repr_json_", "application/json"),
     ("_repr_javascript_", "application/javascript"),
 )
+
+
+class JsonText(str):
+    """A payload that is JSON already."""
 
 
 def display(*objects, **_options):
@@ -46,11 +50,13 @@ def bundle(value):
     kind = type(value)
     if not issubclass(kind, type) and kind not in _PLAIN_ONLY and not _answers_to_anything(value):
         if figures.is_figure(kind):
-            figures.add_png(data, value)
+            data = figures.bundle(value)
+        elif plotly_figures.is_figure(kind):
+            return plotly_figures.bundle(value.to_dict())
         _add_bundle(data, value)
         for name, mime in _METHODS:
             if mime not in data:
-                _add(data, mime, _ask(value, name))
+                add(data, mime, _ask(value, name))
     if "text/plain" not in data:
         data["text/plain"] = elide(well_formed(repr(value)), MAX_PLAIN_CHARS)
     return data
@@ -82,10 +88,14 @@ def _add_bundle(data, value):
     if isinstance(answer, dict):
         for mime, payload in answer.items():
             if type(mime) is str:
-                _add(data, mime, payload)
+                add(data, mime, payload)
 
 
-def _add(data, mime, payload):
+def add(data, mime, payload):
+    """Adds one representation, as text: bytes as base64, other values as JSON.
+
+    Too long a `text/plain` is elided; others are left out.
+    """
     if type(payload) is tuple and payload:
         payload = payload[0]  # (payload, metadata)
     if payload is None:
@@ -94,7 +104,7 @@ def _add(data, mime, payload):
         payload = binascii.b2a_base64(payload, newline=False).decode()
     elif not isinstance(payload, str):
         payload = to_json(payload)
-    elif mime == "application/json" or mime.endswith("+json"):
+    elif type(payload) is not JsonText and (mime == "application/json" or mime.endswith("+json")):
         payload = quote(payload)
     payload = well_formed(payload)
     if mime == "text/plain":

@@ -7,7 +7,7 @@ import atexit
 import sys
 import types
 
-from . import channel, display, figures, interrupts, loops, pristine, reports, space, streams, values
+from . import channel, display, figures, interrupts, loops, notebook, pristine, reports, space, streams, values
 from .source import Program
 from .text import parse, quote
 
@@ -24,6 +24,11 @@ _EXCEPT_HOOK = sys.excepthook
 
 class _Reserve:
     memory = None
+
+
+def give_memory_back():
+    """Makes room for the report of a `MemoryError`."""
+    _Reserve.memory = None
 
 
 def prepare():
@@ -48,8 +53,12 @@ class _Execution:
         self.request = request
         self.script = request.get("script") is True
         self.rich = request.get("rich") is True
-        self.session = request.get("session") is True
-        self.figures = request.get("figures") is not False
+        self.shell = request.get("shell") is True
+        if self.shell:
+            self.script = False
+        self.session = self.shell or request.get("session") is True
+        # A shell shows figures by itself.
+        self.figures = request.get("figures") is not False and not self.shell
         self.program = None
 
     def run(self):
@@ -57,7 +66,7 @@ class _Execution:
         channel.start_run()
         figures.start_run()
         streams.start_run()
-        answer, error = interrupts.call(self._guest)
+        answer, error = interrupts.call(self._cell if self.shell else self._guest)
         changed = pristine.repair()
         ended = self._conclude(answer, error)
         if self.session:
@@ -90,6 +99,11 @@ class _Execution:
         if value is None or self.script or not program.wanted:
             return None
         return self._convert(value)
+
+    def _cell(self):
+        """A notebook's cell: IPython catches and words what it raises."""
+        described = notebook.run_cell(self.request)
+        return None if described is None else _raised(described)
 
     def _convert(self, value):
         if self.rich:
@@ -141,12 +155,12 @@ class _Execution:
 
     def _describe(self, error):
         if isinstance(error, MemoryError):
-            _Reserve.memory = None
+            give_memory_back()
         described, failure = interrupts.call(reports.describe, error)
         if failure is None:
             return described
         if isinstance(failure, MemoryError):
-            _Reserve.memory = None
+            give_memory_back()
         return reports.describe_safely(error)
 
 

@@ -4,6 +4,7 @@ from .pristine import __builtins__
 
 import ast
 import os
+import re
 import sys
 import warnings
 
@@ -27,12 +28,37 @@ _TRY = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, n
 def analyze(code):
     """The engine's `Analysis` as JSON text."""
     found, error = interrupts.call(_analyze, code)
+    if isinstance(error, SyntaxError):
+        found, error = interrupts.call(_analyze_cell, code)
     interrupts.forget()
     if error is not None:
         return '{"imports":[],"optional_imports":[],"syntax_error":true}'
     required = ",".join([quote(name) for name, optional in found.items() if not optional])
     optional = ",".join([quote(name) for name, optional in found.items() if optional])
     return f'{{"imports":[{required}],"optional_imports":[{optional}],"syntax_error":false}}'
+
+
+# Lines that only IPython understands, with the Python that some of them hold.
+_MAGIC_LINE = re.compile(
+    r"([ \t]*)(?:%%?(?:time|timeit|prun|memit|capture)\b[ \t]*(?P<code>[^-\n]*)|[%!?].*"
+    r"|[\w., ]+=[ \t]*[%!].*|[^#'\"\n]*\?\??[ \t]*)$"
+)
+# Cell magics whose body is Python.
+_PYTHON_CELLS = ("time", "timeit", "capture", "prun", "memit", "python", "python3")
+
+
+def _analyze_cell(code):
+    """Like [`_analyze`], for a notebook's cell: without magics, shell lines and questions."""
+    lines = code.split("\n")
+    first = code.lstrip()
+    if first[:2] == "%%" and first[2:].split(None, 1)[:1] and first[2:].split(None, 1)[0] not in _PYTHON_CELLS:
+        return {}
+    for number, line in enumerate(lines):
+        found = _MAGIC_LINE.match(line)
+        if found is not None:
+            body = "" if line.lstrip()[:2] == "%%" else (found["code"] or "").strip()
+            lines[number] = found[1] + (body or "pass")
+    return _analyze("\n".join(lines))
 
 
 def _analyze(code):

@@ -11,6 +11,7 @@ import json
 import sys
 import types
 
+from . import notebook, space
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
@@ -57,6 +58,8 @@ def preload(names_json):
     for name in names:
         importlib.import_module(name)
     for name in names:
+        if name == "IPython":
+            notebook.prepare()
         code = _FIRST_USES.get(name)
         if code is None:
             continue
@@ -73,6 +76,8 @@ def warm_up():
     """Runs what every run runs, often."""
     requests = [json.dumps({"code": code}) for code in _WARM_UP_CODE]
     requests += [json.dumps({"code": code, "session": True}) for code in _WARM_UP_CODE]
+    if notebook.was_made():
+        requests += [json.dumps({"code": code, "shell": True}) for code in _WARM_UP_CODE]
 
     def usual():
         for request in requests:
@@ -83,6 +88,8 @@ def warm_up():
     _gather(_executed(usual))
     for _ in range(WARM_UP):
         usual()
+    notebook.forget()
+    space.forget_session()
 
 
 def _executed(function):

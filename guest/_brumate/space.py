@@ -11,6 +11,8 @@ from .ignored import print_ignored
 from .text import parse
 
 DEFAULT_FILE_NAME = "main.py"
+# Home and working directory of sessions, inside the sandbox.
+WORKSPACE = "/workspace"
 
 _Module = type(sys)
 
@@ -18,7 +20,7 @@ _Module = type(sys)
 class Space:
     """A namespace and what belongs to it from one cell to the next."""
 
-    __slots__ = ("module", "namespace", "file_name", "futures", "cells")
+    __slots__ = ("module", "namespace", "file_name", "futures", "cells", "entered_from")
 
     def __init__(self):
         self.module = _Module("__main__")
@@ -26,9 +28,13 @@ class Space:
         self.file_name = DEFAULT_FILE_NAME
         self.futures = 0
         self.cells = 0
+        self.entered_from = None
 
-    def enter(self, request, session):
-        """Makes this the `__main__` of the process, with the request's names, arguments and environment."""
+    def enter(self, request, session, cell=False):
+        """Makes this the `__main__` of the process, with the request's names, arguments and environment.
+
+        A notebook's `cell` has no `__file__`.
+        """
         name = request.get("file_name") or (f"<cell {self.cells + 1}>" if session else DEFAULT_FILE_NAME)
         if not session:
             # What an earlier run of the same process left behind.
@@ -49,7 +55,10 @@ class Space:
                 raise ValueError("globals_json: not a JSON object")
             names.update(extra)
         names["__name__"] = "__main__"
-        names["__file__"] = name
+        if not cell:
+            names["__file__"] = name
+        else:
+            names.pop("__file__", None)
         names["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
         sys.argv = request.get("argv") or [name]
@@ -63,14 +72,39 @@ class Space:
 _session = None
 
 
-def open_space(request, session):
+def open_space(request, session, cell=False):
     """The space for a request, entered."""
     global _session
     if not session:
         return Space().enter(request, False)
     if _session is None:
         _session = Space()
-    return _session.enter(request, True)
+        _session.entered_from = _enter_workspace()
+    return _session.enter(request, True, cell)
+
+
+def _enter_workspace():
+    """Makes the session's directory the home and working directory. Returns what they were."""
+    before = os.environ.get("HOME"), os.getcwd()
+    if sys.platform == "emscripten":
+        try:
+            os.makedirs(WORKSPACE, exist_ok=True)
+            os.chdir(WORKSPACE)
+            os.environ["HOME"] = WORKSPACE
+        except OSError:
+            pass  # a file system that is full, or read-only
+    return before
+
+
+def forget_session():
+    """Leaves the session as if it had never been; for images."""
+    global _session
+    if _session is None:
+        return
+    (home, directory), _session = _session.entered_from, None
+    os.chdir(directory)
+    if home is not None:
+        os.environ["HOME"] = home
 
 
 def _forget_stale_paths():

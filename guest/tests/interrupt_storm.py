@@ -28,7 +28,22 @@ CODES = [
 ]
 
 
-def main(seconds, report_path):
+CELLS = [
+    "1+1",
+    "x = [i * i for i in range(50)]\nprint(x[3], end='')\n{'a': x}",
+    "import asyncio\nawait asyncio.sleep(0.0001)\n3",
+    "1/0",
+    "%time 1",
+    "y = !echo a\ny",
+    "display({'a': 1}); 5;",
+    "raise SystemExit(3)",
+    "%%capture c\nprint(1)",
+]
+# A cell takes longer than a plain run.
+CELL_PAUSE = 0.02
+
+
+def main(seconds, report_path, cells):
     loops.patch()
     _brumate.boot(os.open(os.devnull, os.O_WRONLY))
     stop = False
@@ -36,10 +51,14 @@ def main(seconds, report_path):
 
     def storm():
         while not stop:
-            time.sleep(source.random() * 0.0004)
+            time.sleep(source.random() * (CELL_PAUSE if cells else 0.0004))
             interrupt_main()
 
     requests = [json.dumps({"code": code, "script": n % 5 == 4}) for n, code in enumerate(CODES * 5)]
+    if cells:
+        requests = [json.dumps({"code": code, "shell": True}) for code in CELLS]
+        for request in requests:  # imports
+            _brumate.execute(request)
     endings = []
     thread = threading.Thread(target=storm)
     thread.start()
@@ -60,12 +79,18 @@ def main(seconds, report_path):
         counts[name] = counts.get(name, 0) + 1
         if kind == "Raised" and "_brumate" in ended[kind]["traceback"]:
             counts["own frames"] = counts.get("own frames", 0) + 1
-    last = json.loads(_brumate.execute('{"code":"40+2"}'))["ended"]
+    final = {"code": "40+2"}
+    if cells:
+        # Traps are closed, names are there, and the shell counts on.
+        check = "import builtins, getpass\nassert get_ipython().builtin_trap._nested_level == 1 and x[3] == 9\n"
+        check += "assert 'input' in builtins.input.__name__ and len(In) == get_ipython().execution_count"
+        final = {"code": check, "shell": True}
+    last = json.loads(_brumate.execute(json.dumps(final)))["ended"]
     if "Raised" in last:  # the last interrupt was still on its way
-        last = json.loads(_brumate.execute('{"code":"40+2"}'))["ended"]
+        last = json.loads(_brumate.execute(json.dumps(final)))["ended"]
     with open(report_path, "w", encoding="utf-8") as file:
         json.dump({"runs": runs, "counts": counts, "last": last}, file)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), sys.argv[2])
+    main(float(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["cells"])

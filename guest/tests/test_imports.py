@@ -66,8 +66,27 @@ BROKEN = [
     "if 1:\nimport a",
 ]
 
+# A notebook's cells.
+CELLS = [
+    ("%matplotlib inline\nimport a", ["a"]),
+    ("!pip install b\nimport a", ["a"]),
+    ("%%time\nimport a\nx?", ["a"]),
+    ("files = !ls\nimport a", ["a"]),
+    ("if 1:\n    !ls\n    import a", ["a"]),
+    ("%time import a", ["a"]),
+    ("import a\na.b??", ["a"]),
+    ("%%bash\nimport a", []),
+    ("%%writefile x.py\nimport a", []),
+    ("?len", []),
+]
+
 
 class Analysis(unittest.TestCase):
+    def test_cells(self):
+        for code, required in CELLS:
+            with self.subTest(code=code):
+                self.assertEqual(json.loads(analyze(code)), {"imports": required, "optional_imports": [], "syntax_error": False})
+
     def test_table(self):
         for code, required, optional in TABLE:
             with self.subTest(code=code):

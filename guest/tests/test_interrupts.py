@@ -1,5 +1,6 @@
 """KeyboardInterrupt, wherever it lands."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -88,22 +89,35 @@ class Guest(unittest.TestCase):
 
 
 class Storm(unittest.TestCase):
-    def test_every_run_is_answered(self):
+    def report(self, *arguments):
         with tempfile.TemporaryDirectory() as directory:
             report = os.path.join(directory, "report")
             done = subprocess.run(
-                [sys.executable, os.path.join(TESTS, "interrupt_storm.py"), "6", report],
+                [sys.executable, os.path.join(TESTS, "interrupt_storm.py"), "6", report, *arguments],
                 capture_output=True, timeout=HANG_SECONDS, text=True, env={**os.environ, "PYTHONUTF8": "1"},
             )
             self.assertEqual(done.returncode, 0, done.stderr[-3000:])
             with open(report, encoding="utf-8") as file:
                 report = json.load(file)
+        self.assertEqual(report["runs"], sum(report["counts"].values()))
+        return report
+
+    def test_every_run_is_answered(self):
+        report = self.report()
         counts = report["counts"]
         self.assertEqual(report["last"], {"Returned": {"json": "42", "is_str": False}})
         self.assertGreater(counts["KeyboardInterrupt"], 20)
         self.assertGreater(counts["Returned"], 20)
         self.assertLessEqual(set(counts), {"Returned", "Exited", "KeyboardInterrupt", "ZeroDivisionError", "SystemExit"})
-        self.assertEqual(report["runs"], sum(counts.values()))
+
+    @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
+    def test_every_cell_is_answered(self):
+        report = self.report("cells")
+        counts = report["counts"]
+        self.assertEqual(report["last"], {"Returned": None}, report)
+        self.assertGreater(counts["KeyboardInterrupt"], 20)
+        self.assertGreater(counts["Returned"], 20)
+        self.assertLessEqual(set(counts), {"Returned", "KeyboardInterrupt", "ZeroDivisionError", "SystemExit"})
 
 
 if __name__ == "__main__":

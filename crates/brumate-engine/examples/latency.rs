@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use brumate_engine::api::{Execute, Image, MachineSpec};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig};
+use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// Runs measured, unless the command line says otherwise.
 const COUNT: usize = 500;
@@ -59,6 +59,43 @@ async fn run(count: usize) -> Result<(), Error> {
             );
         }
     }
+    cells(count, cache_dir).await
+}
+
+/// The notebook's image: a new session to its first cell's result, and later cells.
+async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), Error> {
+    let image = Image::notebook();
+    let sandbox = Sandbox::start(SandboxConfig { cache_dir, ..SandboxConfig::default() }).await?;
+    sandbox.warm(&image).await?;
+    let mut first = Vec::with_capacity(count);
+    let mut later = Vec::with_capacity(count);
+    for _ in 0..count {
+        tokio::time::sleep(PAUSE).await;
+        let begin = Instant::now();
+        let session = sandbox.session(MachineSpec { image: image.clone(), ..MachineSpec::default() }).await?;
+        cell(&session).await?;
+        first.push(begin.elapsed());
+        cell(&session).await?;
+        tokio::time::sleep(PAUSE).await;
+        let begin = Instant::now();
+        cell(&session).await?;
+        later.push(begin.elapsed());
+    }
+    for (name, times) in [("first cell", &mut first), ("later cell", &mut later)] {
+        times.sort_unstable();
+        let _ = writeln!(
+            std::io::stdout(),
+            r#"{{"image":"{image}","what":"{name}","p50":{},"p99":{}}}"#,
+            times[count / 2].as_micros(),
+            times[count * 99 / 100].as_micros(),
+        );
+    }
+    Ok(())
+}
+
+async fn cell(session: &Session) -> Result<(), Error> {
+    let (events, _) = tokio::sync::mpsc::channel(16);
+    session.execute(Execute { code: "1+1".to_owned(), shell: true, ..Execute::default() }, events).await?;
     Ok(())
 }
 

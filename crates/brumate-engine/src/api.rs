@@ -73,9 +73,17 @@ impl Image {
         Image::default()
     }
 
+    /// Modules of [`Image::notebook`].
+    pub const NOTEBOOK: [&str; 4] = ["numpy", "pandas", "matplotlib", "IPython"];
+
     /// numpy, pandas and matplotlib, used once.
     pub fn data() -> Image {
         Image::of(Self::DATA)
+    }
+
+    /// [`Image::data`] with IPython's shell made and used: what cells with [`Execute::shell`] run in.
+    pub fn notebook() -> Image {
+        Image::of(Self::NOTEBOOK)
     }
 
     /// These modules, in that order.
@@ -89,12 +97,13 @@ impl Image {
     }
 }
 
-/// `plain`, `data`, or the modules with commas between.
+/// `plain`, `data`, `notebook`, or the modules with commas between.
 impl std::fmt::Display for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.modules[..] {
             [] => f.write_str("plain"),
             modules if modules == Self::DATA => f.write_str("data"),
+            modules if modules == Self::NOTEBOOK => f.write_str("notebook"),
             modules => f.write_str(&modules.join(",")),
         }
     }
@@ -132,6 +141,12 @@ pub struct Execute {
     pub script: bool,
     /// Names and modules stay for the next execution on this machine.
     pub session: bool,
+    /// Run as a cell of a Jupyter notebook, through IPython's shell; names stay, as with `session`.
+    ///
+    /// Magics, shell lines, `Out`, `display()` and top-level `await` work. The last expression's value is an
+    /// [`Event::ExecuteResult`], as IPython shows it, and not part of [`Ended::Returned`]; figures are shown at the end.
+    /// `script`, `rich`, `figures`, `file_name` and `argv` have no effect. A traceback is IPython's, as plain text.
+    pub shell: bool,
     /// Send the value of the last expression as an [`Event::ExecuteResult`] with every representation it has.
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`].
@@ -201,7 +216,7 @@ pub enum Event {
         ename: String,
         /// `str(exception)`.
         evalue: String,
-        /// CPython's own traceback text, without frames of our prelude.
+        /// CPython's own traceback text (IPython's with [`Execute::shell`]), without frames of our prelude.
         traceback: String,
     },
     /// Output beyond [`Limits::output_bytes`] is being dropped. Sent now and then; [`Outcome::output_dropped`] is exact.

@@ -23,6 +23,8 @@ pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 pub(crate) const DRIVER: &str = "/lib/brumate";
 /// Home and working directory of the guest.
 pub(crate) const HOME: &str = "/home/user";
+/// Home and working directory of sessions: the driver goes there with the first of them.
+pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// The file system of an interpreter about to boot.
 ///
@@ -115,6 +117,7 @@ fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>>
     vfs.seal(DRIVER.as_bytes())?;
 
     vfs.create_directories(HOME.as_bytes(), 0o755)?;
+    vfs.create_directories(WORKSPACE.as_bytes(), 0o755)?;
     vfs.chdir(HOME.as_bytes())?;
     streams::install(&mut vfs, output)?;
     Ok(vfs)

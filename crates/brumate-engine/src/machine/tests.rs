@@ -148,7 +148,7 @@ fn booting_is_reproducible() {
         let image = || {
             let rehearsal = crate::caps::rehearsal::begin();
             let mut machine = kit.boot();
-            machine.preload(&["numpy".to_owned()]).unwrap();
+            machine.preload(&["numpy".to_owned(), "IPython".to_owned()]).unwrap();
             assert!(machine.knows_places(), "forks have to ask the interpreter for a new identity");
             let frozen = postcard::to_allocvec(&machine.freeze().unwrap()).unwrap();
             drop(rehearsal);

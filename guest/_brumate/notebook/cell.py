@@ -1,0 +1,62 @@
+"""One cell, from its text to how it ended."""
+
+from ..pristine import __builtins__
+
+import os
+
+from .. import figures, space, stdin
+
+# Where sessions work, inside the sandbox.
+OUTPUT_DIRECTORY = "OUTPUT_DIR"
+
+
+class _Current:
+    shell = None
+
+
+def was_made():
+    """Whether there is a shell."""
+    return _Current.shell is not None
+
+
+def shell():
+    """The shell; imports IPython when there is none yet."""
+    if _Current.shell is None:
+        from .shell import make
+
+        _Current.shell = make()
+    return _Current.shell
+
+
+def run_cell(request):
+    """Runs a cell as the guest. Returns None, or `(name, message, traceback)` of what it ended with."""
+    home = space.open_space(request, session=True, cell=True)
+    current = shell()
+    current.attach(home.module)
+    _output_directory(request)
+    figures.publish_with(current.publish_figure)
+    errors = current.errors
+    errors.start_cell()
+    try:
+        with stdin.Asking():
+            result = current.run_cell(request["code"], store_history=True)
+    finally:
+        current.mend()
+    error = result.error_before_exec or result.error_in_exec if result is not None else None
+    return errors.end_cell(error)
+
+
+def _output_directory(request):
+    """`OUTPUT_DIR` names a directory that exists; it is the working directory when nothing else was said."""
+    environment = os.environ
+    wanted = environment.get(OUTPUT_DIRECTORY)
+    if not wanted:
+        environment[OUTPUT_DIRECTORY] = os.getcwd()
+    elif any(name == OUTPUT_DIRECTORY for name, _ in request.get("env") or ()):
+        try:
+            os.makedirs(wanted, exist_ok=True)
+        except OSError:
+            pass  # whoever writes there will see why
+
+
+__all__ = ["run_cell", "shell", "was_made"]

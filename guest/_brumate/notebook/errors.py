@@ -1,0 +1,119 @@
+"""Exceptions of cells, as IPython words them, in plain text and bounded."""
+
+from ..pristine import __builtins__
+
+import re
+import sys
+
+from .. import execution, reports, streams
+from ..text import elide, well_formed
+
+# Longer tracebacks are CPython's, which are quick: IPython's would read the source around each frame.
+MAX_FRAMES = 3000
+# Exceptions of a chain that are looked at.
+MAX_CHAIN = reports.MAX_CHAIN
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class Errors:
+    """What was shown, until it is known whether it is what the cell ended with."""
+
+    def __init__(self):
+        self.start_cell()
+
+    def start_cell(self):
+        self.pending = None
+        # A value that could not be shown fails its cell, as in Jupyter.
+        self.showing_failed = False
+
+    def end_cell(self, error):
+        """`(name, message, traceback)` for the exception that ended the cell; None when none did."""
+        pending, self.pending = self.pending, None
+        if error is None and not (self.showing_failed and pending is not None):
+            if pending is not None:
+                streams.write_error(pending[1][2])
+            return None
+        if pending is not None:
+            return pending[1]
+        return self._plain(error)
+
+    def show(self, kind, value, text, showing=False):
+        """Takes a traceback. One that belongs to no exception being handled is printed at once (`%tb`).
+
+        `showing`: it was raised by showing the cell's value.
+        """
+        self.showing_failed = self.showing_failed or showing
+        text = elide(well_formed(_ANSI.sub("", text)), reports.MAX_TRACEBACK_CHARS).rstrip("\n") + "\n"
+        if sys.exc_info()[1] is not value:
+            streams.write_error(text)
+            return
+        self._keep(value, (well_formed(kind.__name__), _message(value), text))
+
+    def before_showing(self, exc_tuple):
+        """Takes our own frames out of an exception, and gives memory back when it is about that."""
+        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        if isinstance(value, MemoryError):
+            execution.give_memory_back()
+        seen = set()
+        while value is not None and id(value) not in seen and len(seen) < MAX_CHAIN:
+            seen.add(id(value))
+            value.__traceback__ = reports.guest_part(value.__traceback__)
+            value = value.__cause__ or value.__context__
+
+    def is_too_much_for_ipython(self, exc_tuple):
+        """Takes exceptions that IPython has no words for, groups, or would take too long over."""
+        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        if value is None or not (_has_group(value) or _is_deep(value.__traceback__)):
+            return False
+        self._keep(value, self._plain(value))
+        return True
+
+    def _keep(self, value, described):
+        if self.pending is not None:
+            earlier, (_, _, text) = self.pending
+            # A cancelled task's own exception is only how the interrupt reached it.
+            if not (isinstance(value, KeyboardInterrupt) and type(earlier).__name__ == "CancelledError"):
+                streams.write_error(text)
+        self.pending = (value, described)
+
+    def _plain(self, error):
+        """In CPython's words, from the cell's first frame on."""
+        error.__traceback__ = _from_cell(error.__traceback__)
+        return reports.describe(error)
+
+
+def _message(value):
+    try:
+        text = str(value)
+    except Exception:
+        text = "<exception str() failed>"
+    return elide(well_formed(text), reports.MAX_MESSAGE_CHARS)
+
+
+def _has_group(value):
+    seen = set()
+    while value is not None and id(value) not in seen and len(seen) < MAX_CHAIN:
+        if isinstance(value, BaseExceptionGroup):
+            return True
+        seen.add(id(value))
+        value = value.__context__
+    return False
+
+
+def _is_deep(step):
+    count = 0
+    while step is not None and count <= MAX_FRAMES:
+        count += 1
+        step = step.tb_next
+    return count > MAX_FRAMES
+
+
+def _from_cell(step):
+    """The part of a traceback below IPython's own frames."""
+    from IPython.core import interactiveshell
+
+    machinery = interactiveshell.InteractiveShell.run_code.__code__.co_filename
+    while step is not None and step.tb_frame.f_code.co_filename == machinery:
+        step = step.tb_next
+    return step

@@ -1,0 +1,157 @@
+"""Magics that IPython would start a process for."""
+
+from ..pristine import __builtins__
+
+import io
+import sys
+
+from IPython.core import page
+from IPython.core.error import UsageError
+
+from .. import commands
+from ..commands import packages, system
+from ..commands.interpreter import Refused, Streams
+
+_SHELLS = ("bash", "sh")
+_PYTHONS = ("python", "python3", "pypy")
+_OTHERS = ("perl", "ruby", "js", "javascript_node", "node", "Rscript", "R")
+
+
+def register(shell):
+    """Puts our own in the place of IPython's."""
+    manager = shell.magics_manager
+
+    def line(name, function):
+        function.__name__ = name
+        manager.register_function(function, "line", name)
+
+    for name in ("pip", "uv"):
+        line(name, _pip if name == "pip" else _uv)
+    for name in ("conda", "mamba", "micromamba"):
+        line(name, _refusing(packages.conda))
+    for name in ("less", "more"):
+        line(name, _less)
+    line("man", _man)
+    line("clear", _nothing)
+    for name in (*_SHELLS, *_PYTHONS, "script", *_OTHERS):
+        manager.register_function(_script(shell, name), "cell", name)
+
+
+def _call(function, arguments, input=b""):
+    try:
+        return function(arguments, Streams(io.BytesIO(input), sys.stdout, sys.stderr)) or 0
+    except Refused as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"ERROR: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return 1
+
+
+def _split(line):
+    from shlex import split
+
+    try:
+        return split(line)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _pip(line):
+    """pip install|list|show|freeze: the packages that come with this sandbox."""
+    _call(packages.pip, _split(line))
+
+
+def _uv(line):
+    """uv pip ...: like %pip."""
+    words = _split(line)
+    _call(packages.pip if words[:1] == ["pip"] else packages.conda, words[1:])
+
+
+def _refusing(function):
+    def refuse(line):
+        """Not available: nothing can be installed here."""
+        _call(function, _split(line))
+
+    return refuse
+
+
+def _less(line):
+    """Shows a file."""
+    if not line.strip():
+        raise UsageError("Missing filename.")
+    with open(line.strip(), encoding="utf-8", errors="replace") as file:
+        page.page(file.read())
+
+
+def _man(line):
+    """Describes a shell command of this sandbox."""
+    from ..commands import table
+
+    function = table.find(line.strip())
+    if function is None:
+        raise UsageError(table.refusal(line.strip()))
+    print(function.__doc__)
+
+
+def _nothing(line):
+    """There is no screen to clear."""
+
+
+def _script(shell, name):
+    def script(line, cell):
+        options, words = _script_options(line)
+        program = name
+        if name == "script":
+            if not words:
+                raise UsageError("%%script needs the name of a program")
+            program = words[0].rpartition("/")[2]
+            words = words[1:]
+            if program == "env" and words:
+                program, words = words[0], words[1:]
+        out = io.StringIO() if "out" in options else sys.stdout
+        err = io.StringIO() if "err" in options else sys.stderr
+        if program in _SHELLS:
+            status = commands.run(cell, out, err)
+        elif program in _PYTHONS or program.startswith("python3."):
+            status = _python(cell, words, out, err)
+        else:
+            raise UsageError(
+                f"%%{name}: {program} is not available: this sandbox runs Python, and shell lines with a few commands"
+            )
+        for key, stream in (("out", out), ("err", err)):
+            if key in options:
+                shell.user_ns[options[key]] = stream.getvalue()
+        if status and "no-raise-error" not in options:
+            from subprocess import CalledProcessError
+
+            raise CalledProcessError(status, cell)
+
+    script.__name__ = name
+    script.__doc__ = f"%%{name}: runs the cell's text. Options: --out NAME, --err NAME, --no-raise-error."
+    return script
+
+
+def _script_options(line):
+    words, options = _split(line), {}
+    while words and words[0][:2] == "--":
+        name, equals, value = words.pop(0)[2:].partition("=")
+        if name in ("out", "err", "proc"):
+            if not equals:
+                if not words:
+                    raise UsageError(f"--{name} needs a name")
+                value = words.pop(0)
+            options[name] = value
+        elif name in ("no-raise-error", "raise-error"):
+            options[name] = ""
+        else:
+            raise UsageError(f"--{name} is not supported here")
+    return options, words
+
+
+def _python(cell, words, out, err):
+    try:
+        return system.python(["-", *words], Streams(io.BytesIO(cell.encode("utf-8", "surrogateescape")), out, err))
+    except Refused as error:
+        err.write(f"{error}\n")
+        return 1

@@ -1,0 +1,90 @@
+"""What a shell shows, as events: values, `display()`, figures."""
+
+from ..pristine import __builtins__
+
+import sys
+
+from IPython.core.displayhook import DisplayHook as _DisplayHook
+from IPython.core.displaypub import DisplayPublisher as _DisplayPublisher
+
+from .. import channel, display, figures, pictures, streams
+from ..text import quote
+
+# In a bundle of this type: `{"display_id": ..., "update": bool}`. Updates repeat all of the bundle.
+DISPLAY_ID = "application/vnd.brumate.display+json"
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        flush = getattr(stream, "flush", None)
+        if flush is not None:
+            flush()
+    streams.flush()
+
+
+def encoded(data):
+    """A mime bundle with texts only: binary data as base64, other values as JSON, pictures made to fit."""
+    result = {}
+    for mime, payload in data.items():
+        if type(mime) is str:
+            display.add(result, mime, payload)
+    pictures.fit(result)
+    return result
+
+
+def _emit(kind, bundle):
+    """Sends a bundle; when it is too long as a whole, its text alone."""
+    if not channel.emit(kind, bundle) and len(bundle) > 1 and "text/plain" in bundle:
+        channel.emit(kind, {"text/plain": bundle["text/plain"]})
+
+
+class DisplayPublisher(_DisplayPublisher):
+    """Sends `display_data`."""
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_options):
+        self._validate_data(data, metadata)
+        _flush()
+        bundle = encoded(data)
+        identity = (transient or {}).get("display_id")
+        if identity is not None:
+            bundle[DISPLAY_ID] = f'{{"display_id":{quote(str(identity))},"update":{"true" if update else "false"}}}'
+        _emit("DisplayData", bundle)
+
+    def clear_output(self, wait=False):
+        """Output that was sent stays."""
+        _flush()
+
+
+class DisplayHook(_DisplayHook):
+    """Sends `execute_result`."""
+
+    def write_output_prompt(self):
+        pass
+
+    def write_format_data(self, format_dict, md_dict=None):
+        _flush()
+        _emit("ExecuteResult", encoded(format_dict))
+
+    def finish_displayhook(self):
+        self._is_active = False
+
+    def log_output(self, format_dict):
+        """Keeps the text alone: `%history -o` shows it. Pictures would be kept for ever."""
+        text = format_dict.get("text/plain")
+        if text is None:
+            return
+        shell = self.shell
+        shell.history_manager.output_hist_reprs[self.prompt_count] = text
+        if shell._logger is not None and shell._logger.log_output:
+            shell._logger.log_write(text, "output")
+
+
+def register_formatters(formatter):
+    """Figures are drawn once, in all their forms."""
+    formatter.mimebundle_formatter.for_type_by_name("matplotlib.figure", "Figure", _figure)
+
+
+def _figure(figure, include=None, exclude=None):
+    data = figures.bundle(figure, svg=True)
+    figures.was_shown(figure)
+    return data

@@ -1,0 +1,273 @@
+"""IPython's shell for this sandbox: no history file, no threads, no processes; output as events.
+
+A shell that is made for an image leaves nothing behind in `builtins`, `sys` and IPython's own registry:
+[`ZMQInteractiveShell.attach`] puts it in place when the first cell of a session runs.
+"""
+
+from ..pristine import __builtins__
+
+import atexit
+import builtins
+import contextlib
+import sys
+
+from IPython.core import page
+from IPython.core.autocall import ExitAutocall
+from IPython.core.builtin_trap import BuiltinTrap
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+from traitlets import Any, Instance, Type, default, observe
+from traitlets.config import Config
+
+from .. import commands, loops
+from . import magics
+from .errors import Errors
+from .history import History
+from .output import DisplayHook, DisplayPublisher, register_formatters
+
+_BACKENDS = (None, "auto", "inline", "agg")
+
+
+class _Memory(dict):
+    """What `%store` and `%bookmark` keep: for as long as the session lives."""
+
+    def keys(self, pattern=None):
+        import fnmatch
+
+        return [key for key in dict.keys(self) if pattern is None or fnmatch.fnmatchcase(key, pattern)]
+
+
+class _Exiter(ExitAutocall):
+    def __call__(self, keep_kernel=False):
+        raise SystemExit(0)
+
+
+# Libraries look at the class's name to find out that they are in a notebook.
+class ZMQInteractiveShell(InteractiveShell):
+    """The shell of a notebook's session."""
+
+    displayhook_class = Type(DisplayHook)
+    display_pub_class = Type(DisplayPublisher)
+    exiter = Instance(_Exiter)
+    # Nobody waits for what ipykernel sends in payloads; `kernel` is there for those who ask whether there is one.
+    kernel = Any()
+
+    @default("exiter")
+    def _default_exiter(self):
+        return _Exiter(self)
+
+    def __init__(self, **options):
+        self.errors = Errors()
+        self._memory = _Memory()
+        super().__init__(**options)
+        self.events.register("post_execute", _show_figures)
+        atexit.unregister(self.atexit_operations)
+
+    # Parts that would write files, start threads, or change the interpreter for everyone.
+
+    def init_profile_dir(self, profile_dir):
+        self.profile_dir = None
+
+    @observe("ipython_dir")
+    def _ipython_dir_changed(self, change):
+        """The directory is not made."""
+
+    def init_virtualenv(self):
+        pass
+
+    def init_sys_modules(self):
+        pass
+
+    def init_prompts(self):
+        pass
+
+    def init_builtins(self):
+        self.builtin_trap = BuiltinTrap(shell=self)
+
+    def init_history(self):
+        self.history_manager = History(shell=self, parent=self)
+        self.configurables.append(self.history_manager)
+
+    def init_hooks(self):
+        super().init_hooks()
+        self.set_hook("show_in_pager", page.as_hook(_print_page), 99)
+        self.set_hook("editor", _no_editor, 0)
+
+    def init_display_formatter(self):
+        super().init_display_formatter()
+        register_formatters(self.display_formatter)
+
+    def init_magics(self):
+        super().init_magics()
+        magics.register(self)
+        from matplotlib_inline.config import InlineBackend
+
+        # For `%config InlineBackend...`; figures are drawn by a backend of our own.
+        self.configurables.append(InlineBackend.instance(parent=self))
+
+    @property
+    def db(self):
+        return self._memory
+
+    # A session's beginning.
+
+    def attach(self, module):
+        """Makes `module` the namespace of cells, if it is not, and this the process's shell."""
+        if InteractiveShell._instance is not self:
+            for kind in type(self)._walk_mro():
+                kind._instance = self
+            vars(builtins)["__IPYTHON__"] = True
+            builtins.display = display
+            sys.ps1, sys.ps2, sys.ps3 = "In : ", "...: ", "Out: "
+        if self.user_module is not module:
+            names = module.__dict__
+            names.setdefault("__builtin__", builtins)
+            self.user_module, self.user_ns = module, names
+            self.ns_table = {"user_global": names, "user_local": names, "builtin": vars(builtins)}
+            self.user_ns_hidden = {name: value for name, value in names.items() if name[:2] == "__"}
+            with contextlib.suppress(OSError):
+                self.history_manager.dir_hist[:] = [type(self).starting_directory()]
+            taken = {name: names[name] for name in ("open", "exit", "quit", "In", "Out") if name in names}
+            self.init_user_ns()
+            names.update(taken)
+            for under in ("_", "__", "___"):
+                names.setdefault(under, "")
+                self.user_ns_hidden[under] = names[under]
+            self.displayhook._ = names["_"]
+
+    @staticmethod
+    def starting_directory():
+        """The working directory, as a path."""
+        from pathlib import Path
+
+        return Path.cwd()
+
+    def mend(self):
+        """Undoes what an interrupt in the shell's own code may have left half done."""
+        for trap in (self.builtin_trap, self.display_trap):
+            while trap._nested_level > 0:
+                trap._nested_level = 1
+                trap.__exit__(None, None, None)
+        self.displayhook._is_active = False
+        self.displayhook.exec_result = None
+
+    # Running.
+
+    @contextlib.contextmanager
+    def _tee(self, channel):
+        """Output is not kept a second time."""
+        yield
+
+    def loop_runner(self, coroutine):
+        """Runs a cell that awaits, in the session's loop."""
+        return loops.run(coroutine)
+
+    def showtraceback(self, exc_tuple=None, *arguments, **options):
+        """Prepares the exception, and has IPython show it."""
+        self.errors.before_showing(exc_tuple)
+        if not self.errors.is_too_much_for_ipython(exc_tuple):
+            super().showtraceback(exc_tuple, *arguments, **options)
+
+    def _showtraceback(self, etype, evalue, stb):
+        self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb), showing=self.displayhook.is_active)
+
+    def show_usage_error(self, exc):
+        self.errors.show(type(exc), exc, f"UsageError: {exc}")
+
+    def publish_figure(self, data):
+        """Shows a figure's mime bundle, or has `%%capture` catch it."""
+        self.display_pub.publish(data)
+
+    # Shell lines.
+
+    def system(self, cmd):
+        """Runs a shell line; the status is in `_exit_code`."""
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        status = commands.run(self.var_expand(cmd, depth=1), sys.stdout, sys.stderr)
+        self._exited(status, cmd)
+
+    system_piped = system_raw = system
+
+    def getoutput(self, cmd, split=True, depth=0):
+        """Output of a shell line, errors included."""
+        import io
+
+        from IPython.utils.text import LSString, SList
+
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        out = io.StringIO()
+        self._exited(commands.run(self.var_expand(cmd, depth=depth + 1), out, out), cmd)
+        text = out.getvalue()
+        return SList(text.splitlines()) if split else LSString(text)
+
+    def _exited(self, status, cmd):
+        self.user_ns["_exit_code"] = status
+        if self.system_raise_on_error and status:
+            from subprocess import CalledProcessError
+
+            raise CalledProcessError(status, cmd)
+
+    # What a frontend would do.
+
+    def enable_gui(self, gui=None):
+        if gui not in _BACKENDS:
+            raise UsageError(f"no {gui} windows here: figures are shown below the cell")
+
+    def enable_matplotlib(self, gui=None):
+        """`%matplotlib`: figures are always shown inline."""
+        import matplotlib
+
+        from .. import figures
+
+        if isinstance(gui, str):
+            gui = gui.lower()
+        if gui not in _BACKENDS:
+            raise UsageError(
+                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)"
+            )
+        if matplotlib.get_backend(auto_select=False) != figures.BACKEND:
+            matplotlib.use(figures.BACKEND)
+        return "inline", figures.BACKEND
+
+    def ask_exit(self):
+        raise SystemExit(0)
+
+    def set_next_input(self, text, replace=False):
+        """`%load` and `%recall` put text into the next cell: here it is printed."""
+        print(text)
+
+
+def _show_figures():
+    if "matplotlib.pyplot" in sys.modules:
+        from .. import figures
+
+        figures.show_open()
+
+
+def _print_page(text, start=0, screen_lines=0, pager_cmd=None):
+    """What IPython would show in a pager is printed. A hook; other text than a plain one is for frontends."""
+    print(text["text/plain"] if isinstance(text, dict) else text)
+
+
+def _no_editor(*_arguments):
+    raise UsageError("there is no editor here; use %%writefile")
+
+
+def make():
+    """A shell that belongs to nobody yet."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.HistoryManager.hist_file = ":memory:"
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.autocall = 0
+    config.InteractiveShell.enable_tip = False
+    config.InteractiveShell.autoindent = False
+    config.Completer.use_jedi = False
+    shell = ZMQInteractiveShell(config=config, ipython_dir="/nonexistent")
+    shell.extension_manager.load_extension("storemagic")
+    if sys.flags.utf8_mode:
+        shell.stdin_encoding = "utf-8"
+    return shell

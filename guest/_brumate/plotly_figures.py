@@ -1,0 +1,134 @@
+"""plotly figures as events: their JSON, and a page that needs nothing else. There is no browser to draw them here."""
+
+from .pristine import __builtins__
+
+import sys
+
+from . import channel, streams
+from .text import well_formed
+
+JSON = "application/vnd.plotly.v1+json"
+# Characters of a figure's JSON, and of its page; what is longer is left out.
+MAX_JSON_CHARS = 3 << 20
+MAX_HTML_CHARS = 8 << 20
+# Names of traces in a figure's text.
+_MAX_NAMED = 6
+NO_PICTURE = "no static picture: plotly needs a browser for that, and there is none here"
+_RENDERER = "brumate"
+
+
+def is_figure(kind):
+    """Whether a type is one of plotly's figures."""
+    module = sys.modules.get("plotly.basedatatypes")
+    return module is not None and issubclass(kind, module.BaseFigure)
+
+
+def bundle(figure):
+    """The mime bundle of a figure (a dictionary)."""
+    from .display import JsonText
+    from plotly.io import to_html
+    from plotly.io._json import to_json_plotly
+
+    notes = [NO_PICTURE]
+    data = {}
+    json = to_json_plotly(figure)
+    if len(json) <= MAX_JSON_CHARS:
+        data[JSON] = JsonText(well_formed(json))
+        page = to_html(figure, include_plotlyjs=True, full_html=True, validate=False, default_height="100%")
+        if len(page) <= MAX_HTML_CHARS:
+            data["text/html"] = well_formed(page)
+    if "text/html" not in data:
+        notes.append("the figure is too large to be shown; plot fewer points, or use fig.write_html(...)")
+    data["text/plain"] = f"{_describe(figure)} ({'; '.join(notes)})"
+    return data
+
+
+def _describe(figure):
+    traces = figure.get("data") or ()
+    kinds = list(dict.fromkeys(str(trace.get("type", "scatter")) for trace in traces))
+    shown = ", ".join(kinds[:_MAX_NAMED]) + (", ..." if len(kinds) > _MAX_NAMED else "")
+    title = ((figure.get("layout") or {}).get("title") or {}).get("text")
+    count = f"{len(traces)} trace{'' if len(traces) == 1 else 's'}"
+    return well_formed(f"plotly Figure{f' {title!r}' if title else ''} with {count}{f': {shown}' if shown else ''}")
+
+
+def emit(figure):
+    """Shows a figure (a dictionary)."""
+    from . import figures
+
+    if not figures.take_one():
+        return
+    data = bundle(figure)
+    if not figures.publish(data):
+        streams.flush()
+        channel.emit("DisplayData", data)
+
+
+class Finder:
+    """On `sys.meta_path`: adapts plotly's modules as soon as they are imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        adapt = _ADAPTED.get(name)
+        if adapt is None:
+            return None
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, adapt)
+        return spec
+
+    @staticmethod
+    def invalidate_caches():
+        pass
+
+
+class _Loader:
+    """Another loader, with something to do afterwards."""
+
+    def __init__(self, loader, adapt):
+        self._loader = loader
+        self._adapt = adapt
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        self._loader.exec_module(module)
+        self._adapt(module)
+
+
+def install():
+    """Done once, at boot."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
+
+
+def _take_over(module):
+    """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there."""
+    renderers = module.renderers
+
+    class Renderer(module.ExternalRenderer):
+        """Shows figures through the sandbox's host."""
+
+        def render(self, fig_dict):
+            emit(fig_dict)
+
+    ours = Renderer()
+    for name in (*renderers, _RENDERER):
+        renderers[name] = ours
+    renderers.default = _RENDERER
+
+
+def _explain(module):
+    module.KALEIDO_REQUIRED_MSG = (
+        "plotly needs a browser to draw pictures, and there is none in this sandbox: "
+        "use fig.write_html(...) or fig.show(), or draw with matplotlib"
+    )
+
+
+_ADAPTED = {"plotly.io._renderers": _take_over, "plotly.io._kaleido": _explain}

@@ -1,0 +1,231 @@
+"""Cells of a notebook, beyond what a real kernel is compared with: figures, input, interrupts, state."""
+
+import importlib.util
+import json
+import os
+import struct
+import unittest
+import zlib
+
+from support import run
+
+HEAD = "import matplotlib.pyplot as plt\n"
+
+
+def bundles(result, kind="DisplayData"):
+    return [event[kind]["data"] for event in result.events if kind in event]
+
+
+def cells(*codes, **options):
+    return run(*[{"code": code, "shell": True} if isinstance(code, str) else code for code in codes], **options)
+
+
+@unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
+class Cells(unittest.TestCase):
+    def test_names_are_shared_with_runs_of_the_session(self):
+        result = cells({"code": "x = 1", "session": True}, "y = x + 1", {"code": "y * 10", "session": True})
+        self.assertEqual(result.value, 20)
+
+    def test_a_run_of_its_own_is_in_no_notebook(self):
+        code = "import builtins, sys\nfrom IPython import get_ipython\n[get_ipython() is None, 'In' in globals()]"
+        self.assertEqual(run(code).value, [True, False])
+
+    def test_no_file_and_no_name_of_ours(self):
+        result = cells("[n for n in globals() if 'brumate' in n.lower()], '__file__' in globals(), __name__")
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([], False, '__main__')"}])
+
+    def test_globals_and_environment_of_the_request(self):
+        result = run(
+            {
+                "code": "import os\n(g, os.environ['E'], os.environ['OUTPUT_DIR'] == os.getcwd())",
+                "shell": True,
+                "globals_json": '{"g": [1]}',
+                "env": [["E", "v"]],
+            }
+        )
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([1], 'v', True)"}])
+
+    def test_output_directory_is_made(self):
+        code = "import os\nos.listdir(os.environ['OUTPUT_DIR'])"
+        result = run({"code": code, "shell": True, "env": [["OUTPUT_DIR", "made/here"]]})
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "[]"}])
+
+    def test_patched_builtins(self):
+        result = cells(
+            "import builtins\nreal, builtins.print = print, lambda *a: None",
+            "print('not seen')",
+            "builtins.print = real",
+            "print('seen')",
+        )
+        self.assertEqual(result.output, "seen\n")
+
+    def test_interrupts_keep_state(self):
+        for code in (
+            "n = 1\nwhile True: pass",
+            "n = 1\nimport asyncio\nawait asyncio.sleep(100)",
+            "n = 1\nimport time\ntime.sleep(100)",
+            "%%time\nn = 1\nwhile True: pass",
+        ):
+            result = cells("n = 0", {"code": code, "shell": True, "interrupt_after": 1.5}, "n")
+            self.assertEqual(result.all[1]["Raised"]["ename"], "KeyboardInterrupt", code)
+            self.assertNotIn("_brumate", result.all[1]["Raised"]["traceback"])
+            self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "1"}])
+
+    def test_history_writes_no_file(self):
+        self.assertEqual(
+            cells(
+                "1",
+                "import os, threading\n[os.listdir(), threading.active_count(), get_ipython().history_manager.hist_file]",
+            ).all[-1],
+            {"Returned": None},
+        )
+        self.assertFalse(os.path.exists("/nonexistent"))
+
+    def test_rich_forms_are_bounded(self):
+        result = cells(
+            "class A:\n    def _repr_html_(self): return 'x' * 20_000_000\n    def __repr__(self): return 'y' * 20_000_000\nA()"
+        )
+        (data,) = bundles(result, "ExecuteResult")
+        self.assertEqual(list(data), ["text/plain"])
+        self.assertLess(len(data["text/plain"]), 1_100_000)
+
+    def test_a_result_is_sent_after_many_displays(self):
+        result = cells("for i in range(3000): display(i)\n'end'")
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "'end'"}])
+
+    def test_output_order(self):
+        self.assertEqual(cells("import sys\nprint('a'); print('b', file=sys.stderr); print('c')").output, "a\nb\nc\n")
+
+
+@unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
+class Input(unittest.TestCase):
+    def test_nobody_answers(self):
+        for code, name in (("input('?')", "raw_input"), ("import getpass; getpass.getpass()", "getpass")):
+            raised = cells(code).raised
+            self.assertEqual(raised["ename"], "StdinNotImplementedError")
+            self.assertEqual(raised["evalue"], f"{name} was called, but this frontend does not support input requests.")
+
+    def test_somebody_answers(self):
+        code = "import _brumate.stdin as s\ns.answer = lambda prompt, password: f'{prompt}|{password}'"
+        result = cells(code, "import getpass\n[input('name? '), getpass.getpass('secret? ')]")
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "['name? |False', 'secret? |True']"}])
+
+    def test_outside_of_cells_it_is_pythons(self):
+        result = cells("x = 1", {"code": "input()", "session": True}, stdin=b"typed\n")
+        self.assertEqual(result.value, "typed")
+
+
+@unittest.skipIf(any(importlib.util.find_spec(name) is None for name in ("IPython", "matplotlib")), "not installed")
+class Figures(unittest.TestCase):
+    def test_forms(self):
+        (data,) = bundles(cells(HEAD + "plt.plot([1, 2])\nplt.show()"))
+        self.assertEqual(sorted(data), ["image/png", "image/svg+xml", "text/plain"])
+
+    def test_captured(self):
+        result = cells("%%capture c\n" + HEAD + "plt.plot([1])", "len(c.outputs)")
+        self.assertEqual(bundles(result), [])
+        # What plot() returned, and the figure.
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "2"}])
+
+    def test_retina(self):
+        width = [
+            _width(data)
+            for data in bundles(
+                cells(
+                    HEAD + "plt.plot([1]);", "%config InlineBackend.figure_format = 'retina'", HEAD + "plt.plot([1]);"
+                )
+            )
+        ]
+        self.assertAlmostEqual(width[1] / width[0], 2, places=1)
+
+    def test_a_figure_that_cannot_be_drawn(self):
+        result = cells(HEAD + "plt.plot([1])\nplt.title(r'$\\frac$')\n5;", "1")
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "1"}])
+        self.assertIn("ParseException", json.dumps(result.all) + result.output)
+
+    def test_windows_are_refused(self):
+        for gui in ("qt", "tk", "widget", "notebook"):
+            self.assertEqual(cells(f"%matplotlib {gui}").raised["ename"], "UsageError")
+
+
+@unittest.skipIf(importlib.util.find_spec("PIL") is None, "pillow is not installed")
+class Pictures(unittest.TestCase):
+    def test_bounds(self):
+        from _brumate import pictures
+
+        noise = os.urandom(3 * 1000 * 1000)
+        for size, pixels, smaller in [
+            ((10, 10), None, False),
+            ((1568, 20), None, False),
+            ((3000, 20), None, True),
+            ((1000, 1000), noise, True),
+        ]:
+            data = {"image/png": _encode(_png(*size, pixels))}
+            pictures.fit(data)
+            self.assertEqual("application/vnd.brumate.original+png" in data, smaller, size)
+            self.assertLessEqual(_width(data), pictures.MAX_SIDE)
+            self.assertLessEqual(len(data["image/png"]) * 3 // 4, pictures.MAX_BYTES)
+
+    def test_what_cannot_be_read_keeps_its_original(self):
+        from _brumate import pictures
+
+        for broken in (_png(3000, 20)[:60], _png(100_000, 100_000, b"")):
+            data = {"image/png": _encode(broken)}
+            pictures.fit(data)
+            self.assertEqual(list(data), ["application/vnd.brumate.original+png"])
+        data = {"image/png": "no base64!"}
+        pictures.fit(data)
+        self.assertEqual(data, {"image/png": "no base64!"})
+
+
+@unittest.skipIf(any(importlib.util.find_spec(name) is None for name in ("IPython", "plotly")), "not installed")
+class Plotly(unittest.TestCase):
+    CODE = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\n"
+
+    def test_forms(self):
+        for code in (
+            "fig",
+            "fig.show()",
+            "fig.show('notebook')",
+            "import plotly.io as pio\npio.renderers.default = 'browser'\nfig.show()",
+            "display(fig)",
+        ):
+            (data,) = bundles(cells(self.CODE + code))
+            self.assertEqual(sorted(data), ["application/vnd.plotly.v1+json", "text/html", "text/plain"])
+            self.assertEqual(json.loads(data["application/vnd.plotly.v1+json"])["data"][0]["type"], "bar")
+            self.assertTrue(data["text/plain"].startswith("plotly Figure with 1 trace: bar (no static picture"))
+
+    def test_outside_of_notebooks(self):
+        (data,) = bundles(run(self.CODE + "fig.show()"))
+        self.assertIn("text/html", data)
+
+    def test_bounds(self):
+        (data,) = bundles(cells(self.CODE + "go.Figure(go.Scatter(y=[n / 7 for n in range(400_000)])).show()"))
+        self.assertEqual(list(data), ["text/plain"])
+        self.assertIn("too large", data["text/plain"])
+
+
+def _png(width, height, pixels=None):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    pixels = bytes(3 * width * height) if pixels is None else pixels
+    rows = b"".join([b"\0" + pixels[3 * width * y : 3 * width * (y + 1)] for y in range(height)]) if pixels else b""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def _encode(png):
+    import base64
+
+    return base64.b64encode(png).decode()
+
+
+def _width(data):
+    import base64
+
+    return int.from_bytes(base64.b64decode(data["image/png"][:32])[16:20], "big")
+
+
+if __name__ == "__main__":
+    unittest.main()
