@@ -11,6 +11,10 @@ use tokio::sync::{OnceCell, mpsc};
 use super::local_session::LocalSession;
 use super::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
 
+/// Sessions begin in their working directory. Leaves no name behind.
+const BEGIN_SESSION: &str =
+    "__import__('os').makedirs('/workspace', exist_ok=True)\n__import__('os').chdir('/workspace')";
+
 /// How to start a [`LocalEngine`].
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -109,8 +113,11 @@ impl Engine for LocalEngine {
 
     fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
-            let session = self.sandbox().await?.session(spec).await.map_err(engine_error)?;
-            Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
+            let mut machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
+            let execute = Execute { code: BEGIN_SESSION.to_owned(), session: true, ..Execute::default() };
+            let (events, _) = mpsc::channel(1);
+            machine.execute(execute, events).await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(client::Session::new(machine))) as Box<dyn Session>)
         })
     }
 

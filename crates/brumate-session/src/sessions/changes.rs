@@ -155,23 +155,6 @@ impl Sessions {
         })
         .await
     }
-
-    /// Removes sessions that no server is using, by their names or, without any, those that have expired or are lost.
-    /// Returns what was removed.
-    ///
-    /// # Errors
-    ///
-    /// The registry's.
-    pub async fn remove(&self, principal: &str, ids: &[SessionId]) -> Result<Vec<SessionId>, SessionError> {
-        let mut removed = Vec::new();
-        for record in self.list(principal) {
-            let meant = if ids.is_empty() { record.state == SessionState::Lost } else { ids.contains(&record.id) };
-            if meant && self.clear(principal, record.id.as_str()).await? {
-                removed.push(record.id);
-            }
-        }
-        Ok(removed)
-    }
 }
 
 /// Copies a sleeping session's file; the copy is durable when this returns.

@@ -1,12 +1,12 @@
 //! What became of a cell.
 
-use brumate_engine::api::{Ended, Event, Limits, MimeBundle, Outcome, ReturnValue, StopReason};
+use brumate_engine::api::{Ended, Event, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
 
 use super::figures::{Figures, figure_of};
 use super::id::SessionId;
 use crate::engine::Died;
 use crate::explain;
-use crate::report::{prefix, stop_reason};
+use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
 use crate::units::format_size;
 
 /// A file of a session.
@@ -105,6 +105,28 @@ impl CellReport {
         }
     }
 
+    /// The same in the words of a run: for callers that know no sessions.
+    pub fn into_run_report(self) -> RunReport {
+        let mut report = RunReport::install_error(Vec::new(), String::new());
+        report.status = if self.success { Status::Success } else { Status::RunError };
+        let chunk = |text| OutputChunk { name: StreamName::Stdout, text };
+        report.output = self.output.into_iter().map(chunk).collect();
+        report.output_dropped = self.output_dropped;
+        report.stopped = self.stopped;
+        report.error = match (self.error, self.traceback.is_empty()) {
+            (None, _) => None,
+            (Some(error), true) => Some(error),
+            (Some(error), false) => {
+                let traceback = self.traceback.join("\n");
+                // The last line of a traceback says the same, unless a limit has its say as well.
+                Some(if traceback.ends_with(&error) { traceback } else { format!("{traceback}\n{error}") })
+            }
+        };
+        let shown = |text: String| ReturnValue { json: serde_json::Value::from(text).to_string(), is_str: true };
+        report.return_value = self.value.or_else(|| self.result.map(shown)).filter(|_| report.error.is_none());
+        report
+    }
+
     /// Bytes of text that an answer has to hold.
     pub(crate) fn text_bytes(&self) -> usize {
         self.output.iter().map(String::len).sum::<usize>() + self.result.as_ref().map_or(0, String::len)
@@ -178,7 +200,7 @@ const KEPT: &str = "The session keeps what was done until then.";
 pub(crate) struct Gatherer {
     pub(crate) output: Vec<String>,
     /// Stream of the last piece, if another may join it.
-    last: Option<brumate_engine::api::StreamName>,
+    last: Option<StreamName>,
     room: usize,
     pub(crate) dropped: u64,
     pub(crate) result: Option<String>,
@@ -198,7 +220,7 @@ impl Gatherer {
     }
 
     /// Takes an event; returns what of it an onlooker should see.
-    pub(crate) fn take(&mut self, event: Event) -> Option<(brumate_engine::api::StreamName, String)> {
+    pub(crate) fn take(&mut self, event: Event) -> Option<(StreamName, String)> {
         match event {
             Event::Stream { name, text } => {
                 let kept = self.keep(&text).to_owned();
@@ -218,7 +240,7 @@ impl Gatherer {
                 }
                 self.last = None;
                 self.output.push(kept.clone());
-                Some((brumate_engine::api::StreamName::Stdout, kept))
+                Some((StreamName::Stdout, kept))
             }
             Event::ExecuteResult { data } => {
                 let text = data.get("text/plain").cloned();

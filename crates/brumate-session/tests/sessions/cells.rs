@@ -162,18 +162,18 @@ async fn cancelling_and_losing_interest_stop_the_cell_and_keep_the_session() {
     let id = host.open("x = 1").await;
     let cancel = CancellationToken::new();
     let sessions = host.sessions.clone();
-    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut |_| {});
+    let mut onlooker = |_| {};
+    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut onlooker);
     let stop = async {
         host.until_executed(2).await;
         // Who waits behind it and gives up is gone at once.
         let impatient = CancellationToken::new();
         impatient.cancel();
-        let waiting = host.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "x"), &impatient, &mut |_| {}).await;
+        let request = CellRequest::new(Some(&id), "x");
+        let waiting = host.sessions.execute(LOCAL_PRINCIPAL, request, &impatient, &mut |_| {}).await;
         assert_eq!(waiting.unwrap_err(), SessionError::Cancelled);
         cancel.cancel();
     };
-    let mut quiet = |_| {};
-    let _ = &mut quiet;
     let (report, ()) = tokio::join!(run, stop);
     assert_eq!(report.unwrap().stopped, Some(StopReason::Cancelled));
     assert_eq!(host.x(&id).await, "1");

@@ -92,7 +92,8 @@ impl Host {
 
     pub(crate) async fn cell(&self, id: Option<&str>, code: &str) -> Result<CellReport, SessionError> {
         let cancel = CancellationToken::new();
-        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut |_| {});
+        let mut onlooker = |_| {};
+        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut onlooker);
         tokio::time::timeout(PATIENCE, run).await.expect("a report in time")
     }
 
