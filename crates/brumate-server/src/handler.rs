@@ -10,10 +10,9 @@ use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, JsonObject,
-    ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestMethod,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
-    SetLevelRequestParams, SubscriptionFilter, Tool,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
@@ -296,7 +295,8 @@ impl ServerHandler for PythonServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let interpreter = self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
+        let interpreter =
+            self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
         let cancel = self.stop.child_token();
         let read = AssertUnwindSafe(interpreter.read(&request.uri, is_modern(&context), &cancel)).catch_unwind();
         tokio::select! {

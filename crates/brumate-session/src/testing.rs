@@ -247,22 +247,16 @@ impl FakeEngine {
 
 impl Engine for FakeEngine {
     fn machine(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>> {
-        Box::pin(async move {
-            Ok(Box::new(self.fake_machine()) as Box<dyn Machine>)
-        })
+        Box::pin(async move { Ok(Box::new(self.fake_machine()) as Box<dyn Machine>) })
     }
 
     fn session(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async move {
-            Ok(Box::new(FakeSession::new(self.fake_machine(), Memory::default())) as Box<dyn Session>)
-        })
+        Box::pin(
+            async move { Ok(Box::new(FakeSession::new(self.fake_machine(), Memory::default())) as Box<dyn Session>) },
+        )
     }
 
-    fn wake<'a>(
-        &'a self,
-        path: &'a Path,
-        _spec: MachineSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+    fn wake<'a>(&'a self, path: &'a Path, _spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             let memory = Memory::read(path)?;
             Ok(Box::new(FakeSession::new(self.fake_machine(), memory)) as Box<dyn Session>)

@@ -303,7 +303,10 @@ mod tests {
     #[test]
     fn sessions_are_listed_and_removed() {
         let parsed = |line: &[&str]| Cli::try_parse_from([&["brumate", "sessions"], line].concat()).map(|cli| cli.mode);
-        assert!(matches!(parsed(&["list", "--json"]), Ok(Mode::Sessions(SessionsArgs { action: SessionsAction::List { json: true } }))));
+        assert!(matches!(
+            parsed(&["list", "--json"]),
+            Ok(Mode::Sessions(SessionsArgs { action: SessionsAction::List { json: true } }))
+        ));
         // Ids may begin with a dash.
         assert!(parsed(&["remove", "-abcdefghijklmn_"]).is_ok());
         assert!(parsed(&["remove", "a", "b"]).is_ok() && parsed(&["remove", "--all"]).is_ok());

@@ -123,7 +123,9 @@ impl Settings {
         let sessions = session_settings(options, &runner, environment)?;
         let wanted = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
         if wanted && sessions.is_none() {
-            return Err("there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned());
+            return Err(
+                "there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned()
+            );
         }
         Ok(Self { runner, cache_dir, require_jail: options.require_jail, ready, return_mode, tools, sessions })
     }
@@ -190,7 +192,8 @@ fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
 
 fn default_data_dir(environment: &Environment) -> Option<PathBuf> {
     let home_data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-    let base = environment.xdg_data_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_data)))?;
+    let base =
+        environment.xdg_data_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_data)))?;
     Some(base.join("brumate"))
 }
 
@@ -304,12 +307,33 @@ mod tests {
         assert_eq!(defaults.tools, ToolSet::Run);
         let home_data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
         assert_eq!(sessions.data_dir, PathBuf::from("/home/ada").join(home_data).join("brumate"));
-        assert_eq!((sessions.timeout, sessions.hibernate_after), (Some(Duration::from_secs(1800)), Some(Duration::from_secs(60))));
+        assert_eq!(
+            (sessions.timeout, sessions.hibernate_after),
+            (Some(Duration::from_secs(1800)), Some(Duration::from_secs(60)))
+        );
         assert!((2..=50).contains(&sessions.max_live), "{}", sessions.max_live);
         let given = [
-            "stdio", "--tools", "all", "--data-dir", "/d", "--max-live-sessions", "3", "--max-sessions", "9",
-            "--sessions-disk", "1GiB", "--hibernate-after", "never", "--session-timeout", "never", "--durability", "cell",
-            "--timeout", "5s", "--max-concurrent", "2",
+            "stdio",
+            "--tools",
+            "all",
+            "--data-dir",
+            "/d",
+            "--max-live-sessions",
+            "3",
+            "--max-sessions",
+            "9",
+            "--sessions-disk",
+            "1GiB",
+            "--hibernate-after",
+            "never",
+            "--session-timeout",
+            "never",
+            "--durability",
+            "cell",
+            "--timeout",
+            "5s",
+            "--max-concurrent",
+            "2",
         ];
         let settings = resolve(&given).unwrap();
         let sessions = settings.sessions.unwrap();

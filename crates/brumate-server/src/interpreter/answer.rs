@@ -34,7 +34,9 @@ pub(crate) fn file(id: &str, file: &SessionFile) -> Value {
 
 /// A file as a resource.
 pub(crate) fn resource(id: &str, file: &SessionFile) -> Resource {
-    Resource::new(uri::of_file(id, &file.name), file.name.clone()).with_mime_type(file.mime.clone()).with_size(file.size)
+    Resource::new(uri::of_file(id, &file.name), file.name.clone())
+        .with_mime_type(file.mime.clone())
+        .with_size(file.size)
 }
 
 /// What whoever made a session must know; `timeout` in words.

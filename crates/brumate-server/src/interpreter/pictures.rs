@@ -93,7 +93,9 @@ mod tests {
         let mut bomb = png(8, 8, false);
         // Width and height in the header, whose checksum does not hold then either.
         bomb[16..24].copy_from_slice(&[0x7f; 8]);
-        for bytes in [b"hello".to_vec(), Vec::new(), b"\x89PNG\r\n\x1a\n".to_vec(), bomb, png(9, 9, true)[..60].to_vec()] {
+        for bytes in
+            [b"hello".to_vec(), Vec::new(), b"\x89PNG\r\n\x1a\n".to_vec(), bomb, png(9, 9, true)[..60].to_vec()]
+        {
             // A header that is whole may pass; a picture that must be decoded is decoded.
             if let Some((fitting, _)) = fit(bytes) {
                 assert_eq!(size(&fitting), (9, 9));

@@ -52,10 +52,14 @@ impl Interpreter {
         let read = self.sessions().read_whole_file(self.principal(), id.as_str(), &name, cancel).await;
         let (bytes, mime) = match read {
             Ok(read) => read,
-            Err(error @ (SessionError::NotFound { .. } | SessionError::Lost { .. } | SessionError::FileName { .. })) => {
+            Err(
+                error @ (SessionError::NotFound { .. } | SessionError::Lost { .. } | SessionError::FileName { .. }),
+            ) => {
                 return Err(missing(error.to_string()));
             }
-            Err(SessionError::File { name, error }) => return Err(missing(format!("Resource not found: {name}: {error}"))),
+            Err(SessionError::File { name, error }) => {
+                return Err(missing(format!("Resource not found: {name}: {error}")));
+            }
             Err(error) => return Err(ErrorData::internal_error(calls::told(&error), None)),
         };
         let contents = match String::from_utf8(bytes) {

@@ -51,16 +51,46 @@ mod tests {
     #[test]
     fn every_spelling_of_a_way_out_is_refused() {
         for path in [
-            "../config.py", "..%2Fconfig.py", "%2E%2E/config.py", "%2e%2e%2fconfig.py", ".%2E/config.py",
-            "%252E%252E/config.py", "%252e%252e%252fconfig.py", "a/../../config.py", "a/%2E%2E/b", "..", ".", "",
-            "/etc/passwd", "%2Fetc%2Fpasswd", "//etc/passwd", "..\\config.py", "..%5Cconfig.py", "%5C%5Chost%5Cshare",
-            "a%00.png", "a\0", "a%0Ab", "%FF", "a?b", "a#b", "%c0%ae%c0%ae/config.py", "%u002e%u002e/a/../b",
+            "../config.py",
+            "..%2Fconfig.py",
+            "%2E%2E/config.py",
+            "%2e%2e%2fconfig.py",
+            ".%2E/config.py",
+            "%252E%252E/config.py",
+            "%252e%252e%252fconfig.py",
+            "a/../../config.py",
+            "a/%2E%2E/b",
+            "..",
+            ".",
+            "",
+            "/etc/passwd",
+            "%2Fetc%2Fpasswd",
+            "//etc/passwd",
+            "..\\config.py",
+            "..%5Cconfig.py",
+            "%5C%5Chost%5Cshare",
+            "a%00.png",
+            "a\0",
+            "a%0Ab",
+            "%FF",
+            "a?b",
+            "a#b",
+            "%c0%ae%c0%ae/config.py",
+            "%u002e%u002e/a/../b",
         ] {
             assert_eq!(parse(&format!("kernel://{ID}/{path}")), None, "{path:?}");
         }
         for uri in [
-            "kernel://../config.py", "kernel://%2E%2E/config.py", "kernel:///config.py", "kernel://config.py", "kernel://",
-            "file:///etc/passwd", "KERNEL://abcDEF012345-_xy/a", "kernel://abcDEF012345-_x%79/a", "kernel:abcDEF012345-_xy/a", "",
+            "kernel://../config.py",
+            "kernel://%2E%2E/config.py",
+            "kernel:///config.py",
+            "kernel://config.py",
+            "kernel://",
+            "file:///etc/passwd",
+            "KERNEL://abcDEF012345-_xy/a",
+            "kernel://abcDEF012345-_x%79/a",
+            "kernel:abcDEF012345-_xy/a",
+            "",
         ] {
             assert_eq!(parse(uri), None, "{uri:?}");
         }

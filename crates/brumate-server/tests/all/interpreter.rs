@@ -7,8 +7,7 @@ use brumate_session::engine::Died;
 use brumate_session::testing::{FakeEngine, Script, outcome};
 use serde_json::{Value, json};
 
-const PIXEL: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn display(parts: &[(&str, &str)]) -> Event {
     Event::DisplayData { data: parts.iter().map(|(mime, data)| ((*mime).to_owned(), (*data).to_owned())).collect() }
@@ -56,7 +55,15 @@ async fn the_interpreter_introduces_itself() {
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["execute_code", "list_session_files", "clear_session", "upload_file", "fork_session", "reset_session", "interrupt"]
+        [
+            "execute_code",
+            "list_session_files",
+            "clear_session",
+            "upload_file",
+            "fork_session",
+            "reset_session",
+            "interrupt"
+        ]
     );
     let execute = &tools[0]["inputSchema"];
     assert_eq!((&execute["required"], &execute["properties"]["session_id"]["default"]), (&json!(["code"]), &json!("")));
@@ -150,10 +157,7 @@ async fn figures_are_files_pictures_and_links_and_files_are_listed_once() {
     let answer = &result["structuredContent"];
     let id = answer["session_info"]["session_id"].as_str().unwrap().to_owned();
     let uri = format!("kernel://{id}/figure_1.png");
-    assert_eq!(
-        answer["files"],
-        json!([{"uri": uri, "mime_type": "image/png", "name": "figure_1.png", "size": 70}])
-    );
+    assert_eq!(answer["files"], json!([{"uri": uri, "mime_type": "image/png", "name": "figure_1.png", "size": 70}]));
     assert_eq!(answer["output"], json!(["📊 File created: figure_1.png (image/png, 70 bytes)"]));
     assert_eq!(result["content"][1], json!({"type": "image", "data": PIXEL, "mimeType": "image/png"}));
     assert_eq!(
@@ -187,7 +191,12 @@ async fn code_over_the_time_limit_keeps_its_output_and_shifts_no_answer() {
     let crashed = client.cell(&id, "crash").await;
     assert_eq!(crashed["output"], json!(["half\n"]));
     let error = crashed["error"].as_str().unwrap();
-    assert!(error.starts_with("SessionRolledBackError") && error.contains("--memory") && error.ends_with("as it was before this cell."), "{error}");
+    assert!(
+        error.starts_with("SessionRolledBackError")
+            && error.contains("--memory")
+            && error.ends_with("as it was before this cell."),
+        "{error}"
+    );
     assert_eq!(client.cell(&id, "x").await["result"], "42");
 }
 
@@ -212,7 +221,9 @@ async fn interrupt_and_cancel_stop_the_cell_and_keep_the_session() {
     let id = client.session("x = 42").await;
     let idle = client.tool("interrupt", json!({"session_id": id})).await["structuredContent"].clone();
     assert_eq!(idle, json!({"success": false, "message": format!("Session {id} is not running code")}));
-    let running = client.begin("tools/call", json!({"name": "execute_code", "arguments": {"code": "loop", "session_id": id}})).await;
+    let running = client
+        .begin("tools/call", json!({"name": "execute_code", "arguments": {"code": "loop", "session_id": id}}))
+        .await;
     client.until_executed(2).await;
     // Its own answer may come before the interrupted cell's or after.
     let interrupt = client.begin("tools/call", json!({"name": "interrupt", "arguments": {"session_id": id}})).await;
@@ -223,7 +234,9 @@ async fn interrupt_and_cancel_stop_the_cell_and_keep_the_session() {
     assert!(answers[0]["result"]["structuredContent"]["error"].as_str().unwrap().contains("the call was cancelled"));
     assert_eq!(answers[1]["result"]["structuredContent"]["success"], true);
 
-    let cancelled = client.begin("tools/call", json!({"name": "execute_code", "arguments": {"code": "loop", "session_id": id}})).await;
+    let cancelled = client
+        .begin("tools/call", json!({"name": "execute_code", "arguments": {"code": "loop", "session_id": id}}))
+        .await;
     client.until_executed(3).await;
     client.notify("notifications/cancelled", json!({"requestId": cancelled})).await;
     assert_eq!(client.cell(&id, "x").await["result"], "42");
@@ -248,7 +261,10 @@ async fn uploads_forks_and_resets() {
     assert_ne!(copy, id);
     client.cell(&copy, "x = 7").await;
     assert_eq!(client.cell(&id, "x").await["result"], "42");
-    assert_eq!(client.read_resource(&format!("kernel://{copy}/in.csv")).await["result"]["contents"][0]["text"], "a,b\n1,2");
+    assert_eq!(
+        client.read_resource(&format!("kernel://{copy}/in.csv")).await["result"]["contents"][0]["text"],
+        "a,b\n1,2"
+    );
 
     let reset = client.tool("reset_session", json!({"session_id": id})).await["structuredContent"].clone();
     assert_eq!(reset["success"], true);
@@ -266,14 +282,29 @@ async fn wrong_arguments_are_explained() {
     let mut client = open().await;
     for (tool, arguments, message) in [
         ("execute_code", json!({}), "`code` (string, the Python code to execute) is missing"),
-        ("execute_code", json!({"code": "1", "session_id": 3, "timeout": 1}), "`session_id` must be a string, not a number; `timeout` is not an argument"),
+        (
+            "execute_code",
+            json!({"code": "1", "session_id": 3, "timeout": 1}),
+            "`session_id` must be a string, not a number; `timeout` is not an argument",
+        ),
         ("clear_session", json!({}), "`session_id` (string, the session) is missing"),
-        ("upload_file", json!({"filename": "a", "content": "%", "encoding": "base64"}), "`content` is not base64: Invalid symbol 37, offset 0."),
-        ("upload_file", json!({"filename": "a", "content": "x", "encoding": "hex", "offset": -1}), "`offset` must be a whole number from 0 on; `encoding` must be \"text\" or \"base64\""),
+        (
+            "upload_file",
+            json!({"filename": "a", "content": "%", "encoding": "base64"}),
+            "`content` is not base64: Invalid symbol 37, offset 0.",
+        ),
+        (
+            "upload_file",
+            json!({"filename": "a", "content": "x", "encoding": "hex", "offset": -1}),
+            "`offset` must be a whole number from 0 on; `encoding` must be \"text\" or \"base64\"",
+        ),
     ] {
         let result = client.tool(tool, arguments).await;
         assert_eq!(result["isError"], true);
-        assert_eq!(text_of(&result).trim_end_matches('.'), format!("Invalid arguments for {tool}: {message}").trim_end_matches('.'));
+        assert_eq!(
+            text_of(&result).trim_end_matches('.'),
+            format!("Invalid arguments for {tool}: {message}").trim_end_matches('.')
+        );
     }
     for name in ["../x", "/etc/passwd", "a\\b", "..", "%2e%2e/x", "a\u{0}"] {
         let result = client.tool("upload_file", json!({"filename": name, "content": ""})).await;
@@ -295,7 +326,10 @@ async fn all_tools_together_share_the_sessions() {
     assert_eq!(text_of(&in_session), "<status>success</status>\n<return_value>\n42\n</return_value>");
     assert_eq!(client.engine.executed()[1].globals_json, "{\"a\":1}");
     for arguments in [json!({"python_code": "1 + 1"}), json!({"python_code": "1 + 1", "session_id": ""})] {
-        assert_eq!(text_of(&client.call(arguments).await), "<status>success</status>\n<return_value>\n2\n</return_value>");
+        assert_eq!(
+            text_of(&client.call(arguments).await),
+            "<status>success</status>\n<return_value>\n2\n</return_value>"
+        );
     }
     let failed = text_of(&client.call(json!({"python_code": "1/0", "session_id": id})).await);
     assert!(failed.starts_with("<status>run-error</status>\n<error>\nTraceback (most recent call last):"), "{failed}");

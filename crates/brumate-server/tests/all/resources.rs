@@ -70,14 +70,31 @@ async fn every_way_out_is_refused() {
     let mut client = open().await;
     let id = client.session("files").await;
     for path in [
-        "../config.py", "%2E%2E/config.py", "%2e%2e%2fconfig.py", "..%2fconfig.py", "%252E%252E/config.py", "/etc/passwd",
-        "%2Fetc%2Fpasswd", "..\\config.py", "..%5Cconfig.py", "a.csv%00.png", "sub/../a.csv", "./a.csv", "", ".", "nosuch.txt",
-        "a.csv?x", "a.csv#x", "a.csv/",
+        "../config.py",
+        "%2E%2E/config.py",
+        "%2e%2e%2fconfig.py",
+        "..%2fconfig.py",
+        "%252E%252E/config.py",
+        "/etc/passwd",
+        "%2Fetc%2Fpasswd",
+        "..\\config.py",
+        "..%5Cconfig.py",
+        "a.csv%00.png",
+        "sub/../a.csv",
+        "./a.csv",
+        "",
+        ".",
+        "nosuch.txt",
+        "a.csv?x",
+        "a.csv#x",
+        "a.csv/",
     ] {
         let answer = client.read_resource(&format!("kernel://{id}/{path}")).await;
         assert_eq!(answer["error"]["code"], -32002, "{path:?}: {answer}");
     }
-    for uri in ["kernel://../config.py", "kernel://%2E%2E/config.py", "kernel:///config.py", "file:///etc/passwd", "nonsense"] {
+    for uri in
+        ["kernel://../config.py", "kernel://%2E%2E/config.py", "kernel:///config.py", "file:///etc/passwd", "nonsense"]
+    {
         assert_eq!(client.read_resource(uri).await["error"]["code"], -32002, "{uri}");
     }
     let unknown = client.read_resource("kernel://0123456789abcdef/a.csv").await;
@@ -88,7 +105,11 @@ async fn every_way_out_is_refused() {
 async fn clients_hear_when_the_list_has_changed_and_only_then() {
     let mut client = open().await;
     let changes = |client: &mut Client| {
-        let count = client.notifications.iter().filter(|message| message["method"] == "notifications/resources/list_changed").count();
+        let count = client
+            .notifications
+            .iter()
+            .filter(|message| message["method"] == "notifications/resources/list_changed")
+            .count();
         client.notifications.clear();
         count
     };

@@ -121,11 +121,7 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn wake<'a>(
-        &'a self,
-        path: &'a Path,
-        spec: MachineSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             // Sessions are granted no host directories, so none can be revoked.
             let (session, _) = self.sandbox().await?.wake_session(path, spec).await.map_err(engine_error)?;

@@ -51,8 +51,7 @@ pub trait Engine: Send + Sync {
     ///
     /// [`EngineError::Image`] when the file is damaged or of another version of Brumate, [`EngineError::Io`] when it cannot
     /// be read; those of [`Engine::machine`].
-    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec)
-    -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
+    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
 }
 
 /// One interpreter in its own process. Dropping it ends the process.

@@ -84,9 +84,8 @@ impl Sessions {
             let bytes = bytes?;
             let known = slot.record().files.get(name.as_str()).map(|file| file.mime.clone());
             let mime = known.or_else(|| mime_of_name(name.as_str()).map(str::to_owned));
-            let mime = mime.unwrap_or_else(|| {
-                mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(&bytes)).to_owned()
-            });
+            let mime = mime
+                .unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(&bytes)).to_owned());
             Ok((bytes, mime))
         })
         .await
@@ -315,10 +314,9 @@ async fn write_all(
         if rest.is_empty() {
             return Ok(());
         }
-        offset = offset.checked_add(written).ok_or_else(|| SessionError::File {
-            name: name.to_owned(),
-            error: FileError::NoSpace,
-        })?;
+        offset = offset
+            .checked_add(written)
+            .ok_or_else(|| SessionError::File { name: name.to_owned(), error: FileError::NoSpace })?;
         bytes = rest;
     }
 }

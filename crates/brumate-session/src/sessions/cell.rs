@@ -116,8 +116,8 @@ impl Sessions {
             () = cancel.cancelled() => return Err(SessionError::Cancelled),
             admitted = self.inner.admission.enter() => admitted,
         };
-        let _admitted = admitted
-            .map_err(|busy| SessionError::TooManyRuns { running: busy.running, waiting: busy.waiting })?;
+        let _admitted =
+            admitted.map_err(|busy| SessionError::TooManyRuns { running: busy.running, waiting: busy.waiting })?;
         // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
         let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
 

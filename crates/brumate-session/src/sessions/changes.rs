@@ -17,12 +17,7 @@ impl Sessions {
     /// # Errors
     ///
     /// Why the session cannot be used, or there can be no more.
-    pub async fn fork(
-        &self,
-        principal: &str,
-        id: &str,
-        cancel: &CancellationToken,
-    ) -> Result<SessionId, SessionError> {
+    pub async fn fork(&self, principal: &str, id: &str, cancel: &CancellationToken) -> Result<SessionId, SessionError> {
         let parent = self.find(principal, id).await?;
         self.detached(cancel, |sessions, cancel| async move {
             let turn = parent.turn(&cancel).await?;
@@ -146,6 +141,7 @@ impl Sessions {
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
             // From now on nobody finds it; who waits for it learns that it is gone.
+            slot.set_cleared();
             sessions.slots().remove(&slot.record().id);
             slot.kill();
             let turn = slot.sure_turn().await;

@@ -206,7 +206,8 @@ mod tests {
             std::fs::write(directory.image(name), "").unwrap();
         }
         directory.clean(|name| name == "keep.session").unwrap();
-        let left: Vec<_> = std::fs::read_dir(directory.image("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> =
+            std::fs::read_dir(directory.image("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["keep.session"]);
         directory.remove_image("gone.session");
     }

@@ -58,8 +58,21 @@ pub enum SessionError {
         /// How many may be awake.
         limit: usize,
     },
+    /// All sessions that may be awake are, and none of them can be put to sleep.
+    #[error(
+        "SessionLimitError: {limit} sessions are awake (set by {MAX_LIVE_SESSIONS}) and cannot be put to sleep; clear one \
+         that is not needed. The last one says: {reason}"
+    )]
+    NoneSleeps {
+        /// How many.
+        limit: usize,
+        /// Why one of them does not sleep.
+        reason: String,
+    },
     /// The server runs as much code as it may, and as many calls as may wait do.
-    #[error("SessionBusyError: {running} runs are under way and {waiting} are waiting (set by --max-concurrent or BRUMATE_MAX_CONCURRENT); try again later.")]
+    #[error(
+        "SessionBusyError: {running} runs are under way and {waiting} are waiting (set by --max-concurrent or BRUMATE_MAX_CONCURRENT); try again later."
+    )]
     TooManyRuns {
         /// Under way.
         running: usize,
@@ -166,7 +179,9 @@ mod tests {
 
     #[test]
     fn durations_are_spoken() {
-        for (seconds, text) in [(1800, "30 minutes"), (60, "1 minute"), (3600, "60 minutes"), (7200, "2 hours"), (90, "90 s")] {
+        for (seconds, text) in
+            [(1800, "30 minutes"), (60, "1 minute"), (3600, "60 minutes"), (7200, "2 hours"), (90, "90 s")]
+        {
             assert_eq!(spoken(Duration::from_secs(seconds)), text);
         }
     }

@@ -98,7 +98,11 @@ mod tests {
     #[test]
     fn pictures_are_kept_in_every_form() {
         let mut figures = Figures::default();
-        assert!(figures.take(&bundle(&[("image/png", "aGVs\nbG8="), ("image/svg+xml", "<svg/>"), ("text/plain", "<Figure>")])));
+        assert!(figures.take(&bundle(&[
+            ("image/png", "aGVs\nbG8="),
+            ("image/svg+xml", "<svg/>"),
+            ("text/plain", "<Figure>")
+        ])));
         assert!(figures.take(&bundle(&[(PLOTLY, "{}"), ("text/html", "<div>")])));
         let endings: Vec<Vec<&str>> =
             figures.shown.iter().map(|forms| forms.iter().map(|form| form.ending).collect()).collect();

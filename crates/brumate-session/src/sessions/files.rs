@@ -172,9 +172,29 @@ mod tests {
         }
         assert_eq!(guest_path("a/b"), "/workspace/a/b");
         for name in [
-            "", "/", "/etc/passwd", "..", "../config.py", "a/../b", "a/..", "./a", "a/./b", "a//b", "a/", "a\\b", "..\\a",
-            "a\0b", "a\nb", "%2e%2e/config.py", "%2E%2E%2Fconfig.py", "..%2fa", "a%5cb", "a%00b", "%252e%252e",
-            &"x".repeat(256), &"x/".repeat(600),
+            "",
+            "/",
+            "/etc/passwd",
+            "..",
+            "../config.py",
+            "a/../b",
+            "a/..",
+            "./a",
+            "a/./b",
+            "a//b",
+            "a/",
+            "a\\b",
+            "..\\a",
+            "a\0b",
+            "a\nb",
+            "%2e%2e/config.py",
+            "%2E%2E%2Fconfig.py",
+            "..%2fa",
+            "a%5cb",
+            "a%00b",
+            "%252e%252e",
+            &"x".repeat(256),
+            &"x/".repeat(600),
         ] {
             let error = FileName::parse(name).unwrap_err();
             assert!(error.to_string().len() < 300, "{error}");
@@ -184,29 +204,55 @@ mod tests {
     #[test]
     fn types_come_from_names_and_then_from_content() {
         for (name, mime) in [
-            ("a.png", "image/png"), ("A.PNG", "image/png"), ("a.svg", "image/svg+xml"), ("a.csv", "text/csv"),
-            ("a.txt", "text/plain"), ("a.json", "application/json"), ("a.html", "text/html"), ("a.pdf", "application/pdf"),
-            ("a.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"), ("a.md", "text/markdown"),
-            ("a.parquet", "application/vnd.apache.parquet"), ("d.x/a.jpeg", "image/jpeg"),
+            ("a.png", "image/png"),
+            ("A.PNG", "image/png"),
+            ("a.svg", "image/svg+xml"),
+            ("a.csv", "text/csv"),
+            ("a.txt", "text/plain"),
+            ("a.json", "application/json"),
+            ("a.html", "text/html"),
+            ("a.pdf", "application/pdf"),
+            ("a.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+            ("a.md", "text/markdown"),
+            ("a.parquet", "application/vnd.apache.parquet"),
+            ("d.x/a.jpeg", "image/jpeg"),
         ] {
             assert_eq!(mime_of_name(name), Some(mime), "{name}");
         }
-        assert_eq!((mime_of_name("README"), mime_of_name("d.csv/README"), mime_of_name("a.nosuch")), (None, None, None));
+        assert_eq!(
+            (mime_of_name("README"), mime_of_name("d.csv/README"), mime_of_name("a.nosuch")),
+            (None, None, None)
+        );
         for (bytes, mime) in [
-            (&b"\x89PNG\r\n\x1a\n.."[..], "image/png"), (b"RIFF....WEBPVP8 ", "image/webp"), (b"hello", "text/plain"),
-            (b"", "text/plain"), ("abcé".as_bytes().split_at(4).0, "text/plain"), (b"a\0b", UNKNOWN_MIME),
+            (&b"\x89PNG\r\n\x1a\n.."[..], "image/png"),
+            (b"RIFF....WEBPVP8 ", "image/webp"),
+            (b"hello", "text/plain"),
+            (b"", "text/plain"),
+            ("abcé".as_bytes().split_at(4).0, "text/plain"),
+            (b"a\0b", UNKNOWN_MIME),
             (b"\xff\xfe\x00", UNKNOWN_MIME),
         ] {
             assert_eq!(mime_of_content(bytes), mime, "{bytes:?}");
         }
-        for (mime, text) in [("text/csv", true), ("application/json", true), ("image/svg+xml", false), ("image/png", false)] {
+        for (mime, text) in
+            [("text/csv", true), ("application/json", true), ("image/svg+xml", false), ("image/png", false)]
+        {
             assert_eq!(is_text(mime), text);
         }
     }
 
     #[test]
     fn what_is_new_or_written_is_found_once() {
-        let first = Changes::between(&BTreeMap::new(), vec![info("a.csv", 1, 1), info("b", 2, 1), info(".hidden/x", 1, 1), info("p/__pycache__/m.pyc", 1, 1), info("a\\b", 1, 1)]);
+        let first = Changes::between(
+            &BTreeMap::new(),
+            vec![
+                info("a.csv", 1, 1),
+                info("b", 2, 1),
+                info(".hidden/x", 1, 1),
+                info("p/__pycache__/m.pyc", 1, 1),
+                info("a\\b", 1, 1),
+            ],
+        );
         assert_eq!(first.written, ["a.csv", "b"]);
         assert_eq!(first.files["a.csv"].mime, "text/csv");
         assert!(first.any() && !first.removed);

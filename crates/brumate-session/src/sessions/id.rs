@@ -71,7 +71,16 @@ mod tests {
 
     #[test]
     fn nothing_else_is_an_id() {
-        for text in ["", "0", "abc", "../../../etc/pas", "abcdefghijklmno.", "abcdefghijklmnopq", "äbcdefghijklmn", "abcdefghijklmno\n"] {
+        for text in [
+            "",
+            "0",
+            "abc",
+            "../../../etc/pas",
+            "abcdefghijklmno.",
+            "abcdefghijklmnopq",
+            "äbcdefghijklmn",
+            "abcdefghijklmno\n",
+        ] {
             assert_eq!(SessionId::parse(text), None, "{text:?}");
         }
         assert!(SessionId::parse("abcDEF012345-_xy").is_some());

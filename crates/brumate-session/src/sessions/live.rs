@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,9 @@ use super::slot::{Body, Live, Slot};
 use super::{Sessions, Waiting};
 use crate::engine::{EngineError, Session};
 
+/// Who waits for a place looks this often whether there will be one.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 impl Sessions {
     /// The session's machine; wakes or makes it if need be.
     pub(super) async fn awake<'a>(
@@ -24,6 +28,9 @@ impl Sessions {
         body: &'a mut Body,
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
+        if slot.is_cleared() {
+            return Err(self.gone(slot));
+        }
         if matches!(body, Body::Away) {
             *body = Body::Live(self.wake(slot, cancel).await?);
         }
@@ -75,13 +82,18 @@ impl Sessions {
         let waiting = &self.inner.waiting_for_place;
         let _waiting = Waiting::begin(waiting, limit.saturating_mul(WAITING_PER_LIVE))
             .ok_or(SessionError::TooManyLive { limit })?;
-        // Whoever ends a cell from now on makes room as well.
-        self.evict_one().await?;
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(SessionError::Cancelled),
-            // The semaphore is never closed.
-            place = places.acquire_owned() => place.map_err(|_| SessionError::ShuttingDown),
+        let next = places.acquire_owned();
+        tokio::pin!(next);
+        loop {
+            // Whoever ends a cell from now on makes room as well. That there will never be any is found out here.
+            self.evict_one().await?;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                // The semaphore is never closed.
+                place = &mut next => return place.map_err(|_| SessionError::ShuttingDown),
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
         }
     }
 
@@ -107,27 +119,34 @@ impl Sessions {
         }
     }
 
-    /// Puts the least recently used idle session to sleep. That all are busy is no error: they will be idle.
+    /// Puts the least recently used idle session to sleep. That they are busy is no error: some time they will be idle.
     async fn evict_one(&self) -> Result<(), SessionError> {
         let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         slots.sort_by_cached_key(|slot| Reverse(slot.record().last_used));
-        let mut busy = false;
-        let mut failed = None;
+        let mut stuck = 0;
+        let mut why = None;
         while let Some(slot) = slots.pop() {
-            let Some(mut turn) = slot.try_turn() else {
-                busy = true;
-                continue;
-            };
-            if !matches!(*turn, Body::Live(_)) || slot.is_unkeepable() {
+            let Some(mut turn) = slot.try_turn() else { continue };
+            if !matches!(*turn, Body::Live(_)) {
                 continue;
             }
-            match self.hibernate(&slot, &mut turn).await {
-                Ok(()) => return Ok(()),
-                Err(error) => failed = Some(error),
+            let error = match slot.unkeepable() {
+                Some(error) => error,
+                None => match self.hibernate(&slot, &mut turn).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                },
+            };
+            if matches!(*turn, Body::Live(_)) {
+                stuck += 1;
+                why = Some(error);
             }
         }
-        match failed {
-            Some(error) if !busy => Err(error),
+        match why {
+            Some(error) if stuck >= self.inner.settings.max_live => Err(match error {
+                SessionError::DiskFull { .. } => error,
+                error => SessionError::NoneSleeps { limit: stuck, reason: error.to_string() },
+            }),
             _ => Ok(()),
         }
     }
@@ -144,7 +163,10 @@ impl Sessions {
             let image = match self.write_image(slot, &*live.session).await {
                 Ok(image) => image,
                 Err(error) => {
-                    slot.set_unkeepable();
+                    // Space may be free the next time.
+                    if !matches!(error, SessionError::DiskFull { .. }) {
+                        slot.set_unkeepable(error.clone());
+                    }
                     if let SessionError::Engine(EngineError::Died { reason, .. }) = &error {
                         slot.record().lose(&format!("its interpreter ended while it was put to sleep: {reason:?}"));
                         *body = Body::Away;

@@ -42,9 +42,7 @@ pub use files::{FileName, is_text};
 pub use id::SessionId;
 pub use record::{ImageFile, KnownFile, Record, SessionState};
 pub use report::{CellImage, CellReport, SessionFile, WholeText};
-pub use settings::{
-    Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image,
-};
+pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image};
 
 use crate::admission::Admission;
 use crate::engine::Engine;

@@ -96,10 +96,7 @@ impl Registry {
             // A file that was made and not filled yet has no tables.
             if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
         });
-        read.map_err(|error| DataDirError::Registry {
-            path: directory.root().to_owned(),
-            reason: error.to_string(),
-        })
+        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
@@ -174,9 +171,8 @@ impl Registry {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, SessionError> {
         let connection = Arc::clone(&self.connection);
-        let done = tokio::task::spawn_blocking(move || {
-            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
-        });
+        let done =
+            tokio::task::spawn_blocking(move || work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner)));
         match done.await {
             Ok(result) => result.map_err(|error| SessionError::Storage(error.to_string())),
             Err(error) => Err(SessionError::Storage(error.to_string())),

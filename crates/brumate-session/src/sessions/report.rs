@@ -180,7 +180,9 @@ impl CellReport {
         self.rolled_back = !lost;
         let what = explain::died(reason, limits).replace(" Nothing but this run is affected.", "");
         self.fail(if lost {
-            format!("SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code.")
+            format!(
+                "SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code."
+            )
         } else {
             format!("SessionRolledBackError: {what} The session is as it was before this cell.")
         });

@@ -1,6 +1,6 @@
 //! One session in this process: whose turn it is, and where its state is.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
@@ -43,8 +43,10 @@ pub(crate) struct Slot {
     body: Arc<tokio::sync::Mutex<Body>>,
     waiting: AtomicUsize,
     running: Mutex<Option<Running>>,
-    /// One more than the generation that could not be put to sleep; 0 when there is none.
-    unkeepable: AtomicU64,
+    /// Somebody has removed it, and waits for his turn to do so.
+    cleared: AtomicBool,
+    /// The generation that cannot be put to sleep, and why.
+    unkeepable: Mutex<Option<(u64, SessionError)>>,
 }
 
 struct Running {
@@ -59,7 +61,8 @@ impl Slot {
             body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
             waiting: AtomicUsize::new(0),
             running: Mutex::new(None),
-            unkeepable: AtomicU64::new(0),
+            cleared: AtomicBool::new(false),
+            unkeepable: Mutex::new(None),
         }
     }
 
@@ -102,6 +105,15 @@ impl Slot {
         Arc::clone(&self.body).lock_owned().await
     }
 
+    /// From now on nothing begins in this session, however long it has waited.
+    pub(crate) fn set_cleared(&self) {
+        self.cleared.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_cleared(&self) -> bool {
+        self.cleared.load(Ordering::SeqCst)
+    }
+
     /// From now on until [`Slot::ended`], interrupts mean this cell.
     pub(crate) fn begun(&self, interrupter: Arc<dyn Interrupter>) {
         *self.running() = Some(Running { interrupter, interrupted: false });
@@ -141,13 +153,16 @@ impl Slot {
     }
 
     /// Notes that the present state cannot be put to sleep.
-    pub(crate) fn set_unkeepable(&self) {
-        self.unkeepable.store(self.record().generation.wrapping_add(1), Ordering::Relaxed);
+    pub(crate) fn set_unkeepable(&self, error: SessionError) {
+        let generation = self.record().generation;
+        *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
     }
 
-    /// Whether that is known of the present state.
-    pub(crate) fn is_unkeepable(&self) -> bool {
-        self.unkeepable.load(Ordering::Relaxed) == self.record().generation.wrapping_add(1)
+    /// Why the present state cannot be put to sleep, if that is known.
+    pub(crate) fn unkeepable(&self) -> Option<SessionError> {
+        let generation = self.record().generation;
+        let known = self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().filter(|(of, _)| *of == generation).map(|(_, error)| error.clone())
     }
 }
 

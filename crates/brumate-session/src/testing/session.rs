@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 
 use super::{FakeMachine, State};
-use crate::engine::{
-    BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session,
-};
+use crate::engine::{BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 use crate::sessions::WORKSPACE;
 
 /// A variable that a session cannot be put to sleep with.

@@ -49,11 +49,8 @@ async fn files_are_reported_once_by_the_cell_that_made_or_changed_them() {
 #[tokio::test]
 async fn figures_become_files_and_pictures() {
     let shown = picture(&[("image/png", "aGVsbG8="), ("text/plain", "<Figure>")]);
-    let plotly = picture(&[
-        ("application/vnd.plotly.v1+json", "{}"),
-        ("text/html", "<div>"),
-        ("text/plain", "Figure({...})"),
-    ]);
+    let plotly =
+        picture(&[("application/vnd.plotly.v1+json", "{}"), ("text/html", "<div>"), ("text/plain", "Figure({...})")]);
     let scripts = engine()
         .on("show", Script::silent().stdout("a\n").event(shown.clone()).event(shown.clone()))
         .on("plotly", Script::silent().event(plotly))
@@ -115,7 +112,8 @@ async fn uploads_come_in_parts_and_are_not_reported_by_the_next_cell() {
     assert!(host.cell(Some(&id), "1 + 1").await.unwrap().files.is_empty());
     let (bytes, _) = read(&host, &id, "data/in.csv").await.unwrap();
     assert_eq!((bytes.len(), &bytes[..5]), (4 + big.len(), &b"a,b\n1"[..]));
-    let chunk = host.sessions.read_file(LOCAL_PRINCIPAL, &id, &FileName::parse("data/in.csv").unwrap(), 4, &cancel).await;
+    let chunk =
+        host.sessions.read_file(LOCAL_PRINCIPAL, &id, &FileName::parse("data/in.csv").unwrap(), 4, &cancel).await;
     let chunk = chunk.unwrap();
     assert_eq!((chunk.bytes.len() as u64, chunk.size), (1 << 20, 4 + (3 << 20)));
     let full = upload(Some(id.clone()), part(1 << 40, b"x", false)).await.unwrap_err();

@@ -44,9 +44,8 @@ async fn who_finds_all_places_busy_waits_for_the_first_that_is_free() {
 
 #[tokio::test]
 async fn many_sessions_used_at_random_never_mix_and_never_exceed_the_limit() {
-    let scripts = (0..40).fold(engine(), |engine, n| {
-        engine.on(&format!("x = {n}0"), Script::silent().sets("x", &format!("{n}0")))
-    });
+    let scripts = (0..40)
+        .fold(engine(), |engine, n| engine.on(&format!("x = {n}0"), Script::silent().sets("x", &format!("{n}0"))));
     let host = Host::with(scripts, |settings| settings.max_live = 5).await;
     let mut ids = Vec::new();
     for n in 0..40 {

@@ -1,8 +1,8 @@
 //! A server's sessions with a clock that tests set.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;

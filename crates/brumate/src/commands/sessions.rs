@@ -60,7 +60,8 @@ fn as_json(record: &Record) -> Value {
 }
 
 fn table(records: &[Record], now: SystemTime) -> String {
-    let mut text = format!("{:<18}{:<8}{:>12}{:>8}{:>8}{:>12}", "id", "state", "last used", "cells", "files", "on disk");
+    let mut text =
+        format!("{:<18}{:<8}{:>12}{:>8}{:>8}{:>12}", "id", "state", "last used", "cells", "files", "on disk");
     for record in records {
         let bytes = record.image.as_ref().map_or_else(|| "-".to_owned(), |image| format_size(image.bytes));
         // Writing to a string does not fail.
@@ -128,7 +129,9 @@ mod tests {
     #[test]
     fn times_are_told_roughly() {
         let now = UNIX_EPOCH + Duration::from_secs(10_000_000);
-        for (seconds, text) in [(0, "0 s ago"), (119, "119 s ago"), (3600, "60 min ago"), (86_400, "24 h ago"), (864_000, "10 days ago")] {
+        for (seconds, text) in
+            [(0, "0 s ago"), (119, "119 s ago"), (3600, "60 min ago"), (86_400, "24 h ago"), (864_000, "10 days ago")]
+        {
             assert_eq!(ago((10_000_000 - seconds) * 1000, now), text);
         }
         assert_eq!(ago(i64::MAX, UNIX_EPOCH), "0 s ago");
