@@ -1,13 +1,13 @@
-"""Runs one case of `cases.py` against a server binary. Exit status 0: every promise was kept."""
+"""Runs one case of `cases.py`, or of another module of cases, against a server binary. Exit status 0: every promise was kept."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from pathlib import Path
 
 import anyio
 
-import cases
 from harness import SDK_MAJOR, Setup
 
 
@@ -17,11 +17,12 @@ def main() -> None:
     parser.add_argument('--cache-dir', type=Path, required=True, help='its cache of compiled modules')
     parser.add_argument('--era', choices=['auto', 'legacy'], default='auto')
     parser.add_argument('--sdk', type=int, required=True, help='major version of `mcp` that this interpreter must have')
+    parser.add_argument('--cases', default='cases', help='module of the case')
     parser.add_argument('case')
     options = parser.parse_args()
     if options.sdk != SDK_MAJOR:
         parser.error(f'this interpreter has mcp {SDK_MAJOR}.x, not {options.sdk}.x')
-    case = getattr(cases, options.case, None)
+    case = getattr(importlib.import_module(options.cases), options.case, None)
     if case is None:
         parser.error(f'there is no case {options.case!r}')
     anyio.run(case, Setup(options.brumate, options.cache_dir, options.era))

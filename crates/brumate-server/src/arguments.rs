@@ -1,4 +1,4 @@
-//! Arguments of the tool. A model wrote them, so every complaint is one that it can act on.
+//! Arguments of tools. A model wrote them, so every complaint is one that it can act on.
 
 use brumate_session::RunRequest;
 use brumate_session::units::format_size;
@@ -10,6 +10,8 @@ const MAX_CODE_BYTES: usize = 4 << 20;
 
 const PYTHON_CODE: &str = "python_code";
 const GLOBAL_VARIABLES: &str = "global_variables";
+/// Name of the argument that says which session is meant.
+pub(crate) const SESSION_ID: &str = "session_id";
 
 /// Reads the arguments of `run_python_code`.
 ///
@@ -17,43 +19,139 @@ const GLOBAL_VARIABLES: &str = "global_variables";
 ///
 /// A text for the model: every argument that is wrong, and what is expected.
 pub(crate) fn parse(arguments: Option<JsonObject>) -> Result<RunRequest, String> {
-    let mut arguments = arguments.unwrap_or_default();
-    let mut problems = Vec::new();
-    let code = match arguments.remove(PYTHON_CODE) {
-        Some(Value::String(code)) if code.len() <= MAX_CODE_BYTES => code,
-        Some(Value::String(code)) => {
-            let (size, limit) = (format_size(code.len() as u64), format_size(MAX_CODE_BYTES as u64));
-            problems.push(format!("`{PYTHON_CODE}` is too long: {size}, at most {limit} are allowed"));
-            String::new()
-        }
-        Some(other) => {
-            problems.push(format!("`{PYTHON_CODE}` must be a string, not {}", kind(&other)));
-            String::new()
-        }
-        None => {
-            problems.push(format!("`{PYTHON_CODE}` (string, the Python code to run) is missing"));
-            String::new()
-        }
-    };
-    let globals = match arguments.remove(GLOBAL_VARIABLES) {
-        // Models write null for what they leave out.
-        None | Some(Value::Null) => serde_json::Map::new(),
-        Some(Value::Object(globals)) => globals,
-        Some(other) => {
-            problems.push(format!(
-                "`{GLOBAL_VARIABLES}` must be an object that maps names to values, not {}",
-                kind(&other)
-            ));
-            serde_json::Map::new()
-        }
-    };
-    for name in arguments.keys().take(8) {
-        problems.push(format!("`{}` is not an argument", name.chars().take(64).collect::<String>()));
+    let mut reader = Reader::new(crate::tool::TOOL_NAME, arguments);
+    let request = run_request(&mut reader);
+    reader.finish(request)
+}
+
+/// As [`parse`], with the session to run in, if one is named.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub(crate) fn parse_with_session(arguments: Option<JsonObject>) -> Result<(RunRequest, Option<String>), String> {
+    let mut reader = Reader::new(crate::tool::TOOL_NAME, arguments);
+    let request = run_request(&mut reader);
+    let session = reader.session();
+    reader.finish((request, session))
+}
+
+fn run_request(reader: &mut Reader) -> RunRequest {
+    let code = reader.code(PYTHON_CODE, "the Python code to run");
+    RunRequest::new(code).with_globals(reader.object(GLOBAL_VARIABLES))
+}
+
+/// Takes arguments apart and gathers everything that is wrong with them.
+pub(crate) struct Reader {
+    tool: &'static str,
+    arguments: JsonObject,
+    problems: Vec<String>,
+}
+
+impl Reader {
+    pub(crate) fn new(tool: &'static str, arguments: Option<JsonObject>) -> Self {
+        Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
     }
-    if problems.is_empty() {
-        return Ok(RunRequest::new(code).with_globals(globals));
+
+    /// An argument; models write null for what they leave out.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.arguments.remove(name).filter(|value| !value.is_null())
     }
-    Err(format!("Invalid arguments for {}: {}.", crate::tool::TOOL_NAME, problems.join("; ")))
+
+    pub(crate) fn problem(&mut self, problem: String) {
+        self.problems.push(problem);
+    }
+
+    fn wrong(&mut self, name: &str, expected: &str, value: &Value) {
+        self.problems.push(format!("`{name}` must be {expected}, not {}", kind(value)));
+    }
+
+    /// Source text, which must be there.
+    pub(crate) fn code(&mut self, name: &str, meaning: &str) -> String {
+        match self.arguments.remove(name) {
+            Some(Value::String(code)) if code.len() <= MAX_CODE_BYTES => return code,
+            Some(Value::String(code)) => {
+                let (size, limit) = (format_size(code.len() as u64), format_size(MAX_CODE_BYTES as u64));
+                self.problem(format!("`{name}` is too long: {size}, at most {limit} are allowed"));
+            }
+            Some(other) => self.wrong(name, "a string", &other),
+            None => self.problem(format!("`{name}` (string, {meaning}) is missing")),
+        }
+        String::new()
+    }
+
+    /// A string that must be there.
+    pub(crate) fn required(&mut self, name: &str, meaning: &str) -> String {
+        match self.take(name) {
+            Some(Value::String(text)) => return text,
+            Some(other) => self.wrong(name, "a string", &other),
+            None => self.problem(format!("`{name}` (string, {meaning}) is missing")),
+        }
+        String::new()
+    }
+
+    /// A string that may be left out.
+    pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
+        match self.take(name)? {
+            Value::String(text) => Some(text),
+            other => {
+                self.wrong(name, "a string", &other);
+                None
+            }
+        }
+    }
+
+    /// The session; `None` when a new one is meant.
+    pub(crate) fn session(&mut self) -> Option<String> {
+        self.optional(SESSION_ID).filter(|id| !matches!(id.trim(), "" | "0"))
+    }
+
+    pub(crate) fn object(&mut self, name: &str) -> JsonObject {
+        match self.take(name) {
+            None => serde_json::Map::new(),
+            Some(Value::Object(object)) => object,
+            Some(other) => {
+                self.wrong(name, "an object that maps names to values", &other);
+                serde_json::Map::new()
+            }
+        }
+    }
+
+    pub(crate) fn number(&mut self, name: &str) -> u64 {
+        match self.take(name) {
+            None => 0,
+            Some(value) => value.as_u64().unwrap_or_else(|| {
+                self.problem(format!("`{name}` must be a whole number from 0 on"));
+                0
+            }),
+        }
+    }
+
+    pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
+        match self.take(name) {
+            None => default,
+            Some(Value::Bool(flag)) => flag,
+            Some(other) => {
+                self.wrong(name, "a boolean", &other);
+                default
+            }
+        }
+    }
+
+    /// `value`, unless something was wrong.
+    ///
+    /// # Errors
+    ///
+    /// A text for the model.
+    pub(crate) fn finish<T>(mut self, value: T) -> Result<T, String> {
+        for name in self.arguments.keys().take(8) {
+            self.problems.push(format!("`{}` is not an argument", name.chars().take(64).collect::<String>()));
+        }
+        if self.problems.is_empty() {
+            return Ok(value);
+        }
+        Err(format!("Invalid arguments for {}: {}.", self.tool, self.problems.join("; ")))
+    }
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -4,22 +4,37 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use brumate_session::{CancellationToken, Failure, RunEvent, RunRequest, Runner};
+use brumate_session::sessions::{CellRequest, Sessions};
+use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, JsonObject,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-    SetLevelRequestMethod, SetLevelRequestParams, Tool,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
 use serde_json::Value;
 
 use crate::format::{ReturnMode, failure_text, result_text, structured};
+use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
 use crate::{arguments, tool};
+
+/// Which tools a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSet {
+    /// `run_python_code`, as its predecessor had it.
+    #[default]
+    Run,
+    /// Those of the code interpreter, with sessions.
+    Interpreter,
+    /// All of them; `run_python_code` takes a session as well.
+    All,
+}
 
 /// The server of one connection.
 #[derive(Debug, Clone)]
@@ -28,12 +43,41 @@ pub struct PythonServer {
     mode: ReturnMode,
     threshold: Arc<Threshold>,
     stop: CancellationToken,
+    tools: ToolSet,
+    /// There unless the tools are [`ToolSet::Run`].
+    interpreter: Option<Interpreter>,
+}
+
+/// What a tool call asks for.
+#[derive(Debug)]
+enum Work {
+    /// A run in an interpreter of its own.
+    Run(RunRequest),
+    /// The same in a session.
+    RunInSession(Interpreter, CellRequest),
+    /// A tool of the interpreter.
+    Call(Interpreter, Call),
 }
 
 impl PythonServer {
     /// A server whose tool runs code with `runner` and answers in `mode`.
     pub fn new(runner: Runner, mode: ReturnMode) -> Self {
-        Self { runner, mode, threshold: Arc::default(), stop: CancellationToken::new() }
+        Self {
+            runner,
+            mode,
+            threshold: Arc::default(),
+            stop: CancellationToken::new(),
+            tools: ToolSet::Run,
+            interpreter: None,
+        }
+    }
+
+    /// The same server with `tools`, which work on `sessions`.
+    #[must_use]
+    pub fn with_sessions(mut self, sessions: Sessions, tools: ToolSet) -> Self {
+        self.tools = tools;
+        self.interpreter = (tools != ToolSet::Run).then(|| Interpreter::new(sessions));
+        self
     }
 
     /// Cancelling this token cancels every call that is under way.
@@ -46,20 +90,56 @@ impl PythonServer {
         self.runner.limits().grace
     }
 
-    async fn run_python_code(
-        &self,
-        arguments: Option<JsonObject>,
-        context: RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let request = match arguments::parse(arguments) {
-            Ok(request) => request,
-            Err(message) => return error_result(message),
-        };
+    /// What a call asks for.
+    ///
+    /// # Errors
+    ///
+    /// The outer one when there is no such tool, the inner one a text for the model.
+    fn work(&self, name: &str, arguments: Option<JsonObject>) -> Result<Result<Work, String>, ErrorData> {
+        let interpreter = self.interpreter.clone();
+        match interpreter {
+            None if name == tool::TOOL_NAME => return Ok(arguments::parse(arguments).map(Work::Run)),
+            Some(interpreter) if name == tool::TOOL_NAME && self.tools == ToolSet::All => {
+                let parsed = arguments::parse_with_session(arguments);
+                return Ok(parsed.map(|(request, session)| match session {
+                    None => Work::Run(request),
+                    Some(_) => {
+                        let cell = CellRequest::new(session.as_deref(), request.code).with_globals(request.globals);
+                        Work::RunInSession(interpreter, cell)
+                    }
+                }));
+            }
+            Some(interpreter) => {
+                if let Some(call) = Call::parse(name, arguments) {
+                    return Ok(call.map(|call| Work::Call(interpreter, call)));
+                }
+            }
+            None => {}
+        }
+        let name: String = name.chars().take(64).collect();
+        Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None))
+    }
+
+    /// Does it, while the client hears what it wants to hear.
+    async fn perform(&self, work: Work, context: RequestContext<RoleServer>) -> CallToolResult {
         let log = LogPump::new(context.peer.clone(), self.log_level(&context));
         let progress = ProgressPump::new(context.peer.clone(), context.meta.get_progress_token());
         let cancel = self.stop.child_token();
         let answer = async {
-            let answer = self.run(request, &cancel, &log, &progress).await;
+            let mut onlooker = |event: RunEvent| {
+                log.push(&event);
+                progress.push(&event);
+            };
+            let answer = match work {
+                Work::Run(request) => self.run(request, &cancel, &mut onlooker).await,
+                Work::RunInSession(interpreter, request) => {
+                    match interpreter.run(request, &cancel, &mut onlooker).await {
+                        Ok(report) => self.report_result(&report.into_run_report()),
+                        Err(message) => error_result(failure_text(&message, self.mode)),
+                    }
+                }
+                Work::Call(interpreter, call) => interpreter.perform(call, &cancel, &mut onlooker).await,
+            };
             log.close();
             progress.close();
             answer
@@ -86,27 +166,32 @@ impl PythonServer {
         &self,
         request: RunRequest,
         cancel: &CancellationToken,
-        log: &LogPump,
-        progress: &ProgressPump,
+        onlooker: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
-        let mut onlooker = |event: RunEvent| {
-            log.push(&event);
-            progress.push(&event);
-        };
-        match self.runner.run(request, cancel, &mut onlooker).await {
-            Ok(report) => {
-                let limits = self.runner.limits();
-                let mut result = CallToolResult::default();
-                result.content = vec![ContentBlock::text(result_text(&report, limits, self.mode))];
-                result.structured_content = Some(Value::Object(structured(&report, limits)));
-                result
-            }
+        match self.runner.run(request, cancel, onlooker).await {
+            Ok(report) => self.report_result(&report),
             Err(failure) => {
                 if let Failure::Engine(error) = &failure {
                     tracing::error!(%error, "a run failed in the engine");
                 }
                 error_result(failure_text(&failure.to_string(), self.mode))
             }
+        }
+    }
+
+    fn report_result(&self, report: &RunReport) -> CallToolResult {
+        let limits = self.runner.limits();
+        let mut result = CallToolResult::default();
+        result.content = vec![ContentBlock::text(result_text(report, limits, self.mode))];
+        result.structured_content = Some(Value::Object(structured(report, limits)));
+        result
+    }
+
+    fn listed_tools(&self) -> Vec<Tool> {
+        match self.tools {
+            ToolSet::Run => vec![tool::tool()],
+            ToolSet::Interpreter => schemas::tools().to_vec(),
+            ToolSet::All => std::iter::once(tool::with_session()).chain(schemas::tools().iter().cloned()).collect(),
         }
     }
 
@@ -126,10 +211,19 @@ fn error_result(message: String) -> CallToolResult {
 
 impl ServerHandler for PythonServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
+        let plain = ServerCapabilities::builder().enable_logging().enable_tools();
+        let capabilities = match self.tools {
+            ToolSet::Run => plain.build(),
+            ToolSet::Interpreter | ToolSet::All => plain.enable_resources().enable_resources_list_changed().build(),
+        };
+        let (name, instructions) = match self.tools {
+            ToolSet::Run => (tool::SERVER_NAME, tool::INSTRUCTIONS.to_owned()),
+            ToolSet::Interpreter => (schemas::SERVER_NAME, schemas::INSTRUCTIONS.to_owned()),
+            ToolSet::All => ("Brumate", format!("{} {}", schemas::INSTRUCTIONS, tool::BESIDE_SESSIONS)),
+        };
         ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new(tool::SERVER_NAME, env!("CARGO_PKG_VERSION")).with_title("Brumate"))
-            .with_instructions(tool::INSTRUCTIONS)
+            .with_server_info(Implementation::new(name, env!("CARGO_PKG_VERSION")).with_title("Brumate"))
+            .with_instructions(instructions)
     }
 
     async fn list_tools(
@@ -137,11 +231,11 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(vec![tool::tool()]))
+        Ok(ListToolsResult::with_all_items(self.listed_tools()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        (name == tool::TOOL_NAME).then(tool::tool)
+        self.listed_tools().into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -149,25 +243,89 @@ impl ServerHandler for PythonServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if request.name != tool::TOOL_NAME {
-            let name: String = request.name.chars().take(64).collect();
-            return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
-        }
+        let work = match self.work(&request.name, request.arguments)? {
+            Ok(work) => work,
+            Err(message) => return Ok(error_result(message).into()),
+        };
+        let (peer, modern) = (context.peer.clone(), is_modern(&context));
+        let cancelled = context.ct.clone();
         // A panic that is not caught here leaves the request without an answer for ever.
-        let contained = AssertUnwindSafe(self.run_python_code(request.arguments, context)).catch_unwind();
-        Ok(match contained.await {
-            Ok(result) => result.into(),
-            Err(panic) => {
-                let message = panic
-                    .downcast_ref::<&str>()
-                    .map(ToString::to_string)
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_default();
-                tracing::error!(%message, "a call panicked; this is a defect");
-                let text = "Brumate failed; this is a defect, and its log says more. Other calls are not affected.";
-                error_result(failure_text(text, self.mode)).into()
+        let contained = AssertUnwindSafe(self.perform(work, context)).catch_unwind().await;
+        let result = contained.unwrap_or_else(|panic| {
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            tracing::error!(%message, "a call panicked; this is a defect");
+            let text = "Brumate failed; this is a defect, and its log says more. Other calls are not affected.";
+            error_result(failure_text(text, self.mode))
+        });
+        if let Some(interpreter) = &self.interpreter {
+            tokio::select! {
+                () = interpreter.tell_changes(&peer, modern) => {}
+                () = cancelled.cancelled() => {}
             }
-        })
+        }
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let Some(interpreter) = &self.interpreter else { return Ok(ListResourcesResult::default()) };
+        Ok(ListResourcesResult::with_all_items(interpreter.resources().await))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        if self.interpreter.is_none() {
+            return Ok(ListResourceTemplatesResult::default());
+        }
+        Ok(ListResourceTemplatesResult::with_all_items(vec![Interpreter::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let interpreter =
+            self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
+        let cancel = self.stop.child_token();
+        let read = AssertUnwindSafe(interpreter.read(&request.uri, is_modern(&context), &cancel)).catch_unwind();
+        tokio::select! {
+            read = read => match read {
+                Ok(read) => read.map(Into::into),
+                Err(_) => {
+                    tracing::error!("reading a resource panicked; this is a defect");
+                    Err(ErrorData::internal_error("Brumate failed; this is a defect", None))
+                }
+            },
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
+        }
+    }
+
+    fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.interpreter.as_ref().map(|_| SubscriptionFilter::builder().resources_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let Some(interpreter) = &self.interpreter else { return Ok(()) };
+        if !interpreter.subscribe(context.sink()) {
+            return Err(ErrorData::internal_error("there are too many subscriptions on this connection", None));
+        }
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.stop.cancelled() => {}
+        }
+        interpreter.unsubscribe(context.sink());
+        Ok(())
     }
 
     async fn set_level(
@@ -189,8 +347,10 @@ impl ServerHandler for PythonServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<model::CustomResult, ErrorData> {
         const KNOWN: [&str; 5] = ["initialize", "tools/call", "tools/list", "logging/setLevel", "ping"];
+        const OF_RESOURCES: [&str; 3] = ["resources/list", "resources/templates/list", "resources/read"];
         let method: String = request.method.chars().take(64).collect();
-        if KNOWN.contains(&method.as_str()) {
+        let of_resources = self.interpreter.is_some() && OF_RESOURCES.contains(&method.as_str());
+        if of_resources || KNOWN.contains(&method.as_str()) {
             return Err(ErrorData::invalid_params(format!("Invalid parameters for {method}"), None));
         }
         Err(ErrorData::new(model::ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {method}"), None))

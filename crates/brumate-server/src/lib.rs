@@ -1,8 +1,9 @@
-//! The MCP server of Brumate: one tool, `run_python_code`, over standard input and output.
+//! The MCP server of Brumate over standard input and output: the tool `run_python_code`, and, with
+//! [`PythonServer::with_sessions`], the tools and resources of a code interpreter that keeps its state.
 //!
 //! [`serve`] speaks the Model Context Protocol, all versions from 2024-11-05 to 2026-07-28, over any pair of byte
 //! streams; [`serve_stdio`] over the process's own. Everything that runs is the business of a
-//! [`Runner`](brumate_session::Runner).
+//! [`Runner`](brumate_session::Runner) or of [`Sessions`](brumate_session::sessions::Sessions).
 //!
 //! Two kinds of failure, told apart by whose problem they are: what the code did, and arguments that a model can
 //! correct, are tool results; a request that is no request is a protocol error.
@@ -16,6 +17,7 @@ mod escape;
 mod format;
 mod handler;
 mod inflight;
+mod interpreter;
 mod log;
 mod progress;
 mod serve;
@@ -24,5 +26,5 @@ mod transport;
 mod wire;
 
 pub use format::{ReturnMode, result_text};
-pub use handler::PythonServer;
+pub use handler::{PythonServer, ToolSet};
 pub use serve::{ServeError, serve, serve_stdio};

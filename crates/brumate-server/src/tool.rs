@@ -12,6 +12,10 @@ pub(crate) const SERVER_NAME: &str = "MCP Run Python";
 /// What a client may tell its model.
 pub(crate) const INSTRUCTIONS: &str = "Call the \"run_python_code\" tool with the Python code to run.";
 
+/// What is said of it beside the tools of the interpreter.
+pub(crate) const BESIDE_SESSIONS: &str =
+    "The \"run_python_code\" tool runs code in an interpreter of its own, or in a session if it is given a session_id.";
+
 const TITLE: &str = "Run Python code";
 const DESCRIPTION: &str = "Tool to execute Python code and return stdout, stderr, and return value.
 
@@ -28,6 +32,19 @@ static TOOL: LazyLock<Tool> = LazyLock::new(|| {
 /// The tool as `tools/list` shows it.
 pub(crate) fn tool() -> Tool {
     TOOL.clone()
+}
+
+/// The tool beside those of the interpreter: the same, and a session if the caller wants one.
+pub(crate) fn with_session() -> Tool {
+    let mut schema = input_schema();
+    schema["properties"]["session_id"] = json!({
+        "type": "string",
+        "default": "",
+        "description": "Session to run in, as execute_code gives it; empty for an interpreter of its own",
+    });
+    let mut tool = tool();
+    tool.input_schema = object(schema);
+    tool
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {

@@ -29,8 +29,26 @@ pub const OUTPUT_LIMIT: Setting = Setting { flag: "--output-limit", variable: "B
 /// Runs at the same time.
 pub const MAX_CONCURRENT: Setting = Setting { flag: "--max-concurrent", variable: "BRUMATE_MAX_CONCURRENT" };
 
+/// Sessions that are awake at the same time.
+pub const MAX_LIVE_SESSIONS: Setting = Setting { flag: "--max-live-sessions", variable: "BRUMATE_MAX_LIVE_SESSIONS" };
+/// Sessions in all.
+pub const MAX_SESSIONS: Setting = Setting { flag: "--max-sessions", variable: "BRUMATE_MAX_SESSIONS" };
+/// Bytes of sleeping sessions on disk.
+pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK" };
+
 /// Every setting that a text can name.
-pub const SETTINGS: [Setting; 7] = [TIMEOUT, CPU_TIMEOUT, GRACE, MEMORY, FILES, OUTPUT_LIMIT, MAX_CONCURRENT];
+pub const SETTINGS: [Setting; 10] = [
+    TIMEOUT,
+    CPU_TIMEOUT,
+    GRACE,
+    MEMORY,
+    FILES,
+    OUTPUT_LIMIT,
+    MAX_CONCURRENT,
+    MAX_LIVE_SESSIONS,
+    MAX_SESSIONS,
+    SESSIONS_DISK,
+];
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -117,7 +135,7 @@ pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
     )
 }
 
-fn memory(limits: &Limits) -> String {
+pub(crate) fn memory(limits: &Limits) -> String {
     format!("the code may use at most {} of memory (set by {MEMORY})", format_size(limits.memory_bytes))
 }
 

@@ -33,6 +33,7 @@ pub mod explain;
 mod report;
 mod request;
 mod runner;
+pub mod sessions;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod units;

@@ -221,7 +221,7 @@ fn bounded_error(text: String, limits: &Limits) -> String {
 }
 
 /// The longest prefix of at most `limit` bytes that ends between characters.
-fn prefix(text: &str, limit: usize) -> &str {
+pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -229,7 +229,7 @@ fn prefix(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-fn stop_reason(reason: &Died) -> Option<StopReason> {
+pub(crate) fn stop_reason(reason: &Died) -> Option<StopReason> {
     match reason {
         Died::TimeLimit => Some(StopReason::WallLimit),
         Died::CpuLimit => Some(StopReason::CpuLimit),

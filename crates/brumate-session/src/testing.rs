@@ -1,20 +1,27 @@
 //! An engine that plays back scripts: for tests of what sits on top of an engine.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brumate_engine::api::{Analysis, Ended, Event, Execute, MachineSpec, Outcome, ReturnValue, StopReason, StreamName};
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine};
+use crate::engine::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
+
+mod session;
+
+use session::{FakeSession, Memory};
 
 /// What a machine does with one piece of code.
 #[derive(Debug, Clone)]
 pub struct Script {
     steps: Vec<Step>,
     end: Result<Outcome, EngineError>,
+    /// A session ends with its machine.
+    loses_session: bool,
     analysis: Analysis,
 }
 
@@ -27,11 +34,15 @@ enum Step {
     Hang,
     Sleep(Duration),
     Panic,
+    Set(String, String),
+    Get(String),
+    Write(String, Vec<u8>),
+    Remove(String),
 }
 
 impl Script {
     fn ending(ended: Ended) -> Self {
-        Self { steps: Vec::new(), end: Ok(outcome(ended, None)), analysis: Analysis::default() }
+        Self::ending_with(Ok(outcome(ended, None)))
     }
 
     /// Returns `None`.
@@ -64,10 +75,10 @@ impl Script {
 
     /// Ends with what the engine gives; for outcomes that the other constructors do not make.
     pub fn ending_with(end: Result<Outcome, EngineError>) -> Self {
-        Self { steps: Vec::new(), end, analysis: Analysis::default() }
+        Self { steps: Vec::new(), end, loses_session: false, analysis: Analysis::default() }
     }
 
-    /// The machine dies.
+    /// The machine dies; a session is rolled back.
     pub fn dying(reason: Died) -> Self {
         Self::ending_with(Err(EngineError::Died { reason, output_dropped: 0 }))
     }
@@ -119,6 +130,37 @@ impl Script {
         self.then(Step::Panic)
     }
 
+    /// Sets a variable of a session.
+    #[must_use]
+    pub fn sets(self, name: &str, value: &str) -> Self {
+        self.then(Step::Set(name.to_owned(), value.to_owned()))
+    }
+
+    /// Shows a variable of a session as the last expression's value; raises when there is none.
+    #[must_use]
+    pub fn gets(self, name: &str) -> Self {
+        self.then(Step::Get(name.to_owned()))
+    }
+
+    /// Writes a file of a session, below its working directory.
+    #[must_use]
+    pub fn writes(self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.then(Step::Write(path.to_owned(), bytes.into()))
+    }
+
+    /// Removes a file of a session.
+    #[must_use]
+    pub fn removes(self, path: &str) -> Self {
+        self.then(Step::Remove(path.to_owned()))
+    }
+
+    /// When its machine dies, a session is lost with it.
+    #[must_use]
+    pub fn losing_session(mut self) -> Self {
+        self.loses_session = true;
+        self
+    }
+
     /// What the guest's parser finds in it.
     #[must_use]
     pub fn imports(mut self, required: &[&str], optional: &[&str]) -> Self {
@@ -147,8 +189,18 @@ pub struct FakeEngine {
 struct State {
     alive: AtomicUsize,
     made: AtomicUsize,
+    most_alive: AtomicUsize,
+    stamps: AtomicU64,
     executed: Mutex<Vec<Execute>>,
     prepared: Mutex<Vec<String>>,
+}
+
+impl State {
+    fn born(&self) {
+        let alive = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_alive.fetch_max(alive, Ordering::SeqCst);
+        self.made.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl FakeEngine {
@@ -169,6 +221,11 @@ impl FakeEngine {
         self.state.made.load(Ordering::SeqCst)
     }
 
+    /// Most machines that existed at the same time.
+    pub fn most_alive(&self) -> usize {
+        self.state.most_alive.load(Ordering::SeqCst)
+    }
+
     /// Everything that was executed so far.
     pub fn executed(&self) -> Vec<Execute> {
         self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -180,14 +237,29 @@ impl FakeEngine {
     }
 }
 
+impl FakeEngine {
+    fn fake_machine(&self) -> FakeMachine {
+        self.state.born();
+        let signal = Arc::new(Signal(watch::channel(Urgency::None).0));
+        FakeMachine { scripts: self.scripts.clone(), state: Arc::clone(&self.state), signal }
+    }
+}
+
 impl Engine for FakeEngine {
     fn machine(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>> {
+        Box::pin(async move { Ok(Box::new(self.fake_machine()) as Box<dyn Machine>) })
+    }
+
+    fn session(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(
+            async move { Ok(Box::new(FakeSession::new(self.fake_machine(), Memory::default())) as Box<dyn Session>) },
+        )
+    }
+
+    fn wake<'a>(&'a self, path: &'a Path, _spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
-            self.state.alive.fetch_add(1, Ordering::SeqCst);
-            self.state.made.fetch_add(1, Ordering::SeqCst);
-            let signal = Arc::new(Signal(watch::channel(Urgency::None).0));
-            let machine = FakeMachine { scripts: self.scripts.clone(), state: Arc::clone(&self.state), signal };
-            Ok(Box::new(machine) as Box<dyn Machine>)
+            let memory = Memory::read(path)?;
+            Ok(Box::new(FakeSession::new(self.fake_machine(), memory)) as Box<dyn Session>)
         })
     }
 
@@ -222,6 +294,13 @@ impl Signal {
     }
 }
 
+impl Signal {
+    /// A machine that was killed is replaced by its checkpoint.
+    fn revive(&self) {
+        self.0.send_replace(Urgency::None);
+    }
+}
+
 impl Interrupter for Signal {
     fn interrupt(&self) {
         self.raise(Urgency::Interrupt);
@@ -229,6 +308,16 @@ impl Interrupter for Signal {
 
     fn kill(&self) {
         self.raise(Urgency::Kill);
+    }
+
+    fn withdraw(&self) {
+        self.0.send_if_modified(|now| {
+            let change = *now == Urgency::Interrupt;
+            if change {
+                *now = Urgency::None;
+            }
+            change
+        });
     }
 }
 
@@ -245,6 +334,12 @@ impl Drop for FakeMachine {
 }
 
 impl FakeMachine {
+    fn another(&self) -> Self {
+        self.state.born();
+        let signal = Arc::new(Signal(watch::channel(Urgency::None).0));
+        FakeMachine { scripts: self.scripts.clone(), state: Arc::clone(&self.state), signal }
+    }
+
     fn script(&self, code: &str) -> Result<Script, EngineError> {
         let missing = || EngineError::Unavailable(format!("the fake engine has no script for {code:?}"));
         self.scripts.get(code).cloned().ok_or_else(missing)
@@ -256,7 +351,13 @@ impl FakeMachine {
         let _ = signal.wait_for(|now| *now >= urgency).await;
     }
 
-    async fn play(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
+    /// Plays a script; what it does to a session's state is done to `memory`.
+    async fn play(
+        &self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        memory: &mut Memory,
+    ) -> Result<Outcome, EngineError> {
         let script = self.script(&request.code)?;
         self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         for step in script.steps {
@@ -267,6 +368,10 @@ impl FakeMachine {
                 Step::Sleep(duration) => tokio::time::sleep(duration).await,
                 Step::Loop => {
                     self.asked_to(Urgency::Interrupt).await;
+                    if *self.signal.0.borrow() == Urgency::Kill {
+                        return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0 });
+                    }
+                    self.signal.withdraw();
                     let traceback = "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nKeyboardInterrupt\n";
                     let ended = Ended::Raised {
                         ename: "KeyboardInterrupt".to_owned(),
@@ -280,6 +385,20 @@ impl FakeMachine {
                     return Err(EngineError::Died { reason: Died::Signal(9), output_dropped: 0 });
                 }
                 Step::Panic => panic!("the script says so"),
+                Step::Set(name, value) => {
+                    memory.variables.insert(name, value);
+                }
+                Step::Get(name) => {
+                    let Some(value) = memory.variables.get(&name) else {
+                        return Script::raising("NameError", &format!("name '{name}' is not defined")).end;
+                    };
+                    let data = [("text/plain".to_owned(), value.clone())].into();
+                    let _ = events.send(Event::ExecuteResult { data }).await;
+                }
+                Step::Write(path, bytes) => memory.write(&self.state, &path, bytes),
+                Step::Remove(path) => {
+                    memory.files.remove(&path);
+                }
             }
         }
         script.end
@@ -296,7 +415,7 @@ impl Machine for FakeMachine {
         request: Execute,
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
-        Box::pin(self.play(request, events))
+        Box::pin(async move { self.play(request, events, &mut Memory::default()).await })
     }
 
     fn interrupter(&self) -> Arc<dyn Interrupter> {

@@ -35,7 +35,7 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mode {
-    /// Serve the tool `run_python_code` over standard input and output
+    /// Serve tools (`--tools`) over standard input and output
     Stdio,
     /// Run a script as a shell would: `brumate exec script.py [arguments]`, or `-` for standard input
     Exec(ExecArgs),
@@ -43,6 +43,8 @@ pub(crate) enum Mode {
     Example,
     /// Prepare everything that a first run would otherwise wait for, and prove that it works
     Warmup,
+    /// Show or remove the sessions in a data directory
+    Sessions(SessionsArgs),
     /// Say what is cached, which walls and limits hold, and what is missing
     Doctor(DoctorArgs),
     /// Serve over streamable HTTP (not in this version)
@@ -110,6 +112,27 @@ pub(crate) struct Options {
     /// Which tools are served
     #[arg(long, global = true, env = env_vars::TOOLS, default_value = "run", value_enum)]
     pub(crate) tools: Tools,
+    /// Directory for sessions; one server at a time uses it [default: brumate in the user's data directory]
+    #[arg(long, global = true, env = env_vars::DATA_DIR, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Sessions that are awake at the same time; others sleep in files [default: 50, fewer on small hosts]
+    #[arg(long, global = true, env = env_vars::MAX_LIVE_SESSIONS, value_name = "NUMBER")]
+    pub(crate) max_live_sessions: Option<usize>,
+    /// Sessions in all
+    #[arg(long, global = true, env = env_vars::MAX_SESSIONS, default_value_t = 1000, value_name = "NUMBER")]
+    pub(crate) max_sessions: usize,
+    /// Disk space of sleeping sessions
+    #[arg(long, global = true, env = env_vars::SESSIONS_DISK, default_value = "10GiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) sessions_disk: u64,
+    /// Sessions sleep after this time without use, or `never`: only when others need their place
+    #[arg(long, global = true, env = env_vars::HIBERNATE_AFTER, default_value = "60s", value_name = "TIME", value_parser = lapse)]
+    pub(crate) hibernate_after: Lapse,
+    /// Sessions are removed after this time without use, or `never`
+    #[arg(long, global = true, env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = lapse)]
+    pub(crate) session_timeout: Lapse,
+    /// When sessions are written to disk
+    #[arg(long, global = true, env = env_vars::DURABILITY, default_value = "shutdown", value_enum)]
+    pub(crate) durability: DurabilityArg,
     /// Log more, to standard error
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
@@ -138,12 +161,55 @@ pub(crate) enum ReturnModeArg {
 pub(crate) enum Tools {
     /// run_python_code
     Run,
-    /// Sessions (not in this version)
-    #[value(hide = true)]
+    /// execute_code, list_session_files, clear_session and what belongs to sessions
     Interpreter,
-    /// Everything (not in this version)
-    #[value(hide = true)]
+    /// All of them
     All,
+}
+
+/// A time, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lapse {
+    /// After this time.
+    After(Duration),
+    /// Never.
+    Never,
+}
+
+/// When sessions are written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityArg {
+    /// When they go to sleep and when the server ends in order
+    Shutdown,
+    /// Before each answer: nothing that was answered is ever lost, and each answer waits for the disk
+    Cell,
+}
+
+/// Arguments of `sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    pub(crate) action: SessionsAction,
+}
+
+/// What to do with the sessions in a data directory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsAction {
+    /// List them, also while a server uses them
+    List {
+        /// Print one JSON list instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove them with all their files; no server may be using the directory
+    Remove {
+        /// All of them
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
+        /// Which
+        #[arg(value_name = "ID", required_unless_present = "all", allow_hyphen_values = true)]
+        ids: Vec<String>,
+    },
 }
 
 /// Arguments of `exec`.
@@ -180,6 +246,10 @@ pub(crate) struct DoctorArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn lapse(text: &str) -> Result<Lapse, String> {
+    if text.trim().eq_ignore_ascii_case("never") { Ok(Lapse::Never) } else { duration(text).map(Lapse::After) }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -228,6 +298,27 @@ mod tests {
         assert_eq!((exec.file(), exec.arguments().len()), (std::path::Path::new("tool.py"), 3));
         let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
         assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file() == std::path::Path::new("-")));
+    }
+
+    #[test]
+    fn sessions_are_listed_and_removed() {
+        let parsed = |line: &[&str]| Cli::try_parse_from([&["brumate", "sessions"], line].concat()).map(|cli| cli.mode);
+        assert!(matches!(
+            parsed(&["list", "--json"]),
+            Ok(Mode::Sessions(SessionsArgs { action: SessionsAction::List { json: true } }))
+        ));
+        // Ids may begin with a dash.
+        assert!(parsed(&["remove", "-abcdefghijklmn_"]).is_ok());
+        assert!(parsed(&["remove", "a", "b"]).is_ok() && parsed(&["remove", "--all"]).is_ok());
+        for line in [&["remove"][..], &["remove", "--all", "a"], &[]] {
+            assert!(parsed(line).is_err(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_lapse_is_a_time_or_never() {
+        assert_eq!((lapse("Never"), lapse("90s")), (Ok(Lapse::Never), Ok(Lapse::After(Duration::from_secs(90)))));
+        assert!(lapse("soon").is_err());
     }
 
     #[test]

@@ -23,6 +23,20 @@ variables! {
     CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
     /// CPU time of a run; as `--cpu-timeout`.
     CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
+    /// Directory for sessions; as `--data-dir`.
+    DATA_DIR = "BRUMATE_DATA_DIR" since "0.1.0";
+    /// When sessions are written to disk; as `--durability`.
+    DURABILITY = "BRUMATE_DURABILITY" since "0.1.0";
+    /// Idle time after which sessions sleep; as `--hibernate-after`.
+    HIBERNATE_AFTER = "BRUMATE_HIBERNATE_AFTER" since "0.1.0";
+    /// Sessions that are awake at the same time; as `--max-live-sessions`.
+    MAX_LIVE_SESSIONS = "BRUMATE_MAX_LIVE_SESSIONS" since "0.1.0";
+    /// Sessions in all; as `--max-sessions`.
+    MAX_SESSIONS = "BRUMATE_MAX_SESSIONS" since "0.1.0";
+    /// Disk space of sleeping sessions; as `--sessions-disk`.
+    SESSIONS_DISK = "BRUMATE_SESSIONS_DISK" since "0.1.0";
+    /// Idle time after which sessions are removed; as `--session-timeout`.
+    SESSION_TIMEOUT = "BRUMATE_SESSION_TIMEOUT" since "0.1.0";
     /// Comma list of packages for every run; as `--deps`.
     DEPS = "BRUMATE_DEPS" since "0.1.0";
     /// Bytes of files that code may write; as `--files`.
@@ -49,7 +63,9 @@ variables! {
     TOOLS = "BRUMATE_TOOLS" since "0.1.0";
     /// The user's cache directory (XDG Base Directory Specification), when none is given.
     XDG_CACHE_HOME = "XDG_CACHE_HOME" since "0.1.0";
-    /// The user's home, for the cache directory.
+    /// The user's data directory (XDG Base Directory Specification), when none is given.
+    XDG_DATA_HOME = "XDG_DATA_HOME" since "0.1.0";
+    /// The user's home, for both directories.
     HOME = "HOME" since "0.1.0";
 }
 

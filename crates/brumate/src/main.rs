@@ -58,6 +58,7 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
             Mode::Example => commands::example::run(settings).await,
             Mode::Warmup => commands::warmup::run(settings).await,
+            Mode::Sessions(arguments) => commands::sessions::run(settings, arguments).await,
             Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
             // Refused when the settings were made.
             Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => Ok(exit_status::USAGE),

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate_engine::api::Limits;
-use brumate_server::ReturnMode;
+use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::RunnerSettings;
+use brumate_session::sessions::{Durability, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
 
-use crate::cli::{Mode, Options, ReturnModeArg, Tools};
+use crate::cli::{DurabilityArg, Lapse, Mode, Options, ReturnModeArg, Tools};
 use crate::env_vars;
 
 /// Longest time limit: a day. What runs longer wants a scheduler.
@@ -29,6 +30,20 @@ const MAX_FILES: u64 = 64 << 30;
 const MAX_READY: usize = 64;
 /// Most runs at the same time.
 const MAX_CONCURRENT: usize = 4096;
+/// Most sessions that are awake at the same time.
+const MAX_LIVE: usize = 4096;
+/// Sessions that are awake at the same time, if the host has memory enough.
+const DEFAULT_LIVE: usize = 50;
+/// Memory of the host, in bytes, for each session that is awake: half of it is left to other things.
+const MEMORY_PER_LIVE: u64 = 128 << 20;
+/// Most sessions in all.
+const MAX_SESSIONS: usize = 1_000_000;
+/// Most disk space of sleeping sessions.
+const MAX_DISK: u64 = 1 << 50;
+/// Longest time without use: ten years.
+const MAX_IDLE: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+/// Shortest time without use after which something happens.
+const MIN_IDLE: Duration = Duration::from_secs(1);
 
 /// The settings of a process.
 #[derive(Debug, Clone)]
@@ -38,12 +53,16 @@ pub(crate) struct Settings {
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
     pub(crate) return_mode: ReturnMode,
+    pub(crate) tools: ToolSet,
+    /// `None` when there is no place for them, which matters only when they are wanted.
+    pub(crate) sessions: Option<SessionSettings>,
 }
 
 /// Values of the environment that are no options.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     pub(crate) xdg_cache_home: Option<PathBuf>,
+    pub(crate) xdg_data_home: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
 }
 
@@ -51,7 +70,11 @@ impl Environment {
     /// The environment of this process. Relative paths are ignored, as the XDG specification wants it.
     pub(crate) fn of_this_process() -> Self {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        Self { xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME), home: absolute(env_vars::HOME) }
+        Self {
+            xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
+            xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
+            home: absolute(env_vars::HOME),
+        }
     }
 }
 
@@ -67,9 +90,6 @@ impl Settings {
         }
         if options.port.is_some() || options.host.is_some() {
             return Err("`--port` and `--host` need an HTTP mode, and this version has none".to_owned());
-        }
-        if options.tools != Tools::Run {
-            return Err("this version has the tools of `--tools run` only".to_owned());
         }
         let limits = Limits {
             wall: within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
@@ -95,8 +115,60 @@ impl Settings {
             ReturnModeArg::Xml => ReturnMode::Xml,
             ReturnModeArg::Json => ReturnMode::Json,
         };
-        Ok(Self { runner, cache_dir, require_jail: options.require_jail, ready, return_mode })
+        let tools = match options.tools {
+            Tools::Run => ToolSet::Run,
+            Tools::Interpreter => ToolSet::Interpreter,
+            Tools::All => ToolSet::All,
+        };
+        let sessions = session_settings(options, &runner, environment)?;
+        let wanted = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
+        if wanted && sessions.is_none() {
+            return Err(
+                "there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned()
+            );
+        }
+        Ok(Self { runner, cache_dir, require_jail: options.require_jail, ready, return_mode, tools, sessions })
     }
+}
+
+/// What the options mean for sessions; `None` when there is no place for them.
+fn session_settings(
+    options: &Options,
+    runner: &RunnerSettings,
+    environment: &Environment,
+) -> Result<Option<SessionSettings>, String> {
+    let count = |number: usize| number.to_string();
+    let idle = |flag, lapse| match lapse {
+        Lapse::Never => Ok(None),
+        Lapse::After(time) => within(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
+    };
+    let live = options.max_live_sessions.unwrap_or_else(default_live);
+    let max_live = within("--max-live-sessions", live, 1..=MAX_LIVE, count)?;
+    let max_sessions = within("--max-sessions", options.max_sessions, 1..=MAX_SESSIONS, count)?;
+    let max_disk_bytes = within("--sessions-disk", options.sessions_disk, 1 << 20..=MAX_DISK, format_size)?;
+    let hibernate_after = idle("--hibernate-after", options.hibernate_after)?;
+    let timeout = idle("--session-timeout", options.session_timeout)?;
+    let Some(data_dir) = options.data_dir.clone().or_else(|| default_data_dir(environment)) else { return Ok(None) };
+    let mut settings = SessionSettings::new(data_dir);
+    settings.limits = runner.limits;
+    settings.max_concurrent = runner.max_concurrent;
+    settings.max_live = max_live;
+    settings.max_sessions = max_sessions;
+    settings.max_disk_bytes = max_disk_bytes;
+    settings.hibernate_after = hibernate_after;
+    settings.timeout = timeout;
+    settings.durability = match options.durability {
+        DurabilityArg::Shutdown => Durability::Shutdown,
+        DurabilityArg::Cell => Durability::Cell,
+    };
+    Ok(Some(settings))
+}
+
+/// As many as the host has memory for.
+fn default_live() -> usize {
+    let host = rustix::system::sysinfo();
+    let bytes = u64::from(host.totalram).saturating_mul(u64::from(host.mem_unit));
+    usize::try_from(bytes / MEMORY_PER_LIVE).unwrap_or(usize::MAX).clamp(2, DEFAULT_LIVE)
 }
 
 fn within<T: PartialOrd + Copy>(
@@ -115,6 +187,13 @@ fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
     let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
     let base =
         environment.xdg_cache_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_cache)))?;
+    Some(base.join("brumate"))
+}
+
+fn default_data_dir(environment: &Environment) -> Option<PathBuf> {
+    let home_data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+    let base =
+        environment.xdg_data_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_data)))?;
     Some(base.join("brumate"))
 }
 
@@ -202,7 +281,9 @@ mod tests {
             (vec!["stdio", "--port", "3001"], "need an HTTP mode"),
             (vec!["streamable_http"], "`streamable-http` is not in this version"),
             (vec!["sse"], "`sse` is not in this version"),
-            (vec!["stdio", "--tools", "all"], "`--tools run` only"),
+            (vec!["stdio", "--max-live-sessions", "0"], "`--max-live-sessions` must be from 1 to 4096, not 0"),
+            (vec!["stdio", "--session-timeout", "0"], "`--session-timeout` must be from 1 s to"),
+            (vec!["stdio", "--sessions-disk", "1"], "not 1 byte"),
         ] {
             let error = resolve(&arguments).unwrap_err();
             assert!(error.contains(part), "{error}");
@@ -212,11 +293,66 @@ mod tests {
     #[test]
     fn the_cache_follows_the_environment() {
         let cli = Cli::try_parse_from(["brumate", "stdio"]).unwrap();
-        let xdg = Environment { xdg_cache_home: Some("/x".into()), home: None };
+        let xdg = Environment { xdg_cache_home: Some("/x".into()), ..Environment::default() };
         let settings = Settings::resolve(&cli.options, &cli.mode, &xdg).unwrap();
         assert_eq!(settings.cache_dir, PathBuf::from("/x/brumate"));
         let error = Settings::resolve(&cli.options, &cli.mode, &Environment::default()).unwrap_err();
         assert!(error.contains("--cache-dir"), "{error}");
+    }
+
+    #[test]
+    fn sessions_have_their_own_settings() {
+        let defaults = resolve(&["stdio"]).unwrap();
+        let sessions = defaults.sessions.unwrap();
+        assert_eq!(defaults.tools, ToolSet::Run);
+        let home_data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        assert_eq!(sessions.data_dir, PathBuf::from("/home/ada").join(home_data).join("brumate"));
+        assert_eq!(
+            (sessions.timeout, sessions.hibernate_after),
+            (Some(Duration::from_secs(1800)), Some(Duration::from_secs(60)))
+        );
+        assert!((2..=50).contains(&sessions.max_live), "{}", sessions.max_live);
+        let given = [
+            "stdio",
+            "--tools",
+            "all",
+            "--data-dir",
+            "/d",
+            "--max-live-sessions",
+            "3",
+            "--max-sessions",
+            "9",
+            "--sessions-disk",
+            "1GiB",
+            "--hibernate-after",
+            "never",
+            "--session-timeout",
+            "never",
+            "--durability",
+            "cell",
+            "--timeout",
+            "5s",
+            "--max-concurrent",
+            "2",
+        ];
+        let settings = resolve(&given).unwrap();
+        let sessions = settings.sessions.unwrap();
+        assert_eq!((settings.tools, sessions.data_dir), (ToolSet::All, PathBuf::from("/d")));
+        assert_eq!((sessions.max_live, sessions.max_sessions, sessions.max_disk_bytes), (3, 9, 1 << 30));
+        assert_eq!((sessions.timeout, sessions.hibernate_after, sessions.durability), (None, None, Durability::Cell));
+        assert_eq!((sessions.limits.wall, sessions.max_concurrent), (Duration::from_secs(5), 2));
+    }
+
+    #[test]
+    fn sessions_need_a_place_only_when_they_are_wanted() {
+        let nowhere = |line: &[&str]| {
+            let cli = Cli::try_parse_from(["brumate", "--cache-dir", "/c"].iter().chain(line)).unwrap();
+            Settings::resolve(&cli.options, &cli.mode, &Environment::default())
+        };
+        assert!(nowhere(&["stdio"]).is_ok());
+        for line in [&["stdio", "--tools", "interpreter"][..], &["sessions", "list"]] {
+            assert!(nowhere(line).unwrap_err().contains("--data-dir"));
+        }
     }
 
     #[test]

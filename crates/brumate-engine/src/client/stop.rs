@@ -87,8 +87,8 @@ impl Interrupter {
         self.stop.send_replace(Request::Kill);
     }
 
-    /// Takes an interrupt back that has had its effect: it is not meant for what the machine does next.
-    pub(super) fn done(&self) {
+    /// Takes an interrupt back that has had its effect, or came too late: it is not meant for what the machine does next.
+    pub fn done(&self) {
         self.stop.send_if_modified(|request| {
             let change = *request == Request::Interrupt;
             if change {

@@ -1,6 +1,8 @@
 //! The server over the fake engine, seen from the wire. One program, so that it is linked once.
 
+mod interpreter;
 mod protocol;
+mod resources;
 mod results;
 mod running;
 mod support;

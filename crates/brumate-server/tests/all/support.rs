@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_packages::{Bundle, Distribution};
-use brumate_server::{PythonServer, ReturnMode, ServeError, serve};
+use brumate_server::{PythonServer, ReturnMode, ServeError, ToolSet, serve};
+use brumate_session::sessions::{SessionSettings, Sessions};
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_session::{CancellationToken, Runner, RunnerSettings};
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) shutdown: CancellationToken,
     server: JoinHandle<Result<(), ServeError>>,
     next_id: i64,
+    /// Where sessions are kept, if there are any.
+    _data: Option<tempfile::TempDir>,
 }
 
 /// Code and what it does.
@@ -32,20 +35,45 @@ pub(crate) fn engine(scripts: &[(&str, Script)]) -> FakeEngine {
     scripts.iter().fold(FakeEngine::default(), |engine, (code, script)| engine.on(code, script.clone()))
 }
 
+fn runner(engine: &Arc<FakeEngine>, settings: RunnerSettings) -> Runner {
+    let bundle = Bundle::new([
+        Distribution::new("numpy", "2.4.6").provides(["numpy"]),
+        Distribution::new("rich", "12.6.0").provides(["rich"]),
+    ]);
+    let fake: Arc<FakeEngine> = Arc::clone(engine);
+    Runner::new(fake, Arc::new(bundle.unwrap()), settings)
+}
+
 impl Client {
     /// Connects without opening a session.
     pub(crate) fn connect(engine: FakeEngine, mode: ReturnMode, settings: RunnerSettings) -> Self {
         let engine = Arc::new(engine);
-        let bundle = Bundle::new([
-            Distribution::new("numpy", "2.4.6").provides(["numpy"]),
-            Distribution::new("rich", "12.6.0").provides(["rich"]),
-        ]);
+        let server = PythonServer::new(runner(&engine, settings), mode);
+        Self::serve(engine, server, None)
+    }
+
+    /// Connects to a server with sessions and opens a connection of protocol 2025-06-18.
+    pub(crate) async fn interpreter(engine: FakeEngine, tools: ToolSet) -> Self {
+        let mut client = Self::connect_interpreter(engine, tools).await;
+        client.initialize("2025-06-18").await;
+        client
+    }
+
+    /// Connects to a server with sessions without opening a connection.
+    pub(crate) async fn connect_interpreter(engine: FakeEngine, tools: ToolSet) -> Self {
+        let engine = Arc::new(engine);
+        let data = tempfile::tempdir().unwrap();
         let fake: Arc<FakeEngine> = Arc::clone(&engine);
-        let runner = Runner::new(fake, Arc::new(bundle.unwrap()), settings);
+        let sessions = Sessions::open(fake, SessionSettings::new(data.path())).await.unwrap();
+        let runner = runner(&engine, RunnerSettings::default());
+        let server = PythonServer::new(runner, ReturnMode::Xml).with_sessions(sessions, tools);
+        Self::serve(engine, server, Some(data))
+    }
+
+    fn serve(engine: Arc<FakeEngine>, server: PythonServer, data: Option<tempfile::TempDir>) -> Self {
         let (input, server_input) = tokio::io::duplex(1 << 20);
         let (server_output, output) = tokio::io::duplex(1 << 20);
         let shutdown = CancellationToken::new();
-        let server = PythonServer::new(runner, mode);
         let server = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));
         Self {
             input: Some(input),
@@ -55,6 +83,7 @@ impl Client {
             shutdown,
             server,
             next_id: 0,
+            _data: data,
         }
     }
 
@@ -123,6 +152,29 @@ impl Client {
     pub(crate) async fn call(&mut self, arguments: Value) -> Value {
         let params = json!({"name": "run_python_code", "arguments": arguments});
         self.request("tools/call", params).await["result"].clone()
+    }
+
+    /// The result of any tool.
+    pub(crate) async fn tool(&mut self, name: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({"name": name, "arguments": arguments})).await["result"].clone()
+    }
+
+    /// The structure of a cell's answer, which its text repeats.
+    pub(crate) async fn cell(&mut self, session: &str, code: &str) -> Value {
+        let result = self.tool("execute_code", json!({"code": code, "session_id": session})).await;
+        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, result["structuredContent"], "{result}");
+        assert_eq!(result.get("isError"), None);
+        text
+    }
+
+    /// A new session in which `code` was run.
+    pub(crate) async fn session(&mut self, code: &str) -> String {
+        self.cell("", code).await["session_info"]["session_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn read_resource(&mut self, uri: &str) -> Value {
+        self.request("resources/read", json!({"uri": uri})).await
     }
 
     pub(crate) async fn run(&mut self, code: &str) -> Value {

@@ -1,6 +1,6 @@
 //! The engine of this host: CPython in wasmtime, machines as jailed processes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brumate_engine::api::{Analysis, Event, Execute, Image, MachineSpec, Outcome};
@@ -8,7 +8,12 @@ use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};
 
-use super::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine};
+use super::local_session::LocalSession;
+use super::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
+
+/// Sessions begin in their working directory. Leaves no name behind.
+const BEGIN_SESSION: &str =
+    "__import__('os').makedirs('/workspace', exist_ok=True)\n__import__('os').chdir('/workspace')";
 
 /// How to start a [`LocalEngine`].
 #[derive(Clone, Default)]
@@ -105,6 +110,24 @@ impl Engine for LocalEngine {
             preparing.await.unwrap_or_else(|error| Err(EngineError::Compile(error.to_string())))
         })
     }
+
+    fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async move {
+            let mut machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
+            let execute = Execute { code: BEGIN_SESSION.to_owned(), session: true, ..Execute::default() };
+            let (events, _) = mpsc::channel(1);
+            machine.execute(execute, events).await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(client::Session::new(machine))) as Box<dyn Session>)
+        })
+    }
+
+    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async move {
+            // Sessions are granted no host directories, so none can be revoked.
+            let (session, _) = self.sandbox().await?.wake_session(path, spec).await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -129,7 +152,7 @@ impl Machine for LocalMachine {
 }
 
 #[derive(Debug)]
-struct LocalInterrupter(client::Interrupter);
+pub(super) struct LocalInterrupter(pub(super) client::Interrupter);
 
 impl Interrupter for LocalInterrupter {
     fn interrupt(&self) {
@@ -139,13 +162,21 @@ impl Interrupter for LocalInterrupter {
     fn kill(&self) {
         self.0.kill();
     }
+
+    fn withdraw(&self) {
+        self.0.done();
+    }
 }
 
-fn engine_error(error: client::Error) -> EngineError {
+pub(super) fn engine_error(error: client::Error) -> EngineError {
     match error {
         client::Error::MachineDied { reason, output_dropped } => {
             EngineError::Died { reason: died(reason), output_dropped }
         }
+        client::Error::RolledBack { reason, output_dropped } => {
+            EngineError::RolledBack { reason: died(reason), output_dropped }
+        }
+        client::Error::Image(text) => EngineError::Image(text),
         client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
         client::Error::Io(error) => EngineError::Io(error.to_string()),
         other => EngineError::Unavailable(other.to_string()),

@@ -1,8 +1,11 @@
 //! What an engine is to the rest of Brumate: something that makes machines and speaks with them in messages.
 
 mod local;
+mod local_session;
+mod session;
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 pub use local::{LocalEngine, LocalEngineConfig, bundle};
+pub use session::{FileChunk, FileError, FileInfo, Session};
 
 /// A boxed future: engines are used as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -32,6 +36,22 @@ pub trait Engine: Send + Sync {
     ///
     /// [`EngineError::Compile`] above all.
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// A fresh session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::machine`].
+    fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>>;
+
+    /// The session that is asleep in the file `path`, which stays. `spec.image` is ignored: a session wakes from the image
+    /// that it began with.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Image`] when the file is damaged or of another version of Brumate, [`EngineError::Io`] when it cannot
+    /// be read; those of [`Engine::machine`].
+    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
 }
 
 /// One interpreter in its own process. Dropping it ends the process.
@@ -59,12 +79,14 @@ pub trait Machine: Send {
     fn interrupter(&self) -> Arc<dyn Interrupter>;
 }
 
-/// Stops a running machine. Both methods return at once and do nothing when the machine is gone.
+/// Stops a running machine. The methods return at once and do nothing when the machine is gone.
 pub trait Interrupter: Send + Sync {
     /// Raises KeyboardInterrupt in the guest; a guest that does not react within the grace time is killed.
     fn interrupt(&self);
     /// Ends the machine without asking it.
     fn kill(&self);
+    /// Takes back an interrupt that came too late for what it was meant for.
+    fn withdraw(&self);
 }
 
 /// Why a machine is gone.
@@ -105,6 +127,20 @@ pub enum EngineError {
         /// Output bytes that were dropped past the limit before it died.
         output_dropped: u64,
     },
+    /// A cell ended its session's machine; the session is as it was before that cell.
+    #[error("the machine is gone: {reason:?}; the session is as it was before")]
+    RolledBack {
+        /// Why.
+        reason: Died,
+        /// Output bytes that were dropped past the limit before it died.
+        output_dropped: u64,
+    },
+    /// A session cannot be put to sleep, or not be woken; the text says why.
+    #[error("{0}")]
+    Image(String),
+    /// A file of a session cannot be read or written.
+    #[error("{0}")]
+    File(FileError),
     /// A wheel or the interpreter could not be compiled.
     #[error("could not compile: {0}")]
     Compile(String),

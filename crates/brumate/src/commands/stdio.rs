@@ -1,22 +1,66 @@
 //! `brumate stdio`: the MCP server.
 
-use brumate_server::{PythonServer, serve_stdio};
-use brumate_session::CancellationToken;
+use std::sync::Arc;
 
+use brumate_engine::api::Image;
+use brumate_server::{PythonServer, ToolSet, serve_stdio};
+use brumate_session::CancellationToken;
+use brumate_session::engine::Engine;
+use brumate_session::sessions::Sessions;
+
+use super::complain;
 use crate::exit_status;
-use crate::sandbox::sandbox;
+use crate::sandbox::{Sandbox, sandbox};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let sandbox = sandbox(settings)?;
+    let sessions = match sessions(settings, &sandbox).await {
+        Ok(sessions) => sessions,
+        Err(reason) => {
+            complain(&format!("brumate: {reason}"));
+            return Ok(exit_status::FAILURE);
+        }
+    };
     // The client is answered at once; code waits for the sandbox if it has to.
     sandbox.engine.start_in_background();
     let shutdown = CancellationToken::new();
-    let server = PythonServer::new(sandbox.runner, settings.return_mode);
-    let serving = serve_stdio(server, shutdown.clone());
+    let mut server = PythonServer::new(sandbox.runner, settings.return_mode);
+    if let Some(sessions) = &sessions {
+        server = server.with_sessions(sessions.clone(), settings.tools);
+        prepare_in_background(sandbox.engine);
+    }
+    let serving = async {
+        let served = serve_stdio(server, shutdown.clone()).await;
+        if let Some(sessions) = &sessions {
+            sessions.close().await;
+        }
+        served
+    };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
     result?;
     // A server that was asked to end and did is fine.
     Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+}
+
+/// The sessions, if the tools need any.
+async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessions>, String> {
+    match &settings.sessions {
+        Some(sessions) if settings.tools != ToolSet::Run => {
+            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions.clone()).await;
+            opened.map(Some).map_err(|error| error.to_string())
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Compiles what sessions begin with, and builds their image, before the first one needs it.
+fn prepare_in_background(engine: impl Engine + 'static) {
+    tokio::spawn(async move {
+        let wheels = Image::DATA.map(str::to_owned);
+        if let Err(error) = engine.prepare(&wheels).await {
+            tracing::error!(%error, "the packages of sessions cannot be prepared");
+        }
+    });
 }

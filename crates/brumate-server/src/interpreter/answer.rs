@@ -1,0 +1,163 @@
+//! Reports as answers: the contract's JSON, bounded, with pictures and links beside it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brumate_engine::api::Limits;
+use brumate_session::explain;
+use brumate_session::sessions::{ANSWER_BYTES, CellImage, CellReport, SessionFile, WholeText};
+use brumate_session::units::format_size;
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
+use serde_json::{Value, json};
+
+use super::{pictures, uri};
+
+/// Pictures of one answer.
+const MAX_IMAGES: usize = 8;
+/// Bytes of an exception's message.
+const MAX_ERROR_BYTES: usize = 8 << 10;
+/// Bytes of a traceback.
+const MAX_TRACEBACK_BYTES: usize = 16 << 10;
+
+/// A result whose text is the same JSON as its structure.
+pub(crate) fn structured(value: Value) -> CallToolResult {
+    let mut result = CallToolResult::default();
+    // A value of strings, numbers and lists can always be written.
+    result.content = vec![ContentBlock::text(serde_json::to_string_pretty(&value).unwrap_or_default())];
+    result.structured_content = Some(value);
+    result
+}
+
+/// A file as answers list it.
+pub(crate) fn file(id: &str, file: &SessionFile) -> Value {
+    json!({"uri": uri::of_file(id, &file.name), "mime_type": file.mime, "name": file.name, "size": file.size})
+}
+
+/// A file as a resource.
+pub(crate) fn resource(id: &str, file: &SessionFile) -> Resource {
+    Resource::new(uri::of_file(id, &file.name), file.name.clone())
+        .with_mime_type(file.mime.clone())
+        .with_size(file.size)
+}
+
+/// What whoever made a session must know; `timeout` in words.
+pub(crate) fn session_info(id: &str, timeout: Option<String>) -> Value {
+    let expiry = match timeout {
+        Some(timeout) => format!("Session will expire after {timeout} of inactivity."),
+        None => "Session will not expire.".to_owned(),
+    };
+    json!({
+        "session_id": id,
+        "instructions": format!("Use this `session_id` in subsequent requests to maintain state. {expiry}"),
+    })
+}
+
+/// The answer of `execute_code` to code that could not be run.
+pub(crate) fn refused(error: &str) -> CallToolResult {
+    structured(json!({
+        "success": false,
+        "output": [],
+        "result": null,
+        "error": error,
+        "traceback": [],
+        "files": [],
+        "session_info": null,
+    }))
+}
+
+/// The answer of `execute_code`.
+pub(crate) async fn executed(report: CellReport, limits: &Limits, timeout: Option<String>) -> CallToolResult {
+    let id = report.id.as_str();
+    let (output, value) = bounded_text(&report, limits);
+    let traceback = shortened(&report.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
+    let traceback: Vec<&str> = if traceback.is_empty() { Vec::new() } else { traceback.split('\n').collect() };
+    let answer = json!({
+        "success": report.success,
+        "output": output,
+        "result": value,
+        "error": report.error.as_ref().map(|error| shortened(error, MAX_ERROR_BYTES, None)),
+        "traceback": traceback,
+        "files": report.files.iter().map(|listed| file(id, listed)).collect::<Vec<_>>(),
+        "session_info": report.created.then(|| session_info(id, timeout)),
+    });
+    let mut result = structured(answer);
+    let links: Vec<ContentBlock> =
+        report.files.iter().map(|listed| ContentBlock::resource_link(resource(id, listed))).collect();
+    result.content.extend(blocks(report.images).await);
+    result.content.extend(links);
+    result
+}
+
+/// Output and result, cut to what an answer may hold, and what else is to be said.
+fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
+    let pointer = match &report.whole {
+        WholeText::InAnswer => None,
+        WholeText::Kept(name) => Some(format!("all of it: {}", uri::of_file(report.id.as_str(), name))),
+        WholeText::NotKept(reason) => Some(format!("it could not be kept: {reason}")),
+    };
+    let (mut output, mut value) = (report.output.clone(), report.result.clone());
+    if let Some(pointer) = &pointer {
+        let room = ANSWER_BYTES / 2;
+        if output.iter().map(String::len).sum::<usize>() > room {
+            output = vec![shortened(&output.concat(), room, Some(pointer))];
+        }
+        value = value.map(|value| shortened(&value, room, Some(pointer)));
+    }
+    if report.output_dropped > 0 {
+        output.push(explain::output_dropped(report.output_dropped, limits));
+    }
+    output.extend(
+        report.files.iter().map(|file| format!("📊 File created: {} ({}, {} bytes)", file.name, file.mime, file.size)),
+    );
+    if report.files_left_out > 0 {
+        output.push(format!("{} more files were created or changed", report.files_left_out));
+    }
+    if let Some(reason) = &report.not_kept {
+        output.push(format!("Note: the state after this cell may not survive the server: {reason}"));
+    }
+    (output, value)
+}
+
+/// `text` without its middle if it is longer than `room` bytes; a line says how much is missing, and where it is.
+fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    let mut head = room / 4 * 3;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - room / 4;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let pointer = pointer.map(|pointer| format!("; {pointer}")).unwrap_or_default();
+    let cut = format_size((tail - head) as u64);
+    format!("{}\n[{cut} were cut here{pointer}]\n{}", &text[..head], &text[tail..])
+}
+
+/// Pictures as content. Decoding takes a thread that may be busy for long.
+async fn blocks(images: Vec<CellImage>) -> Vec<ContentBlock> {
+    if images.is_empty() {
+        return Vec::new();
+    }
+    let fitted = tokio::task::spawn_blocking(move || {
+        let fitting = images.into_iter().filter_map(|image| pictures::fit(image.bytes));
+        fitting.take(MAX_IMAGES).map(|(bytes, mime)| ContentBlock::image(STANDARD.encode(bytes), mime)).collect()
+    });
+    // A picture that breaks its decoder is not worth an answer.
+    fitted.await.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(shortened("short", 8, None), "short");
+        let text = "é".repeat(10_000);
+        let short = shortened(&text, 1000, Some("all of it: kernel://x/y"));
+        assert!(short.len() < 1100);
+        assert!(short.contains("\n[18.5 KiB were cut here; all of it: kernel://x/y]\n"), "{short}");
+    }
+}

@@ -1,0 +1,235 @@
+//! What clients learn about the tools of the code interpreter. Names, arguments and results of the first three are a
+//! contract with those who used the server of that name.
+
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{JsonObject, Tool};
+use serde_json::{Value, json};
+
+/// The name under which the server is known when it has these tools only.
+pub(crate) const SERVER_NAME: &str = "Python Code Interpreter";
+/// What a client may tell its model.
+pub(crate) const INSTRUCTIONS: &str = "Call the \"execute_code\" tool to run Python in a session that keeps variables, \
+    imports and files. The first call makes the session; pass its session_id in later calls. Files that code writes to \
+    its working directory, and figures that it shows, are resources.";
+
+pub(crate) const EXECUTE: &str = "execute_code";
+pub(crate) const LIST: &str = "list_session_files";
+pub(crate) const CLEAR: &str = "clear_session";
+pub(crate) const UPLOAD: &str = "upload_file";
+pub(crate) const FORK: &str = "fork_session";
+pub(crate) const RESET: &str = "reset_session";
+pub(crate) const INTERRUPT: &str = "interrupt";
+
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    vec![
+        tool(
+            EXECUTE,
+            "Execute code",
+            "Execute Python code in a stateful session: variables, imports and files stay for the next call.\n\n\
+             Leave session_id empty (or \"0\") in the first call; the answer's session_info has the id for the following \
+             ones. The text of the last expression is the result. Figures that are shown or left open are saved and \
+             listed under files, as is every file that the code writes to its working directory.",
+            execute_input(),
+            execute_output(),
+        ),
+        tool(
+            LIST,
+            "List files",
+            "List all files in the working directory of a session.",
+            input(json!({"session_id": session_id("The session")}), &["session_id"]),
+            output(
+                json!({
+                    "session_id": {"type": "string"},
+                    "files": files(),
+                    "error": {"type": "string", "description": "Why there is no list; left out when there is one"},
+                }),
+                &["session_id", "files"],
+            ),
+        ),
+        tool(
+            CLEAR,
+            "Clear session",
+            "End a session and delete its state and all its files.",
+            input(json!({"session_id": session_id("The session")}), &["session_id"]),
+            done(),
+        ),
+        tool(
+            UPLOAD,
+            "Upload file",
+            "Write a file into the working directory of a session, where code can open it by its name. Large files go in \
+             parts: give each its offset, and last=false for all but the last.",
+            upload_input(),
+            upload_output(),
+        ),
+        tool(
+            FORK,
+            "Fork session",
+            "Copy a session with all its variables, imports and files. Both go on independently.",
+            input(json!({"session_id": session_id("The session to copy")}), &["session_id"]),
+            output(
+                json!({
+                    "success": {"type": "boolean"},
+                    "message": {"type": "string"},
+                    "session_id": {"type": ["string", "null"], "description": "The new session"},
+                }),
+                &["success", "message", "session_id"],
+            ),
+        ),
+        tool(
+            RESET,
+            "Reset session",
+            "Empty a session: a fresh interpreter without files under the same session_id.",
+            input(json!({"session_id": session_id("The session")}), &["session_id"]),
+            done(),
+        ),
+        tool(
+            INTERRUPT,
+            "Interrupt",
+            "Stop the code that a session is running: KeyboardInterrupt. What it did until then stays.",
+            input(json!({"session_id": session_id("The session")}), &["session_id"]),
+            done(),
+        ),
+    ]
+});
+
+/// The tools as `tools/list` shows them.
+pub(crate) fn tools() -> &'static [Tool] {
+    &TOOLS
+}
+
+fn tool(name: &'static str, title: &str, description: &'static str, input: Value, output: Value) -> Tool {
+    Tool::new(name, description, object(input)).with_title(title).with_raw_output_schema(object(output))
+}
+
+pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
+    match schema {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+fn input(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+fn output(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn session_id(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// A session, or none for a new one.
+fn optional_session() -> Value {
+    json!({
+        "type": "string",
+        "default": "",
+        "description": "Session to go on with; empty or \"0\" for a new one",
+    })
+}
+
+fn execute_input() -> Value {
+    input(
+        json!({
+            "code": {"type": "string", "description": "Python code to execute"},
+            "session_id": optional_session(),
+        }),
+        &["code"],
+    )
+}
+
+fn upload_input() -> Value {
+    input(
+        json!({
+            "filename": {"type": "string", "description": "Name of the file, relative to the working directory"},
+            "content": {"type": "string", "description": "The content, or a part of it"},
+            "session_id": optional_session(),
+            "encoding": {
+                "type": "string",
+                "enum": ["text", "base64"],
+                "default": "text",
+                "description": "How the content is written; base64 for everything that is not text",
+            },
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "Byte of the file at which this part begins",
+            },
+            "last": {
+                "type": "boolean",
+                "default": true,
+                "description": "The file ends with this part",
+            },
+        }),
+        &["filename", "content"],
+    )
+}
+
+fn upload_output() -> Value {
+    output(
+        json!({
+            "success": {"type": "boolean"},
+            "message": {"type": "string"},
+            "file": {"anyOf": [file(), {"type": "null"}], "description": "The file as it is now"},
+            "session_info": session_info(),
+        }),
+        &["success", "message", "file", "session_info"],
+    )
+}
+
+fn execute_output() -> Value {
+    output(
+        json!({
+            "success": {"type": "boolean", "description": "The code ran to its end"},
+            "output": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What was written and displayed, in order, and a line for each file that was made or changed",
+            },
+            "result": {"type": ["string", "null"], "description": "Text of the last expression's value"},
+            "error": {"type": ["string", "null"], "description": "Name and message of the exception"},
+            "traceback": {"type": "array", "items": {"type": "string"}, "description": "Lines of the traceback"},
+            "files": files(),
+            "session_info": session_info(),
+        }),
+        &["success", "output", "result", "error", "traceback", "files", "session_info"],
+    )
+}
+
+fn session_info() -> Value {
+    json!({
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"session_id": {"type": "string"}, "instructions": {"type": "string"}},
+                "required": ["session_id", "instructions"],
+            },
+            {"type": "null"},
+        ],
+        "description": "The new session; null unless this call made one",
+    })
+}
+
+fn files() -> Value {
+    json!({"type": "array", "items": file()})
+}
+
+fn file() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "uri": {"type": "string", "description": "Resource with the content"},
+            "mime_type": {"type": "string"},
+            "name": {"type": "string"},
+            "size": {"type": "integer", "description": "Bytes"},
+        },
+        "required": ["uri", "mime_type", "name", "size"],
+    })
+}
+
+fn done() -> Value {
+    output(json!({"success": {"type": "boolean"}, "message": {"type": "string"}}), &["success", "message"])
+}

@@ -1,0 +1,71 @@
+//! Sessions of this host's engine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brumate_engine::api::{Event, Execute, Outcome};
+use brumate_engine::client;
+use tokio::sync::mpsc;
+
+use super::local::{LocalInterrupter, engine_error};
+use super::{BoxFuture, EngineError, FileChunk, FileInfo, Interrupter, Session};
+
+/// A session of the sandbox.
+#[derive(Debug)]
+pub(super) struct LocalSession(pub(super) client::Session);
+
+impl Session for LocalSession {
+    fn execute<'a>(
+        &'a self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
+        Box::pin(async move { self.0.execute(request, events).await.map_err(engine_error) })
+    }
+
+    fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async move {
+            let forked = self.0.fork().await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(forked)) as Box<dyn Session>)
+        })
+    }
+
+    fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>> {
+        Box::pin(async move { self.0.hibernate(path).await.map_err(engine_error) })
+    }
+
+    fn interrupter(&self) -> Arc<dyn Interrupter> {
+        Arc::new(LocalInterrupter(self.0.interrupter()))
+    }
+
+    fn list_files<'a>(&'a self, _directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
+        Box::pin(async { Err(no_files()) })
+    }
+
+    fn read_file<'a>(
+        &'a self,
+        _path: &'a str,
+        _offset: u64,
+        _length: u64,
+    ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
+        Box::pin(async { Err(no_files()) })
+    }
+
+    fn write_file<'a>(
+        &'a self,
+        _path: &'a str,
+        _offset: u64,
+        _bytes: Vec<u8>,
+        _truncate: bool,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Err(no_files()) })
+    }
+
+    fn remove_file<'a>(&'a self, _path: &'a str) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Err(no_files()) })
+    }
+}
+
+fn no_files() -> EngineError {
+    EngineError::Unavailable("this engine gives no access to the files of sessions".to_owned())
+}

@@ -1,0 +1,126 @@
+//! What an engine's sessions are: machines that keep their state, and files in them that outsiders may read and write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brumate_engine::api::{Event, Execute, Outcome};
+use tokio::sync::mpsc;
+
+use super::{BoxFuture, EngineError, Interrupter};
+
+/// What is known of a file in a session without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileInfo {
+    /// Relative to the directory that was listed, with `/` between its parts.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Last change, in nanoseconds since 1970.
+    pub modified: i64,
+    /// Differs whenever the file was written since: two writes in one tick of the guest's clock count as well.
+    pub stamp: u64,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileChunk {
+    /// What is there from the offset on; empty at and beyond the end.
+    pub bytes: Vec<u8>,
+    /// Size of the whole file, in bytes.
+    pub size: u64,
+}
+
+/// A machine that keeps names, modules and files from one execution to the next, whatever an execution does. Dropping it ends
+/// its processes. Methods wait for each other.
+pub trait Session: Send + Sync {
+    /// Runs a cell. Events come while it runs and are complete when the future is ready; limits are those of the session's
+    /// [`MachineSpec`](brumate_engine::api::MachineSpec).
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::RolledBack`] when the cell ended the machine and the session is as it was before;
+    /// [`EngineError::Died`] when the session is lost.
+    fn execute<'a>(
+        &'a self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
+
+    /// Another session that goes on from this one's present state.
+    ///
+    /// # Errors
+    ///
+    /// When there is no process left; those of [`Session::execute`].
+    fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>>;
+
+    /// Writes the session to the file `path`, which appears whole and durable or not at all; returns its size in bytes.
+    /// This session goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Image`] when it holds something that cannot be kept, [`EngineError::Io`] when the disk refuses;
+    /// those of [`Session::execute`].
+    fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
+
+    /// Stops the cell that runs at present. A handle is good for one cell: a roll-back replaces the machine.
+    fn interrupter(&self) -> Arc<dyn Interrupter>;
+
+    /// All regular files below `directory` (an absolute path in the guest), in the order of their paths. A directory that is
+    /// not there has none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::execute`]; [`EngineError::Unavailable`] when this engine has no access to files.
+    fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>>;
+
+    /// At most `length` bytes of a file from `offset` on. An engine may give less; it gives nothing at the end only.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::File`], and those of [`Session::list_files`].
+    fn read_file<'a>(
+        &'a self,
+        path: &'a str,
+        offset: u64,
+        length: u64,
+    ) -> BoxFuture<'a, Result<FileChunk, EngineError>>;
+
+    /// Writes `bytes` at `offset`, and makes the file and the directories above it when they are missing. `truncate` ends
+    /// the file after these bytes. The session's quota holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::read_file`].
+    fn write_file<'a>(
+        &'a self,
+        path: &'a str,
+        offset: u64,
+        bytes: Vec<u8>,
+        truncate: bool,
+    ) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::read_file`].
+    fn remove_file<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), EngineError>>;
+}
+
+/// Why a file of a session could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// There is none of this name.
+    #[error("there is no such file")]
+    NotFound,
+    /// It is a directory, or something else without content.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The quota of the session is used up.
+    #[error("no space is left in the session (set by {})", crate::explain::FILES)]
+    NoSpace,
+    /// Anything else; Linux's name of the error.
+    #[error("{0}")]
+    Other(String),
+}

@@ -1,0 +1,322 @@
+//! Files of sessions from outside, and what is done with files after each cell.
+
+use tokio_util::sync::CancellationToken;
+
+use super::Sessions;
+use super::error::SessionError;
+use super::figures::{Figures, next_number};
+use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content, mime_of_name};
+use super::id::SessionId;
+use super::record::SessionState;
+use super::registry::Parts;
+use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
+use super::settings::{
+    ANSWER_BYTES, CHUNK_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, MAX_RESOURCE_BYTES, WORKSPACE,
+};
+use super::slot::{Body, Slot};
+use crate::engine::{EngineError, FileChunk, FileError, Session};
+
+/// Directory of the texts that are too long for an answer.
+const OUTPUTS: &str = ".output";
+/// Saved pictures that are shown, when the cell showed none itself.
+const MAX_SAVED_SHOWN: usize = 4;
+
+/// A part of a file for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// Which file.
+    pub name: FileName,
+    /// Where its bytes belong.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The file ends after them.
+    pub last: bool,
+}
+
+impl Sessions {
+    /// A part of a file. Wakes the session.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::File`], and why the session cannot be used.
+    pub async fn read_file(
+        &self,
+        principal: &str,
+        id: &str,
+        name: &FileName,
+        offset: u64,
+        cancel: &CancellationToken,
+    ) -> Result<FileChunk, SessionError> {
+        let slot = self.find(principal, id).await?;
+        let name = name.clone();
+        self.detached(cancel, |sessions, cancel| async move {
+            let mut turn = slot.turn(&cancel).await?;
+            let session = sessions.awake(&slot, &mut turn, &cancel).await?;
+            let chunk = read_chunk(session, name.as_str(), offset).await;
+            drop(turn);
+            sessions.make_room();
+            chunk
+        })
+        .await
+    }
+
+    /// A whole file and its type. Wakes the session.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::TooLarge`], and those of [`Sessions::read_file`].
+    pub async fn read_whole_file(
+        &self,
+        principal: &str,
+        id: &str,
+        name: &FileName,
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<u8>, String), SessionError> {
+        let slot = self.find(principal, id).await?;
+        let name = name.clone();
+        self.detached(cancel, |sessions, cancel| async move {
+            let mut turn = slot.turn(&cancel).await?;
+            let session = sessions.awake(&slot, &mut turn, &cancel).await?;
+            let bytes = read_all(session, name.as_str(), MAX_RESOURCE_BYTES).await;
+            drop(turn);
+            sessions.make_room();
+            let bytes = bytes?;
+            let known = slot.record().files.get(name.as_str()).map(|file| file.mime.clone());
+            let mime = known.or_else(|| mime_of_name(name.as_str()).map(str::to_owned));
+            let mime = mime
+                .unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(&bytes)).to_owned());
+            Ok((bytes, mime))
+        })
+        .await
+    }
+
+    /// Writes a part of a file; without a session into a new one. Returns the session and the file as it is now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::read_file`].
+    pub async fn upload(
+        &self,
+        principal: &str,
+        id: Option<&str>,
+        upload: Upload,
+        cancel: &CancellationToken,
+    ) -> Result<(SessionId, SessionFile), SessionError> {
+        let (slot, created) = match id {
+            Some(id) => (self.find(principal, id).await?, false),
+            None => (self.create(principal)?, true),
+        };
+        self.detached(cancel, |sessions, cancel| async move {
+            let uploaded = sessions.upload_to(&slot, upload, &cancel).await;
+            if uploaded.is_err()
+                && created
+                && let Some(turn) = slot.try_turn()
+            {
+                sessions.forget(&slot, turn).await?;
+            }
+            sessions.make_room();
+            uploaded
+        })
+        .await
+    }
+
+    async fn upload_to(
+        &self,
+        slot: &Slot,
+        upload: Upload,
+        cancel: &CancellationToken,
+    ) -> Result<(SessionId, SessionFile), SessionError> {
+        let mut turn = slot.turn(cancel).await?;
+        if self.inner.closing.is_cancelled() {
+            return Err(SessionError::ShuttingDown);
+        }
+        let session = self.awake(slot, &mut turn, cancel).await?;
+        let name = upload.name.as_str();
+        write_all(session, name, upload.offset, upload.bytes, upload.last).await?;
+        // From here on the session has changed, whatever fails.
+        {
+            let mut record = slot.record();
+            record.generation = record.generation.saturating_add(1);
+            record.state = SessionState::Live;
+        }
+        let listed = self.note_files(slot, session).await;
+        let Body::Live(live) = &*turn else { return Err(self.gone(slot)) };
+        self.record_change(slot, &*live.session, Parts::All).await?;
+        listed?;
+        let mut record = slot.record();
+        record.last_used = self.now();
+        let known = record.files.get(name);
+        let file = SessionFile {
+            name: name.to_owned(),
+            mime: known.map_or(UNKNOWN_MIME, |file| &file.mime).to_owned(),
+            size: known.map_or(0, |file| file.size),
+        };
+        Ok((record.id.clone(), file))
+    }
+
+    /// Compares the files with what was known of them, and knows them from now on.
+    async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
+        let there = session.list_files(WORKSPACE).await?;
+        let mut changes = Changes::between(&slot.record().files, there);
+        for name in &changes.written {
+            if let Some(file) = changes.files.get_mut(name)
+                && file.mime.is_empty()
+            {
+                let start = session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await;
+                file.mime = start.map_or(UNKNOWN_MIME, |chunk| mime_of_content(&chunk.bytes)).to_owned();
+            }
+        }
+        slot.record().files.clone_from(&changes.files);
+        Ok(changes)
+    }
+
+    /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
+    pub(super) async fn after_cell(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        gatherer: Gatherer,
+        report: &mut CellReport,
+        number: u64,
+    ) -> Parts {
+        let mut changes = match self.note_files(slot, session).await {
+            Ok(changes) => changes,
+            Err(SessionError::Engine(EngineError::Unavailable(_))) => Changes::default(),
+            Err(error) => {
+                tracing::warn!(%error, "the files of a session cannot be listed");
+                Changes::default()
+            }
+        };
+        if !gatherer.figures.shown.is_empty() {
+            keep_figures(session, gatherer.figures, &changes, report).await;
+            // What a cell wrote itself comes first, then its pictures.
+            if let Ok(more) = self.note_files(slot, session).await {
+                changes.written.extend(more.written.iter().cloned());
+                changes.files = more.files;
+            }
+        } else {
+            show_saved(session, &changes, report).await;
+        }
+        report.files_changed = changes.any();
+        report.files_left_out = changes.written.len().saturating_sub(MAX_REPORTED_FILES);
+        let reported = changes.written.iter().take(MAX_REPORTED_FILES);
+        report.files = reported
+            .filter_map(|name| {
+                let file = changes.files.get(name)?;
+                Some(SessionFile { name: name.clone(), mime: file.mime.clone(), size: file.size })
+            })
+            .collect();
+        if report.text_bytes() > ANSWER_BYTES {
+            report.whole = keep_text(session, report, number).await;
+        }
+        if changes.any() { Parts::All } else { Parts::WithoutFiles }
+    }
+}
+
+/// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
+async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
+    let first = next_number(changes.files.keys().map(String::as_str));
+    for (number, forms) in (first..).zip(figures.shown) {
+        for form in forms {
+            let name = format!("figure_{number}.{}", form.ending);
+            let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
+            let kept = write_all(session, &name, 0, form.bytes.clone(), true).await;
+            if let Err(error) = kept {
+                report.output.push(format!("{name} could not be kept: {error}\n"));
+            }
+            if shown {
+                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes: form.bytes });
+            }
+        }
+    }
+    if figures.left_out > 0 {
+        report.output.push(format!("{} more figures were left out\n", figures.left_out));
+    }
+}
+
+/// Pictures that the cell saved, when it showed none: `plt.savefig` is meant to be seen.
+async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellReport) {
+    let pictures = changes.written.iter().filter_map(|name| {
+        let file = changes.files.get(name)?;
+        let shown = matches!(file.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+        (shown && file.size <= MAX_FIGURE_BYTES as u64).then_some((name, file))
+    });
+    for (name, file) in pictures.take(MAX_SAVED_SHOWN) {
+        if let Ok(bytes) = read_all(session, name, MAX_FIGURE_BYTES as u64).await {
+            report.images.push(CellImage { name: name.clone(), mime: file.mime.clone(), bytes });
+        }
+    }
+}
+
+/// Writes all text of a cell to a file, and removes the oldest of these files.
+async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> WholeText {
+    let mut text: String = report.output.concat();
+    if let Some(result) = &report.result {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(result);
+    }
+    let name = format!("{OUTPUTS}/{number}.txt");
+    if let Some(old) = number.checked_sub(MAX_KEPT_OUTPUTS as u64) {
+        // Usually there is none: most cells write little.
+        let _ = session.remove_file(&guest_path(&format!("{OUTPUTS}/{old}.txt"))).await;
+    }
+    match write_all(session, &name, 0, text.into_bytes(), true).await {
+        Ok(()) => WholeText::Kept(name),
+        Err(error) => WholeText::NotKept(error.to_string()),
+    }
+}
+
+fn file_error(name: &str, error: EngineError) -> SessionError {
+    match error {
+        EngineError::File(error) => SessionError::File { name: name.to_owned(), error },
+        other => SessionError::Engine(other),
+    }
+}
+
+async fn read_chunk(session: &dyn Session, name: &str, offset: u64) -> Result<FileChunk, SessionError> {
+    session.read_file(&guest_path(name), offset, CHUNK_BYTES).await.map_err(|error| file_error(name, error))
+}
+
+async fn read_all(session: &dyn Session, name: &str, limit: u64) -> Result<Vec<u8>, SessionError> {
+    let mut bytes = Vec::new();
+    loop {
+        let chunk = read_chunk(session, name, bytes.len() as u64).await?;
+        if chunk.size > limit || (bytes.len() + chunk.bytes.len()) as u64 > limit {
+            return Err(SessionError::TooLarge { name: name.to_owned(), size: chunk.size, limit });
+        }
+        if chunk.bytes.is_empty() {
+            return Ok(bytes);
+        }
+        bytes.extend(chunk.bytes);
+        if bytes.len() as u64 >= chunk.size {
+            return Ok(bytes);
+        }
+    }
+}
+
+async fn write_all(
+    session: &dyn Session,
+    name: &str,
+    offset: u64,
+    mut bytes: Vec<u8>,
+    last: bool,
+) -> Result<(), SessionError> {
+    let path = guest_path(name);
+    let mut offset = offset;
+    loop {
+        let rest = bytes.split_off(bytes.len().min(CHUNK_BYTES as usize));
+        let written = bytes.len() as u64;
+        let truncate = last && rest.is_empty();
+        session.write_file(&path, offset, bytes, truncate).await.map_err(|error| file_error(name, error))?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        offset = offset
+            .checked_add(written)
+            .ok_or_else(|| SessionError::File { name: name.to_owned(), error: FileError::NoSpace })?;
+        bytes = rest;
+    }
+}

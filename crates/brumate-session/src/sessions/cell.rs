@@ -1,0 +1,309 @@
+//! One cell: its turn, its machine, its limits, its record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brumate_engine::api::{Execute, Outcome, StopReason, StreamName};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::Sessions;
+use super::error::SessionError;
+use super::record::SessionState;
+use super::registry::{Parts, Sync};
+use super::report::{CellReport, Gatherer};
+use super::settings::{Durability, WORKSPACE};
+use super::slot::{Body, Slot};
+use crate::engine::{Died, EngineError, Session};
+use crate::request::RunEvent;
+
+/// Machine events that may wait for their consumer; beyond that the guest waits.
+const EVENT_QUEUE: usize = 64;
+/// How much later than its limits allow an engine may answer before the machine is killed over its head. Importing a package
+/// for the first time compiles it, which does not count as the cell's time.
+const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
+
+/// Code for a session.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CellRequest {
+    /// Which session; `None` makes a new one.
+    pub session: Option<String>,
+    /// Source text.
+    pub code: String,
+    /// Globals to set before.
+    pub globals: serde_json::Map<String, serde_json::Value>,
+}
+
+impl CellRequest {
+    /// Code for a session, or for a new one.
+    pub fn new(session: Option<&str>, code: impl Into<String>) -> Self {
+        Self { session: session.map(str::to_owned), code: code.into(), ..Self::default() }
+    }
+
+    /// Sets globals.
+    #[must_use]
+    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
+        self.globals = globals;
+        self
+    }
+}
+
+/// What a cell says while it runs.
+type Said = (StreamName, String);
+
+impl Sessions {
+    /// Runs a cell and reports what became of it, also when the code failed. `onlooker` sees output as it comes and must not
+    /// block.
+    ///
+    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted; the report still comes, and the
+    /// session keeps what was done. The same happens when the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`] when the code was not run.
+    pub async fn execute(
+        &self,
+        principal: &str,
+        request: CellRequest,
+        cancel: &CancellationToken,
+        onlooker: &mut (dyn FnMut(RunEvent) + Send),
+    ) -> Result<CellReport, SessionError> {
+        let (slot, created) = match &request.session {
+            Some(id) => (self.find(principal, id).await?, false),
+            None => (self.create(principal)?, true),
+        };
+        let (said, mut heard) = mpsc::channel::<Said>(EVENT_QUEUE);
+        let work = self.detached(cancel, |sessions, cancel| async move {
+            let ran = sessions.cell(&slot, request, &cancel, said).await;
+            match ran {
+                Ok(mut report) => {
+                    report.created = created;
+                    Ok(report)
+                }
+                Err(error) => {
+                    // Nobody has learnt its name.
+                    if created && let Some(turn) = slot.try_turn() {
+                        sessions.forget(&slot, turn).await?;
+                    }
+                    Err(error)
+                }
+            }
+        });
+        let listen = async {
+            while let Some((name, text)) = heard.recv().await {
+                onlooker(RunEvent::Output { name, text });
+            }
+        };
+        tokio::join!(work, listen).0
+    }
+
+    async fn cell(
+        &self,
+        slot: &Arc<Slot>,
+        request: CellRequest,
+        cancel: &CancellationToken,
+        said: mpsc::Sender<Said>,
+    ) -> Result<CellReport, SessionError> {
+        let mut turn = slot.turn(cancel).await?;
+        if self.inner.closing.is_cancelled() {
+            return Err(SessionError::ShuttingDown);
+        }
+        self.awake(slot, &mut turn, cancel).await?;
+        let admitted = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(SessionError::Cancelled),
+            admitted = self.inner.admission.enter() => admitted,
+        };
+        let _admitted =
+            admitted.map_err(|busy| SessionError::TooManyRuns { running: busy.running, waiting: busy.waiting })?;
+        // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
+        let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
+
+        let (id, number) = {
+            let record = slot.record();
+            (record.id.clone(), record.executions.saturating_add(1))
+        };
+        let mut gatherer = Gatherer::new(self.limits());
+        slot.begun(live.session.interrupter());
+        let ended = self.run(&*live.session, execute(request, number), cancel, &mut gatherer, said, slot).await;
+        let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
+        slot.ended(stopped);
+        let mut report = CellReport::new(id.clone());
+        let kept = self.judge(slot, ended, &mut report);
+        report.output = std::mem::take(&mut gatherer.output);
+        report.output_dropped = report.output_dropped.saturating_add(gatherer.dropped);
+        report.result = gatherer.result.take();
+        match kept {
+            Ok(Kept::Changed) => {
+                let parts = self.after_cell(slot, &*live.session, gatherer, &mut report, number).await;
+                self.record_cell(slot, &*live.session, parts, &mut report).await;
+                *turn = Body::Live(live);
+            }
+            Ok(Kept::Unchanged) => {
+                self.record_unchanged(slot).await?;
+                *turn = Body::Live(live);
+            }
+            // The machine is gone; the record says what is left.
+            Ok(Kept::MachineLost) => self.record_unchanged(slot).await?,
+            Err(error) => {
+                *turn = Body::Live(live);
+                return Err(error);
+            }
+        }
+        slot.record().last_used = self.now();
+        drop(turn);
+        self.make_room();
+        Ok(report)
+    }
+
+    /// Runs the code within its limits; output goes to the gatherer, and to whoever listens.
+    async fn run(
+        &self,
+        session: &dyn Session,
+        request: Execute,
+        cancel: &CancellationToken,
+        gatherer: &mut Gatherer,
+        said: mpsc::Sender<Said>,
+        slot: &Slot,
+    ) -> Result<Outcome, EngineError> {
+        let limits = self.limits();
+        let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
+        let gather = async {
+            while let Some(event) = events.recv().await {
+                if let Some(piece) = gatherer.take(event) {
+                    // A listener that is gone is no reason to stop.
+                    let _ = said.send(piece).await;
+                }
+            }
+        };
+        let running = async { tokio::join!(session.execute(request, sender), gather).0 };
+        let overdue = async {
+            let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
+            let reason = if timeout(whole, cancel.cancelled()).await.is_ok() {
+                slot.interrupt();
+                tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
+                Died::Cancelled
+            } else {
+                Died::TimeLimit
+            };
+            slot.kill();
+            reason
+        };
+        tokio::select! {
+            result = running => result,
+            reason = overdue => {
+                tracing::error!("the engine did not keep its limits; the machine is killed");
+                Err(EngineError::Died { reason, output_dropped: 0 })
+            }
+        }
+    }
+
+    /// What the end of a cell means for the report and for the session.
+    fn judge(
+        &self,
+        slot: &Slot,
+        ended: Result<Outcome, EngineError>,
+        report: &mut CellReport,
+    ) -> Result<Kept, SessionError> {
+        let limits = self.limits();
+        match ended {
+            Ok(outcome) => {
+                report.end(outcome, limits);
+                let mut record = slot.record();
+                record.generation = record.generation.saturating_add(1);
+                record.executions = record.executions.saturating_add(1);
+                record.state = SessionState::Live;
+                Ok(Kept::Changed)
+            }
+            Err(EngineError::RolledBack { reason, output_dropped }) => {
+                report.die(&reason, output_dropped, limits, false);
+                Ok(Kept::Unchanged)
+            }
+            Err(EngineError::Died { reason, output_dropped }) => {
+                let mut record = slot.record();
+                // What is in a file, or was empty, is not lost with the machine.
+                let lost = record.state != SessionState::Fresh && record.current_image().is_none();
+                report.die(&reason, output_dropped, limits, lost);
+                if lost {
+                    record.lose(&format!("its interpreter ended: {reason:?}"));
+                } else if record.state == SessionState::Live {
+                    record.state = SessionState::Asleep;
+                }
+                Ok(Kept::MachineLost)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Enters a cell that changed the session into the registry. That it could not be kept is told, not hidden: the cell has
+    /// run all the same.
+    async fn record_cell(&self, slot: &Slot, session: &dyn Session, parts: Parts, report: &mut CellReport) {
+        if let Err(error) = self.record_change(slot, session, parts).await {
+            tracing::error!(session = ?slot.record().id, %error, "a cell could not be recorded");
+            report.not_kept = Some(error.to_string());
+        }
+    }
+
+    /// Enters a change of the session's state into the registry; with [`Durability::Cell`] its file as well.
+    pub(super) async fn record_change(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        parts: Parts,
+    ) -> Result<(), SessionError> {
+        let mut result = Ok(());
+        if self.inner.settings.durability == Durability::Cell {
+            match self.write_image(slot, session).await {
+                Ok(image) => return self.adopt_image(slot, image, SessionState::Live).await,
+                Err(error) => result = Err(error),
+            }
+        }
+        // A file of an earlier state must never be taken for this one, not even after a loss of power.
+        let (record, outdated) = {
+            let mut record = slot.record();
+            let outdated = record.image.take();
+            (record.clone(), outdated)
+        };
+        let sync = if outdated.is_some() { Sync::Disk } else { Sync::Process };
+        let written = self.inner.registry.put(record, parts, sync).await;
+        if let Some(outdated) = outdated {
+            self.inner.directory.remove_image(&outdated.name);
+        }
+        result.and(written)
+    }
+
+    async fn record_unchanged(&self, slot: &Slot) -> Result<(), SessionError> {
+        let record = slot.record().clone();
+        self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await
+    }
+}
+
+/// What is left of a session after a cell.
+enum Kept {
+    /// Its machine, in a new state.
+    Changed,
+    /// Its machine, as before the cell.
+    Unchanged,
+    /// Not its machine.
+    MachineLost,
+}
+
+fn execute(request: CellRequest, number: u64) -> Execute {
+    let globals_json = match request.globals.is_empty() {
+        true => String::new(),
+        false => serde_json::Value::Object(request.globals).to_string(),
+    };
+    Execute {
+        code: request.code,
+        // Each cell its own: functions of earlier cells keep their lines in tracebacks.
+        file_name: format!("cell_{number}.py"),
+        globals_json,
+        env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
+        session: true,
+        rich: true,
+        figures: true,
+        ..Execute::default()
+    }
+}

@@ -1,0 +1,137 @@
+//! Pictures that a cell shows become files, so that they can be fetched and survive.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brumate_engine::api::MimeBundle;
+
+use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
+
+/// Bytes of all pictures of one cell.
+const MAX_ALL_BYTES: usize = 64 << 20;
+
+/// Types that make a displayed object a picture, their file endings, and whether they travel as base64.
+const PICTURES: [(&str, &str, bool); 5] = [
+    ("image/png", "png", true),
+    ("image/jpeg", "jpg", true),
+    ("image/gif", "gif", true),
+    ("image/svg+xml", "svg", false),
+    ("application/pdf", "pdf", true),
+];
+/// Plotly's figures; their bundle has a page that shows them as well.
+const PLOTLY: &str = "application/vnd.plotly.v1+json";
+
+/// One form of a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) mime: &'static str,
+    pub(crate) ending: &'static str,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The pictures of one cell.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    /// Each in all its forms.
+    pub(crate) shown: Vec<Vec<Form>>,
+    bytes: usize,
+    /// Pictures that there was no room for.
+    pub(crate) left_out: usize,
+}
+
+/// Whether a mime bundle is a picture rather than something that has a text.
+pub(crate) fn figure_of(data: &MimeBundle) -> bool {
+    data.contains_key(PLOTLY) || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
+}
+
+impl Figures {
+    /// Keeps the pictures of a bundle; false when there are none that can be kept.
+    pub(crate) fn take(&mut self, data: &MimeBundle) -> bool {
+        let mut forms: Vec<Form> = PICTURES
+            .iter()
+            .filter_map(|(mime, ending, encoded)| {
+                let payload = data.get(*mime)?;
+                let bytes = if *encoded { decode(payload)? } else { payload.clone().into_bytes() };
+                Some(Form { mime, ending, bytes })
+            })
+            .collect();
+        if let Some(figure) = data.get(PLOTLY) {
+            if let Some(page) = data.get("text/html") {
+                forms.push(Form { mime: "text/html", ending: "html", bytes: page.clone().into_bytes() });
+            }
+            forms.push(Form { mime: "application/json", ending: "json", bytes: figure.clone().into_bytes() });
+        }
+        forms.retain(|form| !form.bytes.is_empty() && form.bytes.len() <= MAX_FIGURE_BYTES);
+        let bytes: usize = forms.iter().map(|form| form.bytes.len()).sum();
+        if forms.is_empty() {
+            return false;
+        }
+        if self.shown.len() >= MAX_FIGURES || self.bytes + bytes > MAX_ALL_BYTES {
+            self.left_out += 1;
+            return false;
+        }
+        self.bytes += bytes;
+        self.shown.push(forms);
+        true
+    }
+}
+
+/// Base64 as Python writes it, perhaps with line ends.
+fn decode(payload: &str) -> Option<Vec<u8>> {
+    let joined: String = payload.split_ascii_whitespace().collect();
+    STANDARD.decode(joined).ok()
+}
+
+/// The number of the next picture, beyond every `figure_N` that there is.
+pub(crate) fn next_number<'a>(names: impl Iterator<Item = &'a str>) -> u32 {
+    let number = |name: &str| name.strip_prefix("figure_")?.split('.').next()?.parse::<u32>().ok();
+    names.filter_map(number).max().unwrap_or(0).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(parts: &[(&str, &str)]) -> MimeBundle {
+        parts.iter().map(|(mime, payload)| ((*mime).to_owned(), (*payload).to_owned())).collect()
+    }
+
+    #[test]
+    fn pictures_are_kept_in_every_form() {
+        let mut figures = Figures::default();
+        assert!(figures.take(&bundle(&[
+            ("image/png", "aGVs\nbG8="),
+            ("image/svg+xml", "<svg/>"),
+            ("text/plain", "<Figure>")
+        ])));
+        assert!(figures.take(&bundle(&[(PLOTLY, "{}"), ("text/html", "<div>")])));
+        let endings: Vec<Vec<&str>> =
+            figures.shown.iter().map(|forms| forms.iter().map(|form| form.ending).collect()).collect();
+        assert_eq!(endings, [vec!["png", "svg"], vec!["html", "json"]]);
+        assert_eq!(figures.shown[0][0].bytes, b"hello");
+    }
+
+    #[test]
+    fn tables_and_nonsense_are_no_pictures() {
+        let mut figures = Figures::default();
+        let table = bundle(&[("text/html", "<table>"), ("text/plain", "a b")]);
+        assert!(!figure_of(&table) && !figures.take(&table));
+        assert!(!figures.take(&bundle(&[("image/png", "not base64!")])));
+        assert!(figures.shown.is_empty());
+    }
+
+    #[test]
+    fn their_number_is_bounded() {
+        let mut figures = Figures::default();
+        for _ in 0..MAX_FIGURES + 3 {
+            figures.take(&bundle(&[("image/png", "aGVsbG8=")]));
+        }
+        assert_eq!((figures.shown.len(), figures.left_out), (MAX_FIGURES, 3));
+    }
+
+    #[test]
+    fn numbers_go_on_after_the_highest() {
+        assert_eq!(next_number([].into_iter()), 1);
+        assert_eq!(next_number(["figure_2.png", "figure_10.svg", "figure_x.png", "a.csv"].into_iter()), 11);
+        assert_eq!(next_number(["figure_4294967295.png"].into_iter()), u32::MAX);
+    }
+}

@@ -1,0 +1,270 @@
+//! Files of a session: their names, their types, and which of them a cell has changed.
+
+use std::collections::BTreeMap;
+
+use super::error::SessionError;
+use super::record::KnownFile;
+use super::settings::{MAX_KNOWN_FILES, WORKSPACE};
+use crate::engine::FileInfo;
+
+/// Longest name, in bytes.
+const MAX_NAME_BYTES: usize = 1024;
+/// Longest part of a name between two `/`, in bytes; what Linux's file systems allow.
+const MAX_PART_BYTES: usize = 255;
+/// Bytes that are enough to see what a file is.
+pub(crate) const SNIFFED_BYTES: u64 = 512;
+/// Type of what is nothing known.
+pub(crate) const UNKNOWN_MIME: &str = "application/octet-stream";
+
+/// A relative path below a session's working directory, without a way out of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileName(String);
+
+impl FileName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::FileName`] for everything absolute, empty or too long, for `.` and `..` in every spelling, and for
+    /// NUL, backslashes and other characters that are no text.
+    pub fn parse(text: &str) -> Result<Self, SessionError> {
+        let lower = text.to_ascii_lowercase();
+        // Who decodes once too often gets the same answer as who wrote it plainly.
+        let encoded = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|code| lower.contains(code));
+        let part_fits = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= MAX_PART_BYTES;
+        let fits = text.len() <= MAX_NAME_BYTES
+            && !encoded
+            && !text.chars().any(|character| character == '\\' || character.is_control())
+            && text.split('/').all(part_fits);
+        if fits {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(SessionError::FileName { name: text.escape_debug().take(80).collect() })
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where a file of the working directory is in the guest.
+pub(crate) fn guest_path(name: &str) -> String {
+    format!("{WORKSPACE}/{name}")
+}
+
+/// Files that are there for tools rather than for people are neither listed nor reported.
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
+}
+
+/// The type that a name promises; `None` when it promises nothing.
+pub(crate) fn mime_of_name(name: &str) -> Option<&'static str> {
+    // The table has `.ts` as video, and lacks what analysts write most.
+    let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let extension = last.rsplit_once('.').map(|(_, extension)| extension)?;
+    match extension {
+        "parquet" => Some("application/vnd.apache.parquet"),
+        "ipynb" => Some("application/x-ipynb+json"),
+        "npy" | "npz" | "pkl" | "pickle" => Some(UNKNOWN_MIME),
+        "ts" => Some("text/plain"),
+        _ => mime_guess::from_ext(extension).first_raw(),
+    }
+}
+
+/// The type that the first bytes of a file show.
+pub(crate) fn mime_of_content(bytes: &[u8]) -> &'static str {
+    const MAGIC: [(&[u8], &str); 7] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"%PDF-", "application/pdf"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\x1f\x8b", "application/gzip"),
+        (b"SQLite format 3\0", "application/vnd.sqlite3"),
+    ];
+    if let Some((_, mime)) = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return mime;
+    }
+    if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        return "image/webp";
+    }
+    // A character may be cut at the end of what was read.
+    let is_text = match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+    };
+    if is_text && !bytes.contains(&0) { "text/plain" } else { UNKNOWN_MIME }
+}
+
+/// Whether content of this type is handed out as text, if it is UTF-8. Images never are.
+pub fn is_text(mime: &str) -> bool {
+    mime.starts_with("text/")
+        || mime.ends_with("+json")
+        || (mime.ends_with("+xml") && !mime.starts_with("image/"))
+        || matches!(
+            mime,
+            "application/json"
+                | "application/xml"
+                | "application/javascript"
+                | "application/x-javascript"
+                | "application/yaml"
+                | "application/x-yaml"
+                | "application/toml"
+                | "application/sql"
+                | "application/x-sh"
+                | "application/x-tex"
+                | "application/x-ndjson"
+        )
+}
+
+/// What became of the files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// All files now. Those with an unknown type have an empty one.
+    pub(crate) files: BTreeMap<String, KnownFile>,
+    /// Which of them are new or were written to, by path.
+    pub(crate) written: Vec<String>,
+    /// Something is gone.
+    pub(crate) removed: bool,
+}
+
+impl Changes {
+    /// Compares what was known with what is there.
+    pub(crate) fn between(known: &BTreeMap<String, KnownFile>, there: Vec<FileInfo>) -> Self {
+        let mut changes = Changes::default();
+        for info in there {
+            if is_hidden(&info.path) || FileName::parse(&info.path).is_err() || changes.files.len() >= MAX_KNOWN_FILES {
+                continue;
+            }
+            let file = match known.get(&info.path) {
+                Some(file) if file.stamp == info.stamp && file.size == info.size => file.clone(),
+                _ => {
+                    changes.written.push(info.path.clone());
+                    let mime = mime_of_name(&info.path).unwrap_or_default().to_owned();
+                    KnownFile { size: info.size, stamp: info.stamp, mime }
+                }
+            };
+            changes.files.insert(info.path, file);
+        }
+        changes.removed = known.keys().any(|path| !changes.files.contains_key(path));
+        changes
+    }
+
+    /// Whether a list of the files would look different.
+    pub(crate) fn any(&self) -> bool {
+        self.removed || !self.written.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(path: &str, size: u64, stamp: u64) -> FileInfo {
+        FileInfo { path: path.to_owned(), size, modified: 0, stamp }
+    }
+
+    #[test]
+    fn names_have_no_way_out() {
+        for name in ["a", "a.csv", "sub/dir/ä b.png", "...", ".output/1.txt", "100%", "a..b", &"x".repeat(255)] {
+            assert_eq!(FileName::parse(name).unwrap().as_str(), name);
+        }
+        assert_eq!(guest_path("a/b"), "/workspace/a/b");
+        for name in [
+            "",
+            "/",
+            "/etc/passwd",
+            "..",
+            "../config.py",
+            "a/../b",
+            "a/..",
+            "./a",
+            "a/./b",
+            "a//b",
+            "a/",
+            "a\\b",
+            "..\\a",
+            "a\0b",
+            "a\nb",
+            "%2e%2e/config.py",
+            "%2E%2E%2Fconfig.py",
+            "..%2fa",
+            "a%5cb",
+            "a%00b",
+            "%252e%252e",
+            &"x".repeat(256),
+            &"x/".repeat(600),
+        ] {
+            let error = FileName::parse(name).unwrap_err();
+            assert!(error.to_string().len() < 300, "{error}");
+        }
+    }
+
+    #[test]
+    fn types_come_from_names_and_then_from_content() {
+        for (name, mime) in [
+            ("a.png", "image/png"),
+            ("A.PNG", "image/png"),
+            ("a.svg", "image/svg+xml"),
+            ("a.csv", "text/csv"),
+            ("a.txt", "text/plain"),
+            ("a.json", "application/json"),
+            ("a.html", "text/html"),
+            ("a.pdf", "application/pdf"),
+            ("a.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+            ("a.md", "text/markdown"),
+            ("a.parquet", "application/vnd.apache.parquet"),
+            ("d.x/a.jpeg", "image/jpeg"),
+        ] {
+            assert_eq!(mime_of_name(name), Some(mime), "{name}");
+        }
+        assert_eq!(
+            (mime_of_name("README"), mime_of_name("d.csv/README"), mime_of_name("a.nosuch")),
+            (None, None, None)
+        );
+        for (bytes, mime) in [
+            (&b"\x89PNG\r\n\x1a\n.."[..], "image/png"),
+            (b"RIFF....WEBPVP8 ", "image/webp"),
+            (b"hello", "text/plain"),
+            (b"", "text/plain"),
+            ("abcé".as_bytes().split_at(4).0, "text/plain"),
+            (b"a\0b", UNKNOWN_MIME),
+            (b"\xff\xfe\x00", UNKNOWN_MIME),
+        ] {
+            assert_eq!(mime_of_content(bytes), mime, "{bytes:?}");
+        }
+        for (mime, text) in
+            [("text/csv", true), ("application/json", true), ("image/svg+xml", false), ("image/png", false)]
+        {
+            assert_eq!(is_text(mime), text);
+        }
+    }
+
+    #[test]
+    fn what_is_new_or_written_is_found_once() {
+        let first = Changes::between(
+            &BTreeMap::new(),
+            vec![
+                info("a.csv", 1, 1),
+                info("b", 2, 1),
+                info(".hidden/x", 1, 1),
+                info("p/__pycache__/m.pyc", 1, 1),
+                info("a\\b", 1, 1),
+            ],
+        );
+        assert_eq!(first.written, ["a.csv", "b"]);
+        assert_eq!(first.files["a.csv"].mime, "text/csv");
+        assert!(first.any() && !first.removed);
+        let same = Changes::between(&first.files, vec![info("a.csv", 1, 1), info("b", 2, 1)]);
+        assert!(!same.any());
+        let changed = Changes::between(&first.files, vec![info("a.csv", 1, 2)]);
+        assert_eq!((changed.written, changed.removed), (vec!["a.csv".to_owned()], true));
+    }
+
+    #[test]
+    fn a_flood_of_files_is_bounded() {
+        let there = (0..MAX_KNOWN_FILES as u64 + 10).map(|n| info(&format!("{n:06}"), n, n)).collect();
+        assert_eq!(Changes::between(&BTreeMap::new(), there).files.len(), MAX_KNOWN_FILES);
+    }
+}

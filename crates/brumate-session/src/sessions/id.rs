@@ -1,0 +1,89 @@
+//! Names of sessions. Who knows one may use the session, so nobody may guess it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::error::SessionError;
+
+/// Random bytes of an id: 96 bits, which make 16 characters.
+const BYTES: usize = 12;
+/// Characters of an id.
+const LENGTH: usize = BYTES / 3 * 4;
+
+/// The name of a session: 16 URL-safe characters.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// A new one, from the operating system's secure generator.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers.
+    pub(crate) fn random() -> Result<Self, SessionError> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(|error| SessionError::Storage(format!("no random numbers: {error}")))?;
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// Reads an id. Nothing else is one: an id becomes part of file names.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = text.len() == LENGTH
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+        fits.then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Logs say which session, but not by what it can be used.
+impl fmt::Debug for SessionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SessionId({}…)", &self.0[..4])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_sixteen_characters_and_differ() {
+        let ids: HashSet<String> = (0..1000).map(|_| SessionId::random().unwrap().to_string()).collect();
+        assert_eq!(ids.len(), 1000);
+        for id in ids {
+            assert_eq!(SessionId::parse(&id).unwrap().as_str(), id);
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_an_id() {
+        for text in [
+            "",
+            "0",
+            "abc",
+            "../../../etc/pas",
+            "abcdefghijklmno.",
+            "abcdefghijklmnopq",
+            "äbcdefghijklmn",
+            "abcdefghijklmno\n",
+        ] {
+            assert_eq!(SessionId::parse(text), None, "{text:?}");
+        }
+        assert!(SessionId::parse("abcDEF012345-_xy").is_some());
+        assert_eq!(format!("{:?}", SessionId::parse("abcDEF012345-_xy").unwrap()), "SessionId(abcD…)");
+    }
+}

@@ -1,0 +1,239 @@
+//! Waking sessions, putting them to sleep, and who must sleep for another to wake.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use super::directory::DataDir;
+use super::error::SessionError;
+use super::record::{ImageFile, SessionState};
+use super::registry::{Parts, Sync};
+use super::settings::WAITING_PER_LIVE;
+use super::slot::{Body, Live, Slot};
+use super::{Sessions, Waiting};
+use crate::engine::{EngineError, Session};
+
+/// Who waits for a place looks this often whether there will be one.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Sessions {
+    /// The session's machine; wakes or makes it if need be.
+    pub(super) async fn awake<'a>(
+        &self,
+        slot: &Slot,
+        body: &'a mut Body,
+        cancel: &CancellationToken,
+    ) -> Result<&'a dyn Session, SessionError> {
+        if slot.is_cleared() {
+            return Err(self.gone(slot));
+        }
+        if matches!(body, Body::Away) {
+            *body = Body::Live(self.wake(slot, cancel).await?);
+        }
+        match body {
+            Body::Live(live) => Ok(&*live.session),
+            Body::Away | Body::Gone => Err(self.gone(slot)),
+        }
+    }
+
+    async fn wake(&self, slot: &Slot, cancel: &CancellationToken) -> Result<Live, SessionError> {
+        let (id, state, note, image) = {
+            let record = slot.record();
+            (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
+        };
+        let image = match (state, image) {
+            (SessionState::Lost, _) => return Err(SessionError::Lost { id, reason: note }),
+            (SessionState::Fresh, _) => None,
+            (_, Some(image)) => Some(image),
+            (_, None) => return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() }),
+        };
+        let place = self.place(cancel).await?;
+        let engine = &self.inner.engine;
+        let session = match image {
+            None => engine.session(self.spec()).await?,
+            Some(image) => {
+                let path = self.inner.directory.image(&image.name);
+                match engine.wake(&path, self.spec()).await {
+                    Ok(session) => session,
+                    Err(EngineError::Image(reason) | EngineError::Io(reason)) => {
+                        return Err(SessionError::Unwakeable { id, reason });
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        if state != SessionState::Fresh {
+            slot.record().state = SessionState::Live;
+        }
+        Ok(Live::new(session, place))
+    }
+
+    /// A place among the live sessions. When there is none, the least recently used idle session is put to sleep.
+    async fn place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
+        let places = Arc::clone(&self.inner.places);
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            return Ok(place);
+        }
+        let limit = self.inner.settings.max_live;
+        let waiting = &self.inner.waiting_for_place;
+        let _waiting = Waiting::begin(waiting, limit.saturating_mul(WAITING_PER_LIVE))
+            .ok_or(SessionError::TooManyLive { limit })?;
+        let next = places.acquire_owned();
+        tokio::pin!(next);
+        loop {
+            // Whoever ends a cell from now on makes room as well. That there will never be any is found out here.
+            self.evict_one().await?;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                // The semaphore is never closed.
+                place = &mut next => return place.map_err(|_| SessionError::ShuttingDown),
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// A place, if one is free or can be made so at once.
+    pub(super) async fn place_at_once(&self) -> Option<OwnedSemaphorePermit> {
+        let places = &self.inner.places;
+        if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+            return Some(place);
+        }
+        self.evict_one().await.ok()?;
+        Arc::clone(places).try_acquire_owned().ok()
+    }
+
+    /// Makes room if somebody waits for it; called whenever a session has become idle.
+    pub(super) fn make_room(&self) {
+        if self.inner.waiting_for_place.load(Ordering::SeqCst) > 0 {
+            let sessions = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = sessions.evict_one().await {
+                    tracing::debug!(%error, "no session could be put to sleep for another");
+                }
+            });
+        }
+    }
+
+    /// Puts the least recently used idle session to sleep. That they are busy is no error: some time they will be idle.
+    async fn evict_one(&self) -> Result<(), SessionError> {
+        let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        slots.sort_by_cached_key(|slot| Reverse(slot.record().last_used));
+        let mut stuck = 0;
+        let mut why = None;
+        while let Some(slot) = slots.pop() {
+            let Some(mut turn) = slot.try_turn() else { continue };
+            if !matches!(*turn, Body::Live(_)) {
+                continue;
+            }
+            let error = match slot.unkeepable() {
+                Some(error) => error,
+                None => match self.hibernate(&slot, &mut turn).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                },
+            };
+            if matches!(*turn, Body::Live(_)) {
+                stuck += 1;
+                why = Some(error);
+            }
+        }
+        match why {
+            Some(error) if stuck >= self.inner.settings.max_live => Err(match error {
+                SessionError::DiskFull { .. } => error,
+                error => SessionError::NoneSleeps { limit: stuck, reason: error.to_string() },
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a session to sleep: its state is in a file and in the registry before its machine ends.
+    pub(super) async fn hibernate(&self, slot: &Slot, body: &mut Body) -> Result<(), SessionError> {
+        let Body::Live(live) = &*body else { return Ok(()) };
+        // What has not changed since it woke is in its file already; what has never run needs none.
+        let changed = {
+            let record = slot.record();
+            record.state != SessionState::Fresh && record.current_image().is_none()
+        };
+        if changed {
+            let image = match self.write_image(slot, &*live.session).await {
+                Ok(image) => image,
+                Err(error) => {
+                    // Space may be free the next time.
+                    if !matches!(error, SessionError::DiskFull { .. }) {
+                        slot.set_unkeepable(error.clone());
+                    }
+                    if let SessionError::Engine(EngineError::Died { reason, .. }) = &error {
+                        slot.record().lose(&format!("its interpreter ended while it was put to sleep: {reason:?}"));
+                        *body = Body::Away;
+                    }
+                    return Err(error);
+                }
+            };
+            self.adopt_image(slot, image, SessionState::Asleep).await?;
+        } else {
+            let mut record = slot.record();
+            if record.state == SessionState::Live {
+                record.state = SessionState::Asleep;
+            }
+        }
+        *body = Body::Away;
+        Ok(())
+    }
+
+    /// Writes the file of a session's present state.
+    pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
+        let (name, generation) = {
+            let record = slot.record();
+            (DataDir::image_name(&record.id, record.generation), record.generation)
+        };
+        let bytes = session.hibernate(&self.inner.directory.image(&name)).await?;
+        let limit = self.inner.settings.max_disk_bytes;
+        let own = slot.record().image.as_ref().map_or(0, |image| image.bytes);
+        let others = self.disk_bytes().saturating_sub(own);
+        if others.saturating_add(bytes) > limit {
+            self.inner.directory.remove_image(&name);
+            return Err(SessionError::DiskFull { limit });
+        }
+        Ok(ImageFile { name, bytes, generation })
+    }
+
+    /// Enters a file into the registry and removes the one before it. Until the registry has it, the old one counts.
+    pub(super) async fn adopt_image(
+        &self,
+        slot: &Slot,
+        image: ImageFile,
+        state: SessionState,
+    ) -> Result<(), SessionError> {
+        let name = image.name.clone();
+        let record = {
+            let mut record = slot.record().clone();
+            record.image = Some(image);
+            record.state = state;
+            record
+        };
+        if let Err(error) = self.inner.registry.put(record.clone(), Parts::All, Sync::Disk).await {
+            self.inner.directory.remove_image(&name);
+            return Err(error);
+        }
+        let old = {
+            let mut current = slot.record();
+            let old = std::mem::replace(&mut current.image, record.image);
+            current.state = state;
+            old
+        };
+        if let Some(old) = old.filter(|old| old.name != name) {
+            self.inner.directory.remove_image(&old.name);
+        }
+        Ok(())
+    }
+
+    /// Why a session is not there.
+    pub(super) fn gone(&self, slot: &Slot) -> SessionError {
+        SessionError::NotFound { id: slot.record().id.to_string(), timeout: self.inner.settings.timeout }
+    }
+}

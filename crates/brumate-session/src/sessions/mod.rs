@@ -1,0 +1,284 @@
+//! Sessions: interpreters that keep their state from call to call, sleep while nobody uses them, and survive the server.
+//!
+//! [`Sessions`] is the door. A session is **live** (in a machine), **asleep** (in a file) or **lost**; whoever uses one that is
+//! asleep wakes it. At most [`SessionSettings::max_live`] are live; who needs a place puts the least recently used idle one to
+//! sleep. One thing at a time happens in a session, others wait in order.
+//!
+//! What is answered is recorded: the registry is written after the engine's answer and before ours. With
+//! [`Durability::Cell`] the session's own file is written before that as well. A file belongs to one *generation* of the
+//! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
+
+mod access;
+mod cell;
+mod changes;
+mod directory;
+mod error;
+mod figures;
+mod files;
+mod id;
+mod keeper;
+mod live;
+mod record;
+mod registry;
+mod report;
+mod settings;
+mod slot;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use brumate_engine::api::{Limits, MachineSpec};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+pub use access::Upload;
+pub use cell::CellRequest;
+pub use directory::DataDirError;
+pub use error::SessionError;
+pub use files::{FileName, is_text};
+pub use id::SessionId;
+pub use record::{ImageFile, KnownFile, Record, SessionState};
+pub use report::{CellImage, CellReport, SessionFile, WholeText};
+pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image};
+
+use crate::admission::Admission;
+use crate::engine::Engine;
+use directory::DataDir;
+use registry::Registry;
+use slot::Slot;
+
+/// Bytes of text that an answer about a cell should hold; all of it is a file when there are more.
+pub const ANSWER_BYTES: usize = settings::ANSWER_BYTES;
+
+/// The sessions of one server. Clones share them.
+#[derive(Clone)]
+pub struct Sessions {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    settings: SessionSettings,
+    directory: DataDir,
+    registry: Registry,
+    slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
+    /// Places of sessions that are awake.
+    places: Arc<Semaphore>,
+    /// Calls that wait for one.
+    waiting_for_place: AtomicUsize,
+    admission: Admission,
+    /// Cancelled when the server ends: nothing begins any more.
+    closing: CancellationToken,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Sessions").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// Takes the data directory, finds what sessions there are, and begins to look after them.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError`], above all when another server has the directory.
+    pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
+        let directory = DataDir::lock(&settings.data_dir)?;
+        let registry = Registry::open(&directory)?;
+        let max_live = settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
+        let inner = Inner {
+            engine,
+            directory,
+            registry,
+            slots: Mutex::default(),
+            places: Arc::new(Semaphore::new(max_live)),
+            waiting_for_place: AtomicUsize::new(0),
+            admission: Admission::new(settings.max_concurrent),
+            closing: CancellationToken::new(),
+            settings,
+        };
+        let sessions = Self { inner: Arc::new(inner) };
+        sessions.restore().await?;
+        sessions.keep();
+        Ok(sessions)
+    }
+
+    /// What sessions a data directory holds, also while a server uses it.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError::Registry`] when it cannot be read.
+    pub fn look(data_dir: &Path) -> Result<Vec<Record>, DataDirError> {
+        DataDir::look(data_dir).map_or(Ok(Vec::new()), |directory| Registry::look(&directory))
+    }
+
+    /// Limits of each session.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.settings.limits
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &SessionSettings {
+        &self.inner.settings
+    }
+
+    /// After how long without use a session is removed, in words; `None`: never.
+    pub fn timeout_in_words(&self) -> Option<String> {
+        self.inner.settings.timeout.map(error::spoken)
+    }
+
+    /// Everything that is known of a principal's sessions, the oldest first.
+    pub fn list(&self, principal: &str) -> Vec<Record> {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let mut records: Vec<Record> =
+            slots.iter().map(|slot| slot.record().clone()).filter(|record| record.principal == principal).collect();
+        records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        records
+    }
+
+    /// Files of a session as they were after its last cell. Wakes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`].
+    pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
+        let slot = self.find(principal, id).await?;
+        let record = slot.record();
+        Ok(record
+            .files
+            .iter()
+            .map(|(name, file)| SessionFile { name: name.clone(), mime: file.mime.clone(), size: file.size })
+            .collect())
+    }
+
+    /// Stops the cell that a session runs at present; false when it runs none.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`].
+    pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
+        Ok(self.find(principal, id).await?.interrupt())
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
+        self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session of that name, if it is this principal's and has not expired.
+    async fn find(&self, principal: &str, id: &str) -> Result<Arc<Slot>, SessionError> {
+        let not_found = || SessionError::NotFound {
+            id: id.escape_debug().take(64).collect(),
+            timeout: self.inner.settings.timeout,
+        };
+        let id = SessionId::parse(id).ok_or_else(not_found)?;
+        let slot = self.slots().get(&id).cloned().ok_or_else(not_found)?;
+        if slot.record().principal != principal {
+            return Err(not_found());
+        }
+        if self.has_expired(&slot)
+            && let Some(turn) = slot.try_turn()
+        {
+            self.forget(&slot, turn).await?;
+            return Err(not_found());
+        }
+        slot.record().last_used = self.now();
+        Ok(slot)
+    }
+
+    /// Makes room for one more session.
+    fn add(&self, record: Record) -> Result<Arc<Slot>, SessionError> {
+        let settings = &self.inner.settings;
+        if self.inner.closing.is_cancelled() {
+            return Err(SessionError::ShuttingDown);
+        }
+        if self.disk_bytes() >= settings.max_disk_bytes {
+            return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
+        }
+        let mut slots = self.slots();
+        if slots.len() >= settings.max_sessions {
+            return Err(SessionError::TooMany { limit: settings.max_sessions });
+        }
+        let id = record.id.clone();
+        let slot = Arc::new(Slot::new(record));
+        slots.insert(id, Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// A session that has nothing in it yet, and is not in the registry.
+    fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
+        self.add(Record::new(SessionId::random()?, principal, self.now()))
+    }
+
+    /// Bytes of all sleeping sessions.
+    fn disk_bytes(&self) -> u64 {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        slots.iter().filter_map(|slot| slot.record().image.as_ref().map(|image| image.bytes)).sum()
+    }
+
+    fn now(&self) -> i64 {
+        let since = (self.inner.settings.now)().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// How long a session has not been used.
+    fn idle_time(&self, record: &Record) -> Duration {
+        // Clocks that were set back make sessions look used, not old.
+        Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
+    }
+
+    fn has_expired(&self, slot: &Slot) -> bool {
+        self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(&slot.record()) > timeout)
+    }
+
+    fn spec(&self) -> MachineSpec {
+        let settings = &self.inner.settings;
+        MachineSpec { image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
+    }
+
+    /// Sessions that are awake.
+    pub fn live(&self) -> usize {
+        let max = self.inner.settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
+        max.saturating_sub(self.inner.places.available_permits())
+    }
+
+    /// In a task of its own: what was begun is not left half done when the caller loses interest. The caller's loss of
+    /// interest cancels `cancel`'s child, which the work gets.
+    async fn detached<T, F>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(Sessions, CancellationToken) -> F,
+    ) -> Result<T, SessionError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, SessionError>> + Send + 'static,
+    {
+        let cancel = cancel.child_token();
+        let _lost_interest = cancel.clone().drop_guard();
+        match tokio::spawn(work(self.clone(), cancel)).await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => Err(SessionError::Storage(error.to_string())),
+        }
+    }
+}
+
+/// Counts a waiting call as long as it lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    /// `None` when `limit` wait already.
+    fn begin(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
+        let waiting = Waiting(counter);
+        (counter.fetch_add(1, Ordering::SeqCst) < limit).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

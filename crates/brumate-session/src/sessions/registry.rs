@@ -1,0 +1,321 @@
+//! What sessions there are, in SQLite.
+//!
+//! The write-ahead log is written before a commit returns, so that commits survive the death of this process; with
+//! [`Sync::Disk`] the disk has it as well, so that they survive the machine's.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+
+use super::directory::{DataDir, DataDirError, private_file};
+use super::error::SessionError;
+use super::id::SessionId;
+use super::record::{ImageFile, KnownFile, Record, SessionState};
+
+/// Version of the tables.
+const SCHEMA: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        principal TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        last_used INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        note TEXT NOT NULL,
+        image TEXT,
+        image_bytes INTEGER NOT NULL,
+        image_generation INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        executions INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE files (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        stamp INTEGER NOT NULL,
+        mime TEXT NOT NULL,
+        PRIMARY KEY (session, path)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// The end of this process, however it comes.
+    Process,
+    /// The loss of power.
+    Disk,
+}
+
+/// What of a record is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// All of it.
+    All,
+    /// Not the list of files, which is as it was.
+    WithoutFiles,
+}
+
+/// The registry. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Registry {
+    connection: Arc<Mutex<Connection>>,
+}
+
+impl Registry {
+    /// Opens the registry of a directory, or makes it.
+    ///
+    /// # Errors
+    ///
+    /// When it is damaged, of a later version of Brumate, or the disk refuses.
+    pub(crate) fn open(directory: &DataDir) -> Result<Self, DataDirError> {
+        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
+        let path = directory.registry();
+        // SQLite gives its other files the permissions of this one.
+        private_file(&path).map_err(|error| failed(error.to_string()))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Self::connect(&path, flags).map_err(|error| failed(error.to_string()))?;
+        Self::prepare(&connection).map_err(|error| failed(error.to_string()))?;
+        match Self::version(&connection).map_err(|error| failed(error.to_string()))? {
+            SCHEMA => Ok(Self { connection: Arc::new(Mutex::new(connection)) }),
+            other => Err(failed(format!("it is of version {other}, and this Brumate knows {SCHEMA}"))),
+        }
+    }
+
+    /// What is in the registry of a directory that another process may be using.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn look(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let read = Self::connect(&directory.registry(), flags).and_then(|connection| {
+            // A file that was made and not filled yet has no tables.
+            if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
+        });
+        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        Ok(connection)
+    }
+
+    fn version(connection: &Connection) -> rusqlite::Result<i64> {
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+    }
+
+    fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        if Self::version(connection)? == 0 {
+            connection.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;"))?;
+        }
+        Ok(())
+    }
+
+    /// Every session.
+    ///
+    /// # Errors
+    ///
+    /// When the registry is damaged.
+    pub(crate) async fn all(&self) -> Result<Vec<Record>, SessionError> {
+        self.run(|connection| all(connection)).await
+    }
+
+    /// Writes a session, new or known.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; the registry is as it was.
+    pub(crate) async fn put(&self, record: Record, parts: Parts, sync: Sync) -> Result<(), SessionError> {
+        self.write(sync, move |transaction| put(transaction, &record, parts)).await
+    }
+
+    /// Forgets sessions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::put`].
+    pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
+        self.write(Sync::Disk, move |transaction| {
+            let mut statement = transaction.prepare("DELETE FROM sessions WHERE id = ?1")?;
+            ids.iter().try_for_each(|id| statement.execute([id.as_str()]).map(drop))
+        })
+        .await
+    }
+
+    async fn write(
+        &self,
+        sync: Sync,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), SessionError> {
+        self.run(move |connection| {
+            let level = if sync == Sync::Disk { "FULL" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", level)?;
+            let transaction = connection.transaction()?;
+            change(&transaction)?;
+            transaction.commit()
+        })
+        .await
+    }
+
+    /// In a thread that may block.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let connection = Arc::clone(&self.connection);
+        let done =
+            tokio::task::spawn_blocking(move || work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner)));
+        match done.await {
+            Ok(result) => result.map_err(|error| SessionError::Storage(error.to_string())),
+            Err(error) => Err(SessionError::Storage(error.to_string())),
+        }
+    }
+}
+
+fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite::Result<()> {
+    let image = record.image.as_ref();
+    // SQLite has signed numbers only; the bits are what counts.
+    transaction.execute(
+        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+         ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
+             image_generation = ?9, generation = ?10, executions = ?11",
+        params![
+            record.id.as_str(),
+            record.principal,
+            record.created,
+            record.last_used,
+            record.state.as_str(),
+            record.note,
+            image.map(|image| image.name.as_str()),
+            image.map_or(0, |image| image.bytes.cast_signed()),
+            image.map_or(0, |image| image.generation.cast_signed()),
+            record.generation.cast_signed(),
+            record.executions.cast_signed(),
+        ],
+    )?;
+    if parts == Parts::WithoutFiles {
+        return Ok(());
+    }
+    transaction.execute("DELETE FROM files WHERE session = ?1", [record.id.as_str()])?;
+    let mut statement = transaction.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (path, file) in &record.files {
+        let (size, stamp) = (file.size.cast_signed(), file.stamp.cast_signed());
+        statement.execute(params![record.id.as_str(), path, size, stamp, file.mime])?;
+    }
+    Ok(())
+}
+
+fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
+    let mut statement = connection.prepare("SELECT * FROM sessions ORDER BY created, id")?;
+    let mut records = statement.query_map([], record)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut statement = connection.prepare("SELECT path, size, stamp, mime FROM files WHERE session = ?1")?;
+    for record in &mut records {
+        let files = statement.query_map([record.id.as_str()], |row| {
+            Ok((row.get(0)?, KnownFile { size: unsigned(row, 1)?, stamp: unsigned(row, 2)?, mime: row.get(3)? }))
+        })?;
+        record.files = files.collect::<rusqlite::Result<_>>()?;
+    }
+    Ok(records)
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let wrong = |column: usize, what: &str| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.to_owned().into())
+    };
+    let id: String = row.get("id")?;
+    let state: String = row.get("state")?;
+    let image = match row.get::<_, Option<String>>("image")? {
+        // It becomes a path: a registry that somebody changed must not lead out of its directory.
+        Some(name) if name.contains('/') => return Err(wrong(6, "an image's name is a path")),
+        Some(name) => Some(ImageFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
+        None => None,
+    };
+    Ok(Record {
+        id: SessionId::parse(&id).ok_or_else(|| wrong(0, "an id that is none"))?,
+        principal: row.get("principal")?,
+        created: row.get("created")?,
+        last_used: row.get("last_used")?,
+        state: SessionState::parse(&state).ok_or_else(|| wrong(4, "an unknown state"))?,
+        note: row.get("note")?,
+        image,
+        generation: unsigned(row, 9)?,
+        executions: unsigned(row, 10)?,
+        files: std::collections::BTreeMap::new(),
+    })
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(state: SessionState) -> Record {
+        let mut record = Record::new(SessionId::random().unwrap(), "local", 17);
+        record.state = state;
+        record.note = "n".to_owned();
+        record.image = Some(ImageFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
+        record.generation = 4;
+        record.files.insert("ä/b.csv".to_owned(), KnownFile { size: 5, stamp: u64::MAX, mime: "text/csv".to_owned() });
+        record
+    }
+
+    #[tokio::test]
+    async fn what_is_written_is_read_also_by_others() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::lock(root.path()).unwrap();
+        let registry = Registry::open(&directory).unwrap();
+        let mut asleep = record(SessionState::Asleep);
+        let lost = record(SessionState::Lost);
+        registry.put(asleep.clone(), Parts::All, Sync::Process).await.unwrap();
+        registry.put(lost.clone(), Parts::All, Sync::Disk).await.unwrap();
+        asleep.generation = 5;
+        asleep.image = None;
+        registry.put(asleep.clone(), Parts::WithoutFiles, Sync::Process).await.unwrap();
+        let mut expected = vec![asleep.clone(), lost.clone()];
+        expected.sort_by(|a, b| a.id.cmp(&b.id));
+        assert_eq!(registry.all().await.unwrap(), expected);
+        let other = DataDir::look(root.path()).unwrap();
+        assert_eq!(Registry::look(&other).unwrap(), expected);
+        registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
+        assert_eq!(Registry::look(&other).unwrap(), [lost]);
+    }
+
+    #[test]
+    fn every_file_is_the_users_own() {
+        use std::os::unix::fs::MetadataExt;
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::lock(root.path()).unwrap();
+        let _registry = Registry::open(&directory).unwrap();
+        let files: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() >= 4, "{files:?}");
+        for file in files {
+            assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o077, 0, "{file:?}");
+        }
+    }
+
+    #[test]
+    fn damage_and_later_versions_are_errors() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::lock(root.path()).unwrap();
+        std::fs::write(directory.registry(), vec![7; 8192]).unwrap();
+        let error = Registry::open(&directory).unwrap_err().to_string();
+        assert!(error.contains("not a database"), "{error}");
+        std::fs::remove_file(directory.registry()).unwrap();
+        let registry = Registry::open(&directory).unwrap();
+        registry.connection.lock().unwrap().pragma_update(None, "user_version", 99).unwrap();
+        drop(registry);
+        let error = Registry::open(&directory).unwrap_err().to_string();
+        assert!(error.contains("version 99"), "{error}");
+    }
+}

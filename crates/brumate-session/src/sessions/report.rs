@@ -1,0 +1,273 @@
+//! What became of a cell.
+
+use brumate_engine::api::{Ended, Event, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
+
+use super::figures::{Figures, figure_of};
+use super::id::SessionId;
+use crate::engine::Died;
+use crate::explain;
+use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
+use crate::units::format_size;
+
+/// A file of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFile {
+    /// Relative to the working directory.
+    pub name: String,
+    /// Type of its content.
+    pub mime: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A picture to be shown with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellImage {
+    /// The file that it is kept in.
+    pub name: String,
+    /// Its type.
+    pub mime: String,
+    /// The picture.
+    pub bytes: Vec<u8>,
+}
+
+/// The whole text of a cell whose answer holds only a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WholeText {
+    /// It is short enough to be in the answer.
+    InAnswer,
+    /// It is a file of this name.
+    Kept(String),
+    /// It could not be kept, for this reason.
+    NotKept(String),
+}
+
+/// What became of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CellReport {
+    /// The session that it ran in.
+    pub id: SessionId,
+    /// The session was made by this call.
+    pub created: bool,
+    /// It ran to its end.
+    pub success: bool,
+    /// What it wrote and displayed, in order; neighbours are of different streams.
+    pub output: Vec<String>,
+    /// Bytes of output that were cut at the limit.
+    pub output_dropped: u64,
+    /// Text of the last expression's value, as IPython shows it.
+    pub result: Option<String>,
+    /// The same value as JSON, if it has one.
+    pub value: Option<ReturnValue>,
+    /// `Name: message` of the exception, or what ended the cell.
+    pub error: Option<String>,
+    /// Lines of the traceback.
+    pub traceback: Vec<String>,
+    /// Files that it made or wrote to.
+    pub files: Vec<SessionFile>,
+    /// How many more those are.
+    pub files_left_out: usize,
+    /// Some file is new, changed or gone.
+    pub files_changed: bool,
+    /// Pictures to show.
+    pub images: Vec<CellImage>,
+    /// Where all of its text is.
+    pub whole: WholeText,
+    /// Why what it did may not survive the server.
+    pub not_kept: Option<String>,
+    /// Set when a limit or a cancellation ended it.
+    pub stopped: Option<StopReason>,
+    /// It ended its machine, and the session is as it was before.
+    pub rolled_back: bool,
+}
+
+impl CellReport {
+    pub(crate) fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            created: false,
+            success: true,
+            output: Vec::new(),
+            output_dropped: 0,
+            result: None,
+            value: None,
+            error: None,
+            traceback: Vec::new(),
+            files: Vec::new(),
+            files_left_out: 0,
+            files_changed: false,
+            images: Vec::new(),
+            whole: WholeText::InAnswer,
+            not_kept: None,
+            stopped: None,
+            rolled_back: false,
+        }
+    }
+
+    /// The same in the words of a run: for callers that know no sessions.
+    pub fn into_run_report(self) -> RunReport {
+        let mut report = RunReport::install_error(Vec::new(), String::new());
+        report.status = if self.success { Status::Success } else { Status::RunError };
+        let chunk = |text| OutputChunk { name: StreamName::Stdout, text };
+        report.output = self.output.into_iter().map(chunk).collect();
+        report.output_dropped = self.output_dropped;
+        report.stopped = self.stopped;
+        report.error = match (self.error, self.traceback.is_empty()) {
+            (None, _) => None,
+            (Some(error), true) => Some(error),
+            (Some(error), false) => {
+                let traceback = self.traceback.join("\n");
+                // The last line of a traceback says the same, unless a limit has its say as well.
+                Some(if traceback.ends_with(&error) { traceback } else { format!("{traceback}\n{error}") })
+            }
+        };
+        let shown = |text: String| ReturnValue { json: serde_json::Value::from(text).to_string(), is_str: true };
+        report.return_value = self.value.or_else(|| self.result.map(shown)).filter(|_| report.error.is_none());
+        report
+    }
+
+    /// Bytes of text that an answer has to hold.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.output.iter().map(String::len).sum::<usize>() + self.result.as_ref().map_or(0, String::len)
+    }
+
+    /// Notes how the cell ended.
+    pub(crate) fn end(&mut self, outcome: Outcome, limits: &Limits) {
+        self.output_dropped = self.output_dropped.saturating_add(outcome.output_dropped);
+        self.stopped = outcome.stopped;
+        let stop = outcome.stopped.map(|reason| format!("{} {KEPT}", explain::stopped(reason, limits)));
+        let (name, message) = match outcome.ended {
+            Ended::Returned(value) => {
+                self.value = value;
+                match stop {
+                    // It swallowed the interrupt and finished, but it passed a limit, and the caller must learn that.
+                    Some(stop) => self.fail(stop),
+                    None => {}
+                }
+                return;
+            }
+            Ended::Exited { code: 0, .. } if stop.is_none() => return,
+            Ended::Exited { code, message } => {
+                let message = message.trim_end();
+                ("SystemExit".to_owned(), if message.is_empty() { code.to_string() } else { message.to_owned() })
+            }
+            Ended::Raised { ename, evalue, traceback } => {
+                let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
+                self.traceback = prefix(traceback.trim_end(), room).lines().map(str::to_owned).collect();
+                (ename, evalue)
+            }
+        };
+        let hint = match name.as_str() {
+            "MemoryError" => Some(format!(
+                "(the session used {} of memory at its peak; {})",
+                format_size(outcome.peak_memory_bytes),
+                explain::memory(limits)
+            )),
+            _ => explain::hint(&name, &message, limits),
+        };
+        let mut error = if message.is_empty() { name } else { format!("{name}: {message}") };
+        for more in [stop, hint].into_iter().flatten() {
+            error = if error == "KeyboardInterrupt" { format!("{error}: {more}") } else { format!("{error} {more}") };
+        }
+        self.fail(error);
+    }
+
+    /// Notes that the cell took its machine with it; `lost` when the session went along.
+    pub(crate) fn die(&mut self, reason: &Died, output_dropped: u64, limits: &Limits, lost: bool) {
+        self.output_dropped = self.output_dropped.saturating_add(output_dropped);
+        self.stopped = stop_reason(reason);
+        self.rolled_back = !lost;
+        let what = explain::died(reason, limits).replace(" Nothing but this run is affected.", "");
+        self.fail(if lost {
+            format!(
+                "SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code."
+            )
+        } else {
+            format!("SessionRolledBackError: {what} The session is as it was before this cell.")
+        });
+    }
+
+    fn fail(&mut self, error: String) {
+        self.success = false;
+        self.error = Some(error);
+    }
+}
+
+/// After a stop that the code reacted to.
+const KEPT: &str = "The session keeps what was done until then.";
+
+/// Gathers what a cell shows. Counts for itself: what a machine says about its limits is no proof.
+#[derive(Debug)]
+pub(crate) struct Gatherer {
+    pub(crate) output: Vec<String>,
+    /// Stream of the last piece, if another may join it.
+    last: Option<StreamName>,
+    room: usize,
+    pub(crate) dropped: u64,
+    pub(crate) result: Option<String>,
+    pub(crate) figures: Figures,
+}
+
+impl Gatherer {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            output: Vec::new(),
+            last: None,
+            room: usize::try_from(limits.output_bytes).unwrap_or(usize::MAX),
+            dropped: 0,
+            result: None,
+            figures: Figures::default(),
+        }
+    }
+
+    /// Takes an event; returns what of it an onlooker should see.
+    pub(crate) fn take(&mut self, event: Event) -> Option<(StreamName, String)> {
+        match event {
+            Event::Stream { name, text } => {
+                let kept = self.keep(&text).to_owned();
+                match self.output.last_mut() {
+                    _ if kept.is_empty() => return None,
+                    Some(last) if self.last == Some(name) => last.push_str(&kept),
+                    _ => self.output.push(kept.clone()),
+                }
+                self.last = Some(name);
+                Some((name, kept))
+            }
+            Event::DisplayData { data } => {
+                let shown = self.show(data)?;
+                let kept = self.keep(&shown).to_owned();
+                if kept.is_empty() {
+                    return None;
+                }
+                self.last = None;
+                self.output.push(kept.clone());
+                Some((StreamName::Stdout, kept))
+            }
+            Event::ExecuteResult { data } => {
+                let text = data.get("text/plain").cloned();
+                self.result = text.map(|text| self.keep(&text).to_owned());
+                self.figures.take(&data);
+                None
+            }
+            // The error and the state come with the outcome.
+            Event::Error { .. } | Event::OutputDropped { .. } | Event::Status { .. } => None,
+        }
+    }
+
+    /// The text of a displayed object; nothing for a picture, which is shown itself.
+    fn show(&mut self, mut data: MimeBundle) -> Option<String> {
+        if figure_of(&data) && self.figures.take(&data) {
+            return None;
+        }
+        data.remove("text/plain").map(|text| format!("{text}\n"))
+    }
+
+    fn keep<'a>(&mut self, text: &'a str) -> &'a str {
+        let kept = prefix(text, self.room);
+        self.dropped = self.dropped.saturating_add((text.len() - kept.len()) as u64);
+        // Once something is cut, nothing that comes later may close the gap.
+        self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
+        kept
+    }
+}

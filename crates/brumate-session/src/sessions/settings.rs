@@ -1,0 +1,110 @@
+//! Settings of the sessions of one server, and what bounds them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use brumate_engine::api::{Image, Limits};
+
+/// Where a session's code works and its files lie, in the guest.
+pub const WORKSPACE: &str = "/workspace";
+/// Whom sessions belong to that were made over standard input and output.
+pub const LOCAL_PRINCIPAL: &str = "local";
+/// Calls that may wait for one session, beside the one that it runs.
+pub(crate) const MAX_WAITING: usize = 16;
+/// Sessions that may wait until one of those that are awake is put to sleep, for each that may be awake.
+pub(crate) const WAITING_PER_LIVE: usize = 4;
+/// Expired sessions are looked for at least this often; whoever uses one is told at once in any case.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
+/// Files of a session that are known by name. More are there, but neither listed nor reported.
+pub(crate) const MAX_KNOWN_FILES: usize = 1000;
+/// Files that one cell reports; the others are listed, and the last line says how many.
+pub(crate) const MAX_REPORTED_FILES: usize = 50;
+/// Pictures that one cell keeps as files.
+pub(crate) const MAX_FIGURES: usize = 50;
+/// Bytes of one picture.
+pub(crate) const MAX_FIGURE_BYTES: usize = 16 << 20;
+/// Text of a cell that is part of the answer; all of it is a resource when it is longer.
+pub(crate) const ANSWER_BYTES: usize = 32 << 10;
+/// Texts of past cells that are kept as resources.
+pub(crate) const MAX_KEPT_OUTPUTS: usize = 20;
+/// Bytes that are read of a file, or written to one, at once.
+pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
+/// Largest file that is handed out whole.
+pub const MAX_RESOURCE_BYTES: u64 = 32 << 20;
+
+/// What survives what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Sessions are written when they are put to sleep and when the server ends in order.
+    #[default]
+    Shutdown,
+    /// Sessions are written, and the disk has them, before each answer: nothing that was answered is ever lost.
+    Cell,
+}
+
+/// Settings of [`Sessions`](super::Sessions).
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SessionSettings {
+    /// Where sessions are kept; one server at a time uses it.
+    pub data_dir: PathBuf,
+    /// Limits of each session: time and output per cell, memory and files in all.
+    pub limits: Limits,
+    /// Image that sessions begin with.
+    pub image: Image,
+    /// Sessions that are awake at the same time; others sleep.
+    pub max_live: usize,
+    /// Sessions in all.
+    pub max_sessions: usize,
+    /// Bytes that sleeping sessions may take on disk.
+    pub max_disk_bytes: u64,
+    /// Cells that run at the same time; four times as many may wait.
+    pub max_concurrent: usize,
+    /// Idle sessions sleep after this time; `None`: only when others need their place.
+    pub hibernate_after: Option<Duration>,
+    /// Sessions are removed after this time without use; `None`: never.
+    pub timeout: Option<Duration>,
+    /// What survives what.
+    pub durability: Durability,
+    /// The time of day; another one in tests.
+    pub now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+}
+
+impl SessionSettings {
+    /// The documented defaults, with sessions kept in `data_dir`.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            data_dir: data_dir.into(),
+            limits: Limits::default(),
+            image: session_image(),
+            max_live: 50,
+            max_sessions: 1000,
+            max_disk_bytes: 10 << 30,
+            max_concurrent: processors * 4,
+            hibernate_after: Some(Duration::from_secs(60)),
+            timeout: Some(Duration::from_secs(30 * 60)),
+            durability: Durability::default(),
+            now: Arc::new(SystemTime::now),
+        }
+    }
+
+    /// How often the sessions are looked through.
+    pub(crate) fn sweep_every(&self) -> Duration {
+        let shortest = [self.hibernate_after, self.timeout].into_iter().flatten().min().unwrap_or(SWEEP_EVERY);
+        (shortest / 6).clamp(Duration::from_millis(500), SWEEP_EVERY)
+    }
+}
+
+/// What sessions begin with: what analysts use is imported already.
+pub fn session_image() -> Image {
+    Image::data()
+}
+
+impl std::fmt::Debug for SessionSettings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("SessionSettings");
+        debug.field("data_dir", &self.data_dir).field("durability", &self.durability).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! One session in this process: whose turn it is, and where its state is.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+use super::error::SessionError;
+use super::record::Record;
+use super::settings::MAX_WAITING;
+use crate::engine::{Interrupter, Session};
+
+/// Where the state of a session is, for whoever's turn it is.
+pub(crate) enum Body {
+    /// In a machine.
+    Live(Live),
+    /// In a file, or nowhere yet: [`Record::state`] tells.
+    Away,
+    /// The session was cleared or has expired.
+    Gone,
+}
+
+/// A session that is awake.
+pub(crate) struct Live {
+    pub(crate) session: Box<dyn Session>,
+    /// Its place among the sessions that may be awake.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Live {
+    pub(crate) fn new(session: Box<dyn Session>, place: OwnedSemaphorePermit) -> Self {
+        Self { session, _place: place }
+    }
+}
+
+/// The exclusive use of a session.
+pub(crate) type Turn = OwnedMutexGuard<Body>;
+
+/// A session.
+pub(crate) struct Slot {
+    record: Mutex<Record>,
+    body: Arc<tokio::sync::Mutex<Body>>,
+    waiting: AtomicUsize,
+    running: Mutex<Option<Running>>,
+    /// Somebody has removed it, and waits for his turn to do so.
+    cleared: AtomicBool,
+    /// The generation that cannot be put to sleep, and why.
+    unkeepable: Mutex<Option<(u64, SessionError)>>,
+}
+
+struct Running {
+    interrupter: Arc<dyn Interrupter>,
+    interrupted: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(record: Record) -> Self {
+        Self {
+            record: Mutex::new(record),
+            body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
+            waiting: AtomicUsize::new(0),
+            running: Mutex::new(None),
+            cleared: AtomicBool::new(false),
+            unkeepable: Mutex::new(None),
+        }
+    }
+
+    /// The record. Never held while something is awaited.
+    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the session for one thing to do; first come, first served.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Busy`] when too many wait, [`SessionError::Cancelled`].
+    pub(crate) async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, SessionError> {
+        if cancel.is_cancelled() {
+            return Err(SessionError::Cancelled);
+        }
+        if let Some(turn) = self.try_turn() {
+            return Ok(turn);
+        }
+        let place = Place(&self.waiting);
+        if self.waiting.fetch_add(1, Ordering::SeqCst) >= MAX_WAITING {
+            drop(place);
+            return Err(SessionError::Busy { id: self.record().id.clone(), waiting: MAX_WAITING });
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(SessionError::Cancelled),
+            turn = Arc::clone(&self.body).lock_owned() => Ok(turn),
+        }
+    }
+
+    /// Takes the session if nobody has it and nobody waits for it.
+    pub(crate) fn try_turn(&self) -> Option<Turn> {
+        Arc::clone(&self.body).try_lock_owned().ok()
+    }
+
+    /// Takes the session however many wait: for what must be done.
+    pub(crate) async fn sure_turn(&self) -> Turn {
+        Arc::clone(&self.body).lock_owned().await
+    }
+
+    /// From now on nothing begins in this session, however long it has waited.
+    pub(crate) fn set_cleared(&self) {
+        self.cleared.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_cleared(&self) -> bool {
+        self.cleared.load(Ordering::SeqCst)
+    }
+
+    /// From now on until [`Slot::ended`], interrupts mean this cell.
+    pub(crate) fn begun(&self, interrupter: Arc<dyn Interrupter>) {
+        *self.running() = Some(Running { interrupter, interrupted: false });
+    }
+
+    /// The cell has ended; `stopped` when an interrupt was the reason. One that came too late is taken back.
+    pub(crate) fn ended(&self, stopped: bool) {
+        if let Some(running) = self.running().take()
+            && running.interrupted
+            && !stopped
+        {
+            running.interrupter.withdraw();
+        }
+    }
+
+    /// Stops the cell that is running; false when none is.
+    pub(crate) fn interrupt(&self) -> bool {
+        match self.running().as_mut() {
+            Some(running) => {
+                running.interrupted = true;
+                running.interrupter.interrupt();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Ends the cell that is running without asking it.
+    pub(crate) fn kill(&self) {
+        if let Some(running) = self.running().as_ref() {
+            running.interrupter.kill();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the present state cannot be put to sleep.
+    pub(crate) fn set_unkeepable(&self, error: SessionError) {
+        let generation = self.record().generation;
+        *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
+    }
+
+    /// Why the present state cannot be put to sleep, if that is known.
+    pub(crate) fn unkeepable(&self) -> Option<SessionError> {
+        let generation = self.record().generation;
+        let known = self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().filter(|(of, _)| *of == generation).map(|(_, error)| error.clone())
+    }
+}
+
+/// A place in the queue.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,148 @@
+//! `brumate sessions`: what is in a data directory, and how to get rid of it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use brumate_session::sessions::{LOCAL_PRINCIPAL, Record, SessionSettings, Sessions};
+use brumate_session::units::format_size;
+use serde_json::{Value, json};
+
+use super::{complain, print};
+use crate::cli::{SessionsAction, SessionsArgs};
+use crate::exit_status;
+use crate::sandbox::sandbox;
+use crate::settings::Settings;
+
+pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow::Result<u8> {
+    // Without a place for sessions the command line was refused.
+    let Some(sessions) = &settings.sessions else { return Ok(exit_status::USAGE) };
+    let result = match &arguments.action {
+        SessionsAction::List { json } => list(sessions, *json),
+        SessionsAction::Remove { all, ids } => remove(settings, sessions, *all, ids).await?,
+    };
+    match result {
+        Ok(text) => {
+            print(&text)?;
+            Ok(exit_status::SUCCESS)
+        }
+        Err(reason) => {
+            complain(&format!("brumate: {reason}"));
+            Ok(exit_status::FAILURE)
+        }
+    }
+}
+
+fn list(settings: &SessionSettings, json: bool) -> Result<String, String> {
+    let records = Sessions::look(&settings.data_dir).map_err(|error| error.to_string())?;
+    if json {
+        let list: Vec<Value> = records.iter().map(as_json).collect();
+        return serde_json::to_string_pretty(&list).map_err(|error| error.to_string());
+    }
+    if records.is_empty() {
+        return Ok(format!("No sessions in {}", settings.data_dir.display()));
+    }
+    Ok(table(&records, SystemTime::now()))
+}
+
+fn as_json(record: &Record) -> Value {
+    json!({
+        "id": record.id.as_str(),
+        "principal": record.principal,
+        "state": record.state.as_str(),
+        "note": record.note,
+        "created": record.created,
+        "last_used": record.last_used,
+        "executions": record.executions,
+        "files": record.files.len(),
+        "bytes": record.image.as_ref().map_or(0, |image| image.bytes),
+    })
+}
+
+fn table(records: &[Record], now: SystemTime) -> String {
+    let mut text =
+        format!("{:<18}{:<8}{:>12}{:>8}{:>8}{:>12}", "id", "state", "last used", "cells", "files", "on disk");
+    for record in records {
+        let bytes = record.image.as_ref().map_or_else(|| "-".to_owned(), |image| format_size(image.bytes));
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "\n{:<18}{:<8}{:>12}{:>8}{:>8}{bytes:>12}",
+            record.id.as_str(),
+            record.state.as_str(),
+            ago(record.last_used, now),
+            record.executions,
+            record.files.len()
+        );
+        if !record.note.is_empty() {
+            let _ = write!(text, "  {}", record.note.replace('\n', " "));
+        }
+    }
+    text
+}
+
+/// How long ago a time in milliseconds since 1970 was, roughly.
+fn ago(millis: i64, now: SystemTime) -> String {
+    let then = UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s ago"),
+        120..7200 => format!("{} min ago", seconds / 60),
+        7200..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+async fn remove(
+    settings: &Settings,
+    sessions: &SessionSettings,
+    all: bool,
+    ids: &[String],
+) -> anyhow::Result<Result<String, String>> {
+    let engine = sandbox(settings)?.engine;
+    // Nothing is woken, so the sandbox is not started.
+    let opened = match Sessions::open(Arc::new(engine), sessions.clone()).await {
+        Ok(opened) => opened,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let ids: Vec<String> = match all {
+        true => opened.list(LOCAL_PRINCIPAL).iter().map(|record| record.id.to_string()).collect(),
+        false => ids.to_vec(),
+    };
+    let mut missing = Vec::new();
+    for id in &ids {
+        match opened.clear(LOCAL_PRINCIPAL, id).await {
+            Ok(true) => {}
+            Ok(false) => missing.push(id.as_str()),
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    let removed = ids.len() - missing.len();
+    let text = format!("{removed} session{} removed", if removed == 1 { "" } else { "s" });
+    Ok(if missing.is_empty() { Ok(text) } else { Err(format!("{text}; not found: {}", missing.join(", "))) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_roughly() {
+        let now = UNIX_EPOCH + Duration::from_secs(10_000_000);
+        for (seconds, text) in
+            [(0, "0 s ago"), (119, "119 s ago"), (3600, "60 min ago"), (86_400, "24 h ago"), (864_000, "10 days ago")]
+        {
+            assert_eq!(ago((10_000_000 - seconds) * 1000, now), text);
+        }
+        assert_eq!(ago(i64::MAX, UNIX_EPOCH), "0 s ago");
+    }
+
+    #[test]
+    fn an_empty_directory_has_no_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = SessionSettings::new(directory.path());
+        assert!(list(&settings, false).unwrap().starts_with("No sessions in "));
+        assert_eq!(list(&settings, true).unwrap(), "[]");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "looking makes nothing");
+    }
+}
