@@ -14,6 +14,9 @@ from ..text import quote
 DISPLAY_ID = "application/vnd.brumate.display+json"
 
 
+_PLAIN = frozenset((int, float, complex, str, bytes))
+
+
 def _flush():
     for stream in (sys.stdout, sys.stderr):
         flush = getattr(stream, "flush", None)
@@ -60,6 +63,23 @@ class DisplayHook(_DisplayHook):
 
     def write_output_prompt(self):
         pass
+
+    def quiet(self):
+        """Whether a semicolon ends the cell; one without any is not tokenized to find out."""
+        cells = self.shell.history_manager.input_hist_parsed
+        return bool(cells) and ";" in cells[-1] and super().quiet()
+
+    def compute_format_data(self, result):
+        """Numbers and texts have one form, unless somebody registered another."""
+        kind = type(result)
+        formatter = self.shell.display_formatter
+        if kind in _PLAIN:
+            forms = formatter.formatters
+            others = [formatter.mimebundle_formatter, formatter.ipython_display_formatter]
+            others += [other for name, other in forms.items() if name != "text/plain"]
+            if not any([kind in other.type_printers for other in others]):
+                return {"text/plain": forms["text/plain"](result)}, {}
+        return formatter.format(result)
 
     def write_format_data(self, format_dict, md_dict=None):
         _flush()

@@ -159,6 +159,14 @@ class ZMQInteractiveShell(InteractiveShell):
         """Output is not kept a second time."""
         yield
 
+    def should_run_async(self, raw_cell, *, transformed_cell=None, preprocessing_exc_tuple=None):
+        """Whether a cell awaits: those without the words are not compiled to find out."""
+        if transformed_cell is not None and "await" not in transformed_cell and "async" not in transformed_cell:
+            return False
+        return super().should_run_async(
+            raw_cell, transformed_cell=transformed_cell, preprocessing_exc_tuple=preprocessing_exc_tuple
+        )
+
     def loop_runner(self, coroutine):
         """Runs a cell that awaits, in the session's loop."""
         return loops.run(coroutine)

@@ -88,18 +88,18 @@ impl Machine {
         Ok(joined)
     }
 
-    /// What a usual run touches of the memory. For a process that ends afterwards.
+    /// What a usual run, or cell of a notebook with `shell`, touches of the memory. For a process that ends afterwards.
     ///
     /// # Errors
     /// When the run fails.
-    pub(crate) fn trace_run(&mut self) -> Result<Pages, MachineError> {
+    pub(crate) fn trace_run(&mut self, shell: bool) -> Result<Pages, MachineError> {
         let memory = self.memory.data_mut(&mut self.store);
         let (start, length) = (memory.as_mut_ptr(), memory.len());
         memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
         self.refresh_fork()?;
         for code in ["1+1", "x = 1\nprint(x)"] {
             self.call_driver("analyze", code)?;
-            let request = crate::api::Execute { code: code.to_owned(), ..crate::api::Execute::default() };
+            let request = crate::api::Execute { code: code.to_owned(), shell, ..crate::api::Execute::default() };
             let request = serde_json::to_string(&request).map_err(|error| MachineError::Driver(error.to_string()))?;
             self.call_driver("execute", &request)?;
         }

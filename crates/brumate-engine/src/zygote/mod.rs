@@ -108,11 +108,14 @@ fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require
     machine.preload(preload).map_err(|error| error.to_string())?;
     let frozen = machine.freeze().map_err(|error| error.to_string())?;
     image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())?;
-    trace(machine, &file)
+    trace(machine, &file, preload.iter().any(|module| module == SHELL))
 }
 
-/// Finds out, in a fork, what a run touches, and adds it to the image.
-fn trace(mut machine: Machine, file: &File) -> Result<(), String> {
+/// The module of images whose usual run is a notebook's cell.
+const SHELL: &str = "IPython";
+
+/// Finds out, in a fork, what a run touches, and adds it to the image. `shell`: the run is a notebook's cell.
+fn trace(mut machine: Machine, file: &File, shell: bool) -> Result<(), String> {
     match sys::fork() {
         Ok(Some(child)) => {
             let ended = rustix::process::waitpid(Some(child), WaitOptions::empty());
@@ -122,7 +125,7 @@ fn trace(mut machine: Machine, file: &File) -> Result<(), String> {
             }
         }
         Ok(None) => {
-            let traced = machine.trace_run().map_err(|error| error.to_string());
+            let traced = machine.trace_run(shell).map_err(|error| error.to_string());
             let written =
                 traced.and_then(|pages| image::file::write_pages(file, &pages).map_err(|error| error.to_string()));
             sys::exit_now(i32::from(written.is_err()))
