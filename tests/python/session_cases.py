@@ -236,13 +236,21 @@ async def forks(setup: Setup) -> None:
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
-            session = await interpreter.open('x = [1]')
+            session = await interpreter.open('kept = [1]')
             copy = (await interpreter.tool('fork_session', session_id=session))['session_id']
-            await interpreter.cell('x.append(2)', copy)
-            same(await interpreter.value(session, 'x'), '[1]')
-            same(await interpreter.value(copy, 'x'), '[1, 2]')
+            await interpreter.cell('kept.append(2)', copy)
+            same(await interpreter.value(session, 'kept'), '[1]')
+            same(await interpreter.value(copy, 'kept'), '[1, 2]')
             await interpreter.tool('reset_session', session_id=copy)
-            contains((await interpreter.cell('x', copy))['error'], "NameError: name 'x' is not defined")
+            contains((await interpreter.cell('kept', copy))['error'], "NameError: name 'kept' is not defined")
+
+
+async def fresh_names(setup: Setup) -> None:
+    """A session begins without names that nobody gave it."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            for name in ['x', 'math', 'np']:
+                contains((await Interpreter(client).cell(name))['error'], f"NameError: name '{name}' is not defined")
 
 
 async def tools_together(setup: Setup) -> None:

@@ -9,6 +9,7 @@ mod exit_status;
 mod logging;
 mod progress;
 mod sandbox;
+mod session_settings;
 mod settings;
 mod signals;
 

@@ -86,10 +86,12 @@ impl Sessions {
             }
             let idle = self.idle_time(&slot.record());
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
-            if due && matches!(*turn, Body::Live(_)) && slot.unkeepable().is_none() {
-                if let Err(error) = self.hibernate(&slot, &mut turn).await {
-                    tracing::warn!(session = ?slot.record().id, %error, "a session stays awake");
-                }
+            if due
+                && matches!(*turn, Body::Live(_))
+                && slot.unkeepable().is_none()
+                && let Err(error) = self.hibernate(&slot, &mut turn).await
+            {
+                tracing::warn!(session = ?slot.record().id, %error, "a session stays awake");
             }
         }
     }

@@ -140,10 +140,9 @@ impl CellReport {
         let (name, message) = match outcome.ended {
             Ended::Returned(value) => {
                 self.value = value;
-                match stop {
-                    // It swallowed the interrupt and finished, but it passed a limit, and the caller must learn that.
-                    Some(stop) => self.fail(stop),
-                    None => {}
+                // It swallowed the interrupt and finished, but it passed a limit, and the caller must learn that.
+                if let Some(stop) = stop {
+                    self.fail(stop);
                 }
                 return;
             }

@@ -1,0 +1,166 @@
+//! What the fake engine's machines do.
+
+use std::time::Duration;
+
+use brumate_engine::api::{Analysis, Ended, Event, Outcome, ReturnValue, StreamName};
+
+use super::outcome;
+use crate::engine::{Died, EngineError};
+
+/// What a machine does with one piece of code.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub(super) steps: Vec<Step>,
+    pub(super) end: Result<Outcome, EngineError>,
+    /// A session ends with its machine.
+    pub(super) loses_session: bool,
+    pub(super) analysis: Analysis,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Emit(Event),
+    /// Until it is interrupted; then KeyboardInterrupt.
+    Loop,
+    /// Until it is killed.
+    Hang,
+    Sleep(Duration),
+    Panic,
+    Set(String, String),
+    Get(String),
+    Write(String, Vec<u8>),
+    Remove(String),
+}
+
+impl Script {
+    fn ending(ended: Ended) -> Self {
+        Self::ending_with(Ok(outcome(ended, None)))
+    }
+
+    /// Returns `None`.
+    pub fn silent() -> Self {
+        Self::ending(Ended::Returned(None))
+    }
+
+    /// Returns a value that is not a string.
+    pub fn returning(json: &str) -> Self {
+        Self::ending(Ended::Returned(Some(ReturnValue { json: json.to_owned(), is_str: false })))
+    }
+
+    /// Returns a string.
+    pub fn returning_str(text: &str) -> Self {
+        let json = serde_json::Value::from(text).to_string();
+        Self::ending(Ended::Returned(Some(ReturnValue { json, is_str: true })))
+    }
+
+    /// Raises.
+    pub fn raising(ename: &str, evalue: &str) -> Self {
+        let traceback =
+            format!("Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\n{ename}: {evalue}\n");
+        Self::ending(Ended::Raised { ename: ename.to_owned(), evalue: evalue.to_owned(), traceback })
+    }
+
+    /// Exits.
+    pub fn exiting(code: i32, message: &str) -> Self {
+        Self::ending(Ended::Exited { code, message: message.to_owned() })
+    }
+
+    /// Ends with what the engine gives; for outcomes that the other constructors do not make.
+    pub fn ending_with(end: Result<Outcome, EngineError>) -> Self {
+        Self { steps: Vec::new(), end, loses_session: false, analysis: Analysis::default() }
+    }
+
+    /// The machine dies; a session is rolled back.
+    pub fn dying(reason: Died) -> Self {
+        Self::ending_with(Err(EngineError::Died { reason, output_dropped: 0 }))
+    }
+
+    fn then(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Writes to stdout.
+    #[must_use]
+    pub fn stdout(self, text: &str) -> Self {
+        self.then(Step::Emit(Event::Stream { name: StreamName::Stdout, text: text.to_owned() }))
+    }
+
+    /// Writes to stderr.
+    #[must_use]
+    pub fn stderr(self, text: &str) -> Self {
+        self.then(Step::Emit(Event::Stream { name: StreamName::Stderr, text: text.to_owned() }))
+    }
+
+    /// Sends any event.
+    #[must_use]
+    pub fn event(self, event: Event) -> Self {
+        self.then(Step::Emit(event))
+    }
+
+    /// Runs until it is interrupted, and reacts to that.
+    #[must_use]
+    pub fn endless(self) -> Self {
+        self.then(Step::Loop)
+    }
+
+    /// Runs until it is killed.
+    #[must_use]
+    pub fn stubborn(self) -> Self {
+        self.then(Step::Hang)
+    }
+
+    /// Waits.
+    #[must_use]
+    pub fn sleep(self, duration: Duration) -> Self {
+        self.then(Step::Sleep(duration))
+    }
+
+    /// Panics inside the engine.
+    #[must_use]
+    pub fn panicking(self) -> Self {
+        self.then(Step::Panic)
+    }
+
+    /// Sets a variable of a session.
+    #[must_use]
+    pub fn sets(self, name: &str, value: &str) -> Self {
+        self.then(Step::Set(name.to_owned(), value.to_owned()))
+    }
+
+    /// Shows a variable of a session as the last expression's value; raises when there is none.
+    #[must_use]
+    pub fn gets(self, name: &str) -> Self {
+        self.then(Step::Get(name.to_owned()))
+    }
+
+    /// Writes a file of a session, below its working directory.
+    #[must_use]
+    pub fn writes(self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.then(Step::Write(path.to_owned(), bytes.into()))
+    }
+
+    /// Removes a file of a session.
+    #[must_use]
+    pub fn removes(self, path: &str) -> Self {
+        self.then(Step::Remove(path.to_owned()))
+    }
+
+    /// When its machine dies, a session is lost with it.
+    #[must_use]
+    pub fn losing_session(mut self) -> Self {
+        self.loses_session = true;
+        self
+    }
+
+    /// What the guest's parser finds in it.
+    #[must_use]
+    pub fn imports(mut self, required: &[&str], optional: &[&str]) -> Self {
+        self.analysis = Analysis {
+            imports: required.iter().map(ToString::to_string).collect(),
+            optional_imports: optional.iter().map(ToString::to_string).collect(),
+            syntax_error: false,
+        };
+        self
+    }
+}
