@@ -3,7 +3,7 @@
 mod granted;
 mod streams;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{join_host_directories, mount_host_directories};
 pub(crate) use streams::{event_sink, set_stdin};
@@ -50,7 +50,7 @@ pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs,
     let damaged = |what: String| ImageError::Damaged(format!("files: {what}"));
     let mut vfs: Vfs = postcard::from_bytes(saved).map_err(|error| damaged(error.to_string()))?;
     vfs.set_clock(Box::new(crate::caps::clock::realtime));
-    let layers = Layers::of_bundle().map_err(|error| damaged(error.to_string()))?;
+    let layers = Layers::of_bundle().map_err(damaged)?;
     for (_, name, archive) in &layers.archives {
         vfs.attach_archive(name.as_bytes(), archive);
     }
@@ -73,7 +73,14 @@ struct Layers {
 }
 
 impl Layers {
-    fn of_bundle() -> Result<Layers, Box<dyn std::error::Error>> {
+    /// The bundle's archives are read once; forks inherit what was read.
+    fn of_bundle() -> Result<&'static Layers, String> {
+        static LAYERS: OnceLock<Result<Layers, String>> = OnceLock::new();
+        let layers = LAYERS.get_or_init(|| Layers::read().map_err(|error| error.to_string()));
+        layers.as_ref().map_err(Clone::clone)
+    }
+
+    fn read() -> Result<Layers, Box<dyn std::error::Error>> {
         let mut archives = vec![(STDLIB, "stdlib", Archive::new(embedded(bundle::STDLIB.bytes))?)];
         for wheel in bundle::wheels() {
             archives.push((SITE_PACKAGES, wheel.file, Archive::new(embedded(wheel.bytes))?));

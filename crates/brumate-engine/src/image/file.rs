@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::ImageError;
 use crate::machine::Frozen;
+use crate::memory::Mapped;
 use crate::trace::Pages;
 
 /// Size of the header, in bytes: one page.
@@ -160,16 +161,10 @@ pub(crate) fn header(file: &File) -> io::Result<Header> {
 /// `InvalidData` when it is damaged.
 pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
     let header = header(file)?;
+    // Mapped, because these are the pages that zygotes map: reading would copy them all.
+    let content = Mapped::new(file, HEADER_BYTES, header.end() - HEADER_BYTES)?;
     let mut crc = crc32fast::Hasher::new();
-    let mut buffer = vec![0; 1 << 18];
-    let end = header.end();
-    let mut at = HEADER_BYTES;
-    while at < end {
-        let length = buffer.len().min((end - at) as usize);
-        file.read_exact_at(&mut buffer[..length], at)?;
-        crc.update(&buffer[..length]);
-        at += length as u64;
-    }
+    crc.update(content.bytes());
     if header.key == *key && crc.finalize() == header.crc { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 

@@ -6,6 +6,13 @@ use base64::Engine as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// Requirements that the bundle does without: who has it, what it is, and why.
+const LEFT_OUT: [(&str, &str, &str); 1] = [(
+    "ipython",
+    "jedi",
+    "for completion only, which no tool here asks for; every interpreter would start with its 5,600 files of stubs",
+)];
+
 /// Tags a wheel of the bundle may carry: the sandbox's ABI, or pure Python.
 const TAGS: &[&str] = &["cp314-cp314-pyemscripten_2026_0_wasm32", "py3-none-any", "py2.py3-none-any"];
 
@@ -120,7 +127,7 @@ impl Wheel {
         }
     }
 
-    /// Normalised names of the projects it requires in the sandbox, without extras.
+    /// Normalised names of the projects it requires in the sandbox, without extras and [`LEFT_OUT`].
     pub(crate) fn requires(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for requirement in self.headers("Requires-Dist") {
@@ -131,8 +138,10 @@ impl Wheel {
             let end = requirement
                 .find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c))
                 .unwrap_or(requirement.len());
-            if wanted {
-                names.insert(normalized(&requirement[..end]));
+            let name = normalized(&requirement[..end]);
+            let left_out = LEFT_OUT.iter().any(|(by, project, _)| self.header("Name") == Some(by) && name == *project);
+            if wanted && !left_out {
+                names.insert(name);
             }
         }
         Ok(names.into_iter().collect())

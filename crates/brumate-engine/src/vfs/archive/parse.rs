@@ -1,6 +1,6 @@
 //! Reading a zip archive's directory.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::{ArchiveError, ArchiveLimits, Entry, EntryProblem, Packing, entry_error};
 use crate::vfs::limits::NAME_MAX;
@@ -89,8 +89,7 @@ pub(super) struct Parsed {
 /// Reads and checks every entry.
 pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) -> Result<Parsed, ArchiveError> {
     let mut parsed = Parsed { entries: Vec::new(), directories: Vec::new(), total: 0 };
-    // `true` marks a file; parents of files are added as directories.
-    let mut seen: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
+    let mut seen = Names::default();
     let mut extents = Vec::new();
     let mut at = directory.start;
     for _ in 0..directory.count {
@@ -106,9 +105,9 @@ pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) 
             0 | 0x4000 if is_dir => {}
             _ => return Err(fail(EntryProblem::SpecialFile)),
         }
-        register(&mut seen, path, is_dir).map_err(fail)?;
+        seen.register(path, is_dir).map_err(fail)?;
         // Deep paths of few entries imply many directories.
-        if seen.len() > limits.entries.saturating_mul(2) {
+        if seen.known.len() > limits.entries.saturating_mul(2) {
             return Err(ArchiveError::TooLarge { what: "directories", limit: limits.entries as u64 });
         }
         if is_dir {
@@ -138,20 +137,33 @@ pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) 
     Ok(parsed)
 }
 
-/// Adds a path and its parents, refusing duplicates and a path that is both file and directory.
-fn register(seen: &mut BTreeMap<Vec<u8>, bool>, path: &[u8], is_dir: bool) -> Result<(), EntryProblem> {
-    for (at, _) in path.iter().enumerate().filter(|&(_, &b)| b == b'/') {
-        if seen.entry(path[..at].to_vec()).or_insert(false) == &true {
-            return Err(EntryProblem::Duplicate);
+/// Names that have been seen.
+#[derive(Default)]
+struct Names<'a> {
+    /// `true` marks a file; parents of files are added as directories.
+    known: HashMap<&'a [u8], bool>,
+    /// The directory registered last: archives list the files of a directory one after the other.
+    last: Option<&'a [u8]>,
+}
+
+impl<'a> Names<'a> {
+    /// Adds a path and its parents, refusing duplicates and a path that is both file and directory.
+    fn register(&mut self, path: &'a [u8], is_dir: bool) -> Result<(), EntryProblem> {
+        let parent = path.iter().rposition(|&b| b == b'/').map(|at| &path[..at]);
+        if parent != self.last {
+            for (at, _) in path.iter().enumerate().filter(|&(_, &b)| b == b'/') {
+                if self.known.insert(&path[..at], false) == Some(true) {
+                    return Err(EntryProblem::Duplicate);
+                }
+            }
+            self.last = parent;
+        }
+        match self.known.insert(path, !is_dir) {
+            Some(true) => Err(EntryProblem::Duplicate),
+            Some(false) if !is_dir => Err(EntryProblem::Duplicate),
+            _ => Ok(()),
         }
     }
-    match seen.get(path) {
-        Some(true) => return Err(EntryProblem::Duplicate),
-        Some(false) if !is_dir => return Err(EntryProblem::Duplicate),
-        _ => {}
-    }
-    seen.insert(path.to_vec(), !is_dir);
-    Ok(())
 }
 
 /// The path without a trailing slash, and whether there was one.
