@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 use super::blank::Blank;
 use super::channel::AsyncChannel;
-use super::error::{Died, EXIT_TIMEOUT, Error};
+use super::error::{Died, EXIT_TIMEOUT, Error, cut};
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::stop::{Clock, Interrupter, Process};
@@ -18,9 +18,6 @@ use super::zygote::{Exit, answer, compiles_bundle};
 use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
 use crate::bundle;
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
-
-/// Longest text about its own end that is taken from a machine, in bytes.
-const MAX_REASON: usize = 4096;
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -287,9 +284,6 @@ fn reason_of(ending: Ending) -> Died {
     match ending {
         Ending::Exit(code) => Died::Exit(code),
         Ending::Abort => Died::Abort,
-        Ending::Trap(mut text) => {
-            text.truncate(text.floor_char_boundary(MAX_REASON));
-            Died::Trap(text)
-        }
+        Ending::Trap(text) => Died::Trap(cut(text)),
     }
 }

@@ -7,6 +7,7 @@ mod blank;
 mod channel;
 pub(crate) mod compiler;
 mod error;
+mod files;
 mod images;
 mod lifecycle;
 mod machine;

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{MutexGuard, mpsc};
 
 use super::error::{Died, Error};
 use super::lifecycle::Paused;
@@ -24,8 +24,8 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-struct State {
-    machine: Machine,
+pub(super) struct State {
+    pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
 }
@@ -56,23 +56,13 @@ impl Session {
     /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineDied`] when the
     /// session is lost.
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let mut state = self.state.lock().await;
-        state.checkpoint().await?;
+        let mut state = self.ready().await?;
         let result = state.machine.execute(request, events).await;
-        match result {
-            Ok(outcome) => {
-                // Of the state before this cell; the next one's is forked while nobody waits.
-                let old = state.checkpoint.take();
-                drop(state);
-                self.checkpoint_later();
-                drop(old);
-                Ok(outcome)
-            }
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
-            }
-            Err(error) => Err(error),
+        if result.is_ok() {
+            self.moved_on(state);
+            return result;
         }
+        self.judge(&mut state, result).await
     }
 
     /// What the guest's parser finds in `code`.
@@ -80,11 +70,30 @@ impl Session {
     /// # Errors
     /// As [`Session::execute`].
     pub async fn analyze(&self, code: &str) -> Result<Analysis, Error> {
+        let mut state = self.ready().await?;
+        let result = state.machine.analyze(code).await;
+        self.judge(&mut state, result).await
+    }
+
+    /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
+    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.state.lock().await;
         state.checkpoint().await?;
-        match state.machine.analyze(code).await {
+        Ok(state)
+    }
+
+    /// The state is another one from now on. The old checkpoint goes; the next is forked while nobody waits.
+    pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
+        drop(state.checkpoint.take());
+        drop(state);
+        self.checkpoint_later();
+    }
+
+    /// Rolls back when the machine has ended.
+    pub(super) async fn judge<T>(&self, state: &mut State, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
             Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
+                Err(self.roll_back(state, reason, output_dropped).await)
             }
             other => other,
         }
@@ -115,12 +124,8 @@ impl Session {
     /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
-        let paused = match state.machine.fork().await {
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                return Err(self.roll_back(&mut state, reason, output_dropped).await);
-            }
-            other => other?,
-        };
+        let paused = state.machine.fork().await;
+        let paused = self.judge(&mut state, paused).await?;
         drop(state);
         Ok(Session::new(paused.resume().await?))
     }
@@ -131,12 +136,8 @@ impl Session {
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
         let mut state = self.state.lock().await;
-        match state.machine.hibernate(path).await {
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
-            }
-            other => other,
-        }
+        let size = state.machine.hibernate(path).await;
+        self.judge(&mut state, size).await
     }
 
     /// Stops the cell that runs at present: KeyboardInterrupt, then SIGKILL and a roll-back.

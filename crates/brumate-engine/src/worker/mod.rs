@@ -1,5 +1,6 @@
 //! What a forked machine does: serve its socket.
 
+mod files;
 mod limits;
 
 use std::fs::File;
@@ -183,6 +184,10 @@ impl Worker {
             ToMachine::Execute(request) => {
                 let outcome = self.execute(&request)?;
                 self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
+            }
+            ToMachine::Files(request) => {
+                let reply = files::serve(&mut self.machine.host().vfs, request);
+                self.channel.send(&FromMachine::Files(reply))?;
             }
             ToMachine::Fork => self.fork(fds.next().ok_or(WireError::MissingDescriptor)?)?,
             ToMachine::Freeze => {
