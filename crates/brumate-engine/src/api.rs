@@ -164,7 +164,15 @@ pub struct Execute {
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`].
     pub figures: bool,
+    /// Someone answers [`Event::InputRequest`].
+    pub allow_stdin: bool,
 }
+
+/// Longest text that may answer an [`Event::InputRequest`], in bytes.
+pub const MAX_INPUT: usize = 1 << 20;
+
+/// Longest prompt of an [`Event::InputRequest`], in bytes; longer ones are cut.
+pub const MAX_PROMPT: usize = 64 << 10;
 
 /// Names reported of one source text, in each of [`Analysis`]'s lists.
 pub const MAX_NAMES: usize = 1000;
@@ -236,6 +244,13 @@ pub enum Event {
     OutputDropped {
         /// Bytes dropped so far.
         bytes: u64,
+    },
+    /// The guest waits for a line of input; see [`crate::client::Interrupter::answer`].
+    InputRequest {
+        /// What to show.
+        prompt: String,
+        /// Do not show what is typed.
+        password: bool,
     },
     /// Busy or idle.
     Status {

@@ -123,17 +123,33 @@ pub enum ToMachine {
     },
     /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
     /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
-    Fork,
+    Fork {
+        /// It is this machine's checkpoint, and shares its last will; otherwise it has none.
+        checkpoint: bool,
+    },
+    /// Where to write a last will: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
+    /// between the two.
+    Will,
     /// To a machine that was forked from another: go on, with an identity of its own.
     Resume,
     /// Write what differs from the base image to the descriptor that follows.
     Freeze,
     /// Become what the descriptor that follows describes.
-    Thaw,
+    Thaw {
+        /// Changes of the session so far.
+        generation: u64,
+    },
     /// Parse a source text.
     Analyze(String),
     /// Run one.
     Execute(Box<Execute>),
+    /// Answer to [`Event::InputRequest`].
+    Input {
+        /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
+        question: u64,
+        /// A line without its end; `None` is the end of the input.
+        text: Option<String>,
+    },
     /// An operation on the guest's files.
     Files(FileRequest),
     /// Answer to [`FromMachine::Module`].
@@ -152,7 +168,7 @@ pub enum FromMachine {
     },
     /// Answer to [`ToMachine::Fork`]; the reason, if it failed.
     Forked(Option<String>),
-    /// Answer to [`ToMachine::Freeze`]: bytes written, or why it cannot be kept.
+    /// Answer to [`ToMachine::Freeze`]: changes of the session so far, or why it cannot be kept.
     Frozen(Result<u64, String>),
     /// Answer to [`ToMachine::Thaw`].
     Thawed {

@@ -186,6 +186,7 @@ async fn executions_end_as_an_error() {
         ("machine-announced", "WallLimit"),
         ("machine-events", "WallLimit"),
         ("machine-large-events", "WallLimit"),
+        ("machine-questions", "WallLimit"),
         ("machine-modules", "WallLimit"),
         ("machine-own-modules", "WallLimit"),
         ("machine-mounts", "WallLimit"),

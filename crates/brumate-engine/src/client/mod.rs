@@ -21,6 +21,7 @@ mod sleep;
 mod spawn;
 mod stop;
 mod temporary;
+mod will;
 mod zygote;
 
 use std::collections::HashMap;

@@ -12,6 +12,7 @@ use super::error::{Died, Error};
 use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
+use super::will::WillFiles;
 use super::{Sandbox, Woken};
 use crate::api::{Analysis, Event, Execute, MachineSpec, Outcome};
 
@@ -28,13 +29,15 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
+    /// Last, so that it is dropped when nobody is left who could write it.
+    pub(super) will: Option<WillFiles>,
 }
 
 impl State {
     /// Makes the checkpoint if there is none of the present state.
     async fn checkpoint(&mut self) -> Result<(), Error> {
         if self.checkpoint.is_none() {
-            self.checkpoint = Some(self.machine.fork().await?);
+            self.checkpoint = Some(self.machine.checkpoint().await?);
         }
         Ok(())
     }
@@ -44,8 +47,8 @@ impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let session =
-            Session { state: Arc::new(tokio::sync::Mutex::new(State { machine, checkpoint: None })), interrupter };
+        let state = State { machine, checkpoint: None, will: None };
+        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         session.checkpoint_later();
         session
     }
@@ -140,9 +143,9 @@ impl Session {
         self.judge(&mut state, size).await
     }
 
-    /// Stops the cell that runs at present: KeyboardInterrupt, then SIGKILL and a roll-back.
+    /// Stops the cell that runs now, or the next one: KeyboardInterrupt, then SIGKILL and a roll-back.
     pub fn interrupter(&self) -> Interrupter {
-        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
     /// Forks the checkpoint in the background. A failure is met again, and told, by the next cell.

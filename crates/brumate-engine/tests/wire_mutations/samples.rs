@@ -52,6 +52,8 @@ fn to_machine() -> Vec<ToMachine> {
         ]
         .map(ToMachine::Files),
     );
+    messages.extend([Some(text()), None].map(|text| ToMachine::Input { question: u64::MAX, text }));
+    messages.extend([ToMachine::Fork { checkpoint: true }, ToMachine::Will, ToMachine::Thaw { generation: u64::MAX }]);
     messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
     messages.extend(
         [
@@ -103,6 +105,7 @@ fn from_machine() -> Vec<FromMachine> {
             Event::ExecuteResult { data: bundle(1) },
             Event::Error { ename: text(), evalue: text(), traceback: text() },
             Event::OutputDropped { bytes: u64::MAX },
+            Event::InputRequest { prompt: text(), password: true },
             Event::Status { busy: true },
         ]
         .map(FromMachine::Event),

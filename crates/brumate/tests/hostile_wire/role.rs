@@ -215,6 +215,9 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         "large-events" => loop {
             say(peer, &FromMachine::Event(Event::Stream { name: StreamName::Stdout, text: "x".repeat(8 << 20) }));
         },
+        "questions" => loop {
+            say(peer, &FromMachine::Event(Event::InputRequest { prompt: "?".repeat(1000), password: true }));
+        },
         "modules" => loop {
             say(peer, &FromMachine::Module(ModuleRequest::Key([7; 32])));
         },
