@@ -65,13 +65,9 @@ cases! {
     #[ignore = "needs images whose warm-up leaves no names in sessions"]
     fresh_names,
     tools_together, one_server, traversal,
-    #[ignore = "needs file operations of the engine's sessions"]
     files,
-    #[ignore = "needs file operations of the engine's sessions"]
     uploads,
-    #[ignore = "needs file operations of the engine's sessions"]
     figures,
-    #[ignore = "needs file operations of the engine's sessions"]
     long_output,
 }
 
