@@ -34,6 +34,10 @@ impl Session for LocalSession {
         Box::pin(async move { self.0.hibernate(path).await.map_err(engine_error) })
     }
 
+    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.0.set_will(path).await.map_err(engine_error) })
+    }
+
     fn interrupter(&self) -> Arc<dyn Interrupter> {
         Arc::new(LocalInterrupter(self.0.interrupter()))
     }

@@ -40,6 +40,16 @@ pub trait Session: Send + Sync {
     /// those of [`Session::execute`].
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
 
+    /// From now on the session outlives its server: when that vanishes, however it ends, what was last acknowledged is left
+    /// for [`Engine::wake`](super::Engine::wake) of `path`, in files whose names begin with that. A session that is dropped
+    /// leaves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Io`] when the disk refuses, [`EngineError::Image`] when another session still has its will there;
+    /// those of [`Session::execute`].
+    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
+
     /// Stops the cell that runs at present. A handle is good for one cell: a roll-back replaces the machine.
     fn interrupter(&self) -> Arc<dyn Interrupter>;
 
