@@ -1,13 +1,14 @@
 """Event frames to the host: one JSON line per `write`, in serde's externally tagged form.
 
-The descriptor is a host device. A frame looks like `{"DisplayData":{"data":{"text/plain":"1"}}}`.
+The descriptor is a host device. A frame looks like `{"DisplayData":{"data":{"text/plain":"1"}}}`. Of what is read from it, each
+line is the JSON answer to a frame that asks.
 """
 
 from .pristine import __builtins__
 
 import os
 
-from .text import quote
+from .text import parse, quote
 
 # Frames above this are not sent; senders shrink their payload first.
 MAX_FRAME_BYTES = 16 << 20
@@ -18,7 +19,11 @@ MAX_RESULTS_PER_RUN = 100
 # Bytes of all frames of one run.
 MAX_BYTES_PER_RUN = 256 << 20
 
+# Longest prompt that is sent, in characters.
+MAX_PROMPT = 16 << 10
+
 _write = os.write
+_read = os.read
 
 
 class _State:
@@ -59,3 +64,24 @@ def emit(kind, data):
     while view:
         view = view[_write(_State.fd, view):]
     return True
+
+
+def ask(prompt, password=False):
+    """Asks the host for one line of text and waits for it, interruptibly. EOFError when there is none."""
+    hidden = "true" if password else "false"
+    frame = f'{{"InputRequest":{{"prompt":{quote(prompt[:MAX_PROMPT])},"password":{hidden}}}}}\n'.encode()
+    if _State.fd < 0:
+        raise EOFError("EOF when reading a line")
+    view = memoryview(frame)
+    while view:
+        view = view[_write(_State.fd, view):]
+    parts = []
+    while not parts or not parts[-1].endswith(b"\n"):
+        part = _read(_State.fd, 1 << 16)
+        if not part:
+            raise EOFError("EOF when reading a line")
+        parts.append(part)
+    line = parse(b"".join(parts).decode())
+    if line is None:
+        raise EOFError("EOF when reading a line")
+    return line

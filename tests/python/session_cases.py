@@ -214,6 +214,21 @@ async def durable(setup: Setup) -> None:
             same(await Interpreter(client).value(session, 'x'), '2')
 
 
+async def killed(setup: Setup) -> None:
+    """A server that is killed loses no session: each leaves what was last answered."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            sessions = [await interpreter.open(f'kept = {number}') for number in range(3)]
+            await interpreter.cell("kept = 'changed'\nopen('a.txt', 'w').write('hello')", sessions[0])
+            (server,) = client.processes
+            kill(server)
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            same(await interpreter.value(sessions[0], "kept, open('a.txt').read()"), "('changed', 'hello')")
+            same([await interpreter.value(session, 'kept') for session in sessions[1:]], ['1', '2'])
+
+
 def kill(process: int) -> None:
     import os
     import signal

@@ -109,6 +109,34 @@ impl std::fmt::Display for Image {
     }
 }
 
+/// Files that one listing may name; a directory with more is refused.
+pub const MAX_LISTED_FILES: usize = 10_000;
+
+/// Bytes of one piece of a file, read or written.
+pub const MAX_FILE_CHUNK: usize = 1 << 20;
+
+/// A regular file in a guest directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Path relative to the directory, `/` between names.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Last modification, nanoseconds since 1970, by the guest's clock; the guest can set it.
+    pub modified: i64,
+    /// Another number whenever the content may have changed. Made of what the guest cannot set.
+    pub stamp: u64,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChunk {
+    /// The bytes; fewer than were asked for at the end of the file.
+    pub bytes: Vec<u8>,
+    /// Bytes of the whole file.
+    pub size: u64,
+}
+
 /// How to make a machine.
 #[derive(Debug, Default)]
 pub struct MachineSpec {
@@ -151,7 +179,15 @@ pub struct Execute {
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`].
     pub figures: bool,
+    /// Someone answers [`Event::InputRequest`].
+    pub allow_stdin: bool,
 }
+
+/// Longest text that may answer an [`Event::InputRequest`], in bytes.
+pub const MAX_INPUT: usize = 1 << 20;
+
+/// Longest prompt of an [`Event::InputRequest`], in bytes; longer ones are cut.
+pub const MAX_PROMPT: usize = 64 << 10;
 
 /// Names reported of one source text, in each of [`Analysis`]'s lists.
 pub const MAX_NAMES: usize = 1000;
@@ -223,6 +259,13 @@ pub enum Event {
     OutputDropped {
         /// Bytes dropped so far.
         bytes: u64,
+    },
+    /// The guest waits for a line of input; see [`crate::client::Interrupter::answer`].
+    InputRequest {
+        /// What to show.
+        prompt: String,
+        /// Do not show what is typed.
+        password: bool,
     },
     /// Busy or idle.
     Status {

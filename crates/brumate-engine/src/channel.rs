@@ -11,7 +11,7 @@ use rustix::net::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::wire::{HEADER, MAX_FDS, WireError, decode, decode_header, encode};
+use crate::wire::{HEADER, MAX_FDS, ToMachine, WireError, decode, decode_header, encode};
 
 /// Buffers grow by at most this much ahead of what has arrived, in bytes.
 const STEP: usize = 1 << 20;
@@ -80,6 +80,19 @@ impl Channel {
             return Err(WireError::MissingDescriptor);
         }
         Ok((decode(&payload)?, fds))
+    }
+
+    /// Receives what the server says to a machine, except for answers to questions that the guest waits for no longer.
+    ///
+    /// # Errors
+    /// As [`Channel::receive`].
+    pub(crate) fn receive_request(&self) -> Result<(ToMachine, Vec<OwnedFd>), WireError> {
+        loop {
+            match self.receive()? {
+                (ToMachine::Input { .. }, _) => {}
+                other => return Ok(other),
+            }
+        }
     }
 
     /// Receives the next bytes; restarted by interrupts.

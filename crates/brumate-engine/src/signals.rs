@@ -4,7 +4,7 @@
 //! function entries and backward jumps; blocking host calls return early. A guest that does not react is killed by the
 //! server (`SIGKILL`) or by the kernel (`RLIMIT_CPU`).
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 use std::time::Duration;
 
 use crate::caps::clock::INTERRUPTED;
@@ -45,6 +45,44 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+/// The connection that is watched; -1 for none.
+static WATCHED: AtomicI32 = AtomicI32::new(-1);
+
+/// How often the connection is looked at while guest code runs.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
+/// Ends this process when nobody is there any more to hear what it does.
+extern "C" fn on_alarm(_: libc::c_int) {
+    let fd = WATCHED.load(Ordering::Relaxed);
+    if fd < 0 {
+        return;
+    }
+    // SAFETY: `poll` gets one live entry and does not wait; `_exit` only ends the process; both are async-signal-safe. The
+    // interrupted code finds `errno` as it was.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
+        if libc::poll(&raw mut poll, 1, 0) > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+            libc::_exit(1);
+        }
+        *errno = before;
+    }
+}
+
+/// Until [`unwatch`]: ends this process when `socket`'s peer closes it. `socket` must stay open until then.
+pub(crate) fn watch(socket: &impl std::os::fd::AsRawFd) {
+    WATCHED.store(socket.as_raw_fd(), Ordering::Relaxed);
+    // Refused only for arguments out of range.
+    let _ = crate::jail::start_alarm(WATCH_EVERY);
+}
+
+/// Ends [`watch`].
+pub(crate) fn unwatch() {
+    WATCHED.store(-1, Ordering::Relaxed);
+    let _ = crate::jail::stop_alarm();
+}
+
 /// Installs the handlers in this process. Forks inherit them.
 pub(crate) fn install() {
     // SAFETY: a zeroed sigaction is valid; the handler only touches atomics and two words (see `on_signal`), which is
@@ -56,6 +94,9 @@ pub(crate) fn install() {
         for signal in [libc::SIGUSR1, libc::SIGPROF] {
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
+        action.sa_sigaction = on_alarm as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         // A reader that went away is an error, not a death.
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }

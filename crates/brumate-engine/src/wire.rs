@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::api::{Analysis, Event, Execute, Limits, Outcome};
+use crate::api::{Analysis, Event, Execute, FileChunk, FileInfo, Limits, MAX_LISTED_FILES, Outcome};
 use crate::bounded;
 
 /// Largest payload, in bytes: a whole 16 MiB tool call as JSON inside, or a side module to compile.
@@ -123,17 +123,35 @@ pub enum ToMachine {
     },
     /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
     /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
-    Fork,
+    Fork {
+        /// It is this machine's checkpoint, and shares its last will; otherwise it has none.
+        checkpoint: bool,
+    },
+    /// Where to write a last will: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
+    /// between the two.
+    Will,
     /// To a machine that was forked from another: go on, with an identity of its own.
     Resume,
     /// Write what differs from the base image to the descriptor that follows.
     Freeze,
     /// Become what the descriptor that follows describes.
-    Thaw,
+    Thaw {
+        /// Changes of the session so far.
+        generation: u64,
+    },
     /// Parse a source text.
     Analyze(String),
     /// Run one.
     Execute(Box<Execute>),
+    /// Answer to [`Event::InputRequest`].
+    Input {
+        /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
+        question: u64,
+        /// A line without its end; `None` is the end of the input.
+        text: Option<String>,
+    },
+    /// An operation on the guest's files.
+    Files(FileRequest),
     /// Answer to [`FromMachine::Module`].
     Module(ModuleReply),
     /// Answer to [`FromMachine::Mount`].
@@ -150,7 +168,7 @@ pub enum FromMachine {
     },
     /// Answer to [`ToMachine::Fork`]; the reason, if it failed.
     Forked(Option<String>),
-    /// Answer to [`ToMachine::Freeze`]: bytes written, or why it cannot be kept.
+    /// Answer to [`ToMachine::Freeze`]: changes of the session so far, or why it cannot be kept.
     Frozen(Result<u64, String>),
     /// Answer to [`ToMachine::Thaw`].
     Thawed {
@@ -166,6 +184,8 @@ pub enum FromMachine {
     Event(Event),
     /// Answer to [`ToMachine::Execute`].
     Done(Box<Outcome>),
+    /// Answer to [`ToMachine::Files`], or why it was refused.
+    Files(Result<FileReply, String>),
     /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
     Ended {
         /// How.
@@ -188,6 +208,40 @@ pub enum Ending {
     Abort,
     /// A wasm trap: memory fault, stack exhausted, bad indirect call.
     Trap(String),
+}
+
+/// An operation of the server on the guest's files. Paths are absolute and the guest's own.
+#[derive(Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are those of the machine's methods of the same name")]
+pub enum FileRequest {
+    /// Regular files below a directory.
+    List { directory: String },
+    /// A piece of a file.
+    Read { path: String, offset: u64, length: u32 },
+    /// Writes a piece, making the file and the directories above it.
+    Write { path: String, offset: u64, bytes: Vec<u8>, truncate: bool },
+    /// Removes a file or link.
+    Remove { path: String },
+    /// Removes what is in a directory.
+    RemoveTree { directory: String },
+}
+
+impl FileRequest {
+    /// Whether it leaves the files as they are.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, FileRequest::List { .. } | FileRequest::Read { .. })
+    }
+}
+
+/// Answer to a [`FileRequest`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileReply {
+    /// For `List`, in the order of the paths' bytes.
+    List(#[serde(deserialize_with = "bounded::list::<_, _, MAX_LISTED_FILES>")] Vec<FileInfo>),
+    /// For `Read`.
+    Read(FileChunk),
+    /// For the others.
+    Done,
 }
 
 /// An operation on a granted host directory, named by its index; `path` is relative, without `..`.

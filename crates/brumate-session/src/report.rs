@@ -246,6 +246,10 @@ pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
             data.remove("text/plain").map(|text| (StreamName::Stdout, format!("{text}\n")))
         }
         // The value, the error and the state come with the outcome.
-        Event::ExecuteResult { .. } | Event::Error { .. } | Event::OutputDropped { .. } | Event::Status { .. } => None,
+        Event::ExecuteResult { .. }
+        | Event::Error { .. }
+        | Event::InputRequest { .. }
+        | Event::OutputDropped { .. }
+        | Event::Status { .. } => None,
     }
 }

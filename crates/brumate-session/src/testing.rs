@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ struct State {
     made: AtomicUsize,
     most_alive: AtomicUsize,
     stamps: AtomicU64,
+    /// Sessions that end now leave their wills.
+    vanished: AtomicBool,
     executed: Mutex<Vec<Execute>>,
     prepared: Mutex<Vec<String>>,
 }
@@ -69,6 +71,11 @@ impl FakeEngine {
     /// Most machines that existed at the same time.
     pub fn most_alive(&self) -> usize {
         self.state.most_alive.load(Ordering::SeqCst)
+    }
+
+    /// Sessions that end while this is so do it because their server has vanished.
+    pub fn set_vanished(&self, vanished: bool) {
+        self.state.vanished.store(vanished, Ordering::SeqCst);
     }
 
     /// Everything that was executed so far.

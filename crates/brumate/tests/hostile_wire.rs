@@ -186,6 +186,7 @@ async fn executions_end_as_an_error() {
         ("machine-announced", "WallLimit"),
         ("machine-events", "WallLimit"),
         ("machine-large-events", "WallLimit"),
+        ("machine-questions", "WallLimit"),
         ("machine-modules", "WallLimit"),
         ("machine-own-modules", "WallLimit"),
         ("machine-mounts", "WallLimit"),
@@ -229,6 +230,58 @@ async fn parsing_ends_as_an_error_of_its_own() {
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match machine.analyze("1").await {
+            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listings_that_cannot_be_end_as_an_error() {
+    const ROLES: &[(&str, &str)] = &[
+        ("machine-files-above", "files that cannot be"),
+        ("machine-files-inside", "files that cannot be"),
+        ("machine-files-absolute", "files that cannot be"),
+        ("machine-files-nameless", "files that cannot be"),
+        ("machine-files-null", "files that cannot be"),
+        ("machine-files-disorder", "files that cannot be"),
+        ("machine-files-twice", "files that cannot be"),
+        ("machine-files-long", "files that cannot be"),
+        ("machine-files-many", "a frame does not decode"),
+        ("machine-files-large", "an answer to another question"),
+        ("machine-files-done", "an answer to another question"),
+        ("machine-other-answer", "an answer to another question"),
+        ("machine-garbage", "Protocol"),
+        ("machine-gigantic", "larger than allowed"),
+        ("machine-undecodable", "Protocol"),
+        ("machine-ends", "it closed its connection"),
+        ("machine-files-refused", "cut to 4096"),
+    ];
+    all(ROLES, |program| async {
+        let sandbox = Sandbox::start(config(program)).await.expect("it boots");
+        let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+        match machine.list_files("/home").await {
+            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            Err(Error::File { reason, .. }) => format!("cut to {}", reason.len()),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pieces_of_files_that_cannot_be_end_as_an_error() {
+    const ROLES: &[(&str, &str)] = &[
+        ("machine-files-large", "a file that cannot be"),
+        ("machine-files-more", "a file that cannot be"),
+        ("machine-files-above", "an answer to another question"),
+        ("machine-files-done", "an answer to another question"),
+    ];
+    all(ROLES, |program| async {
+        let sandbox = Sandbox::start(config(program)).await.expect("it boots");
+        let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
+        match machine.read_file("/f", 0, usize::MAX).await {
             Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }

@@ -61,17 +61,13 @@ macro_rules! cases {
 }
 
 cases! {
-    transcript, failing_first_cell, long_cell, over_the_limit, out_of_memory, stopping, restart, durable, sleeping, forks,
+    transcript, failing_first_cell, long_cell, over_the_limit, out_of_memory, stopping, restart, durable, killed, sleeping, forks,
     #[ignore = "needs images whose warm-up leaves no names in sessions"]
     fresh_names,
     tools_together, one_server, traversal,
-    #[ignore = "needs file operations of the engine's sessions"]
     files,
-    #[ignore = "needs file operations of the engine's sessions"]
     uploads,
-    #[ignore = "needs file operations of the engine's sessions"]
     figures,
-    #[ignore = "needs file operations of the engine's sessions"]
     long_output,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Set by the interrupt signal's handler, cleared when an execution starts.
+/// Set by the interrupt signal's handler; cleared by the wait that it ends, and when an execution starts.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Longest single sleep before the clock is read again.
@@ -71,7 +71,7 @@ pub(crate) fn sleep(duration: Option<Duration>) -> bool {
     let deadline = duration.map(|duration| std::time::Instant::now().checked_add(duration));
     let guard = crate::signals::block_interrupt();
     loop {
-        if INTERRUPTED.load(Ordering::Relaxed) {
+        if INTERRUPTED.swap(false, Ordering::Relaxed) {
             return true;
         }
         let step = match deadline {

@@ -1,6 +1,6 @@
 //! Standard output and error, and the event channel of the guest's driver.
 
-use crate::api::{Event, StreamName};
+use crate::api::{Event, MAX_PROMPT, StreamName};
 
 /// Largest text of one stream event, in bytes.
 const MAX_STREAM_EVENT: usize = 64 << 10;
@@ -35,6 +35,10 @@ pub(crate) struct Output {
     partial: [Vec<u8>; 2],
     /// An incomplete frame.
     frame: Vec<u8>,
+    /// Questions asked so far.
+    questions: u64,
+    /// The last one has no answer yet.
+    unanswered: bool,
 }
 
 impl Output {
@@ -48,6 +52,8 @@ impl Output {
             events_remaining: 0,
             partial: [Vec::new(), Vec::new()],
             frame: Vec::new(),
+            questions: 0,
+            unanswered: false,
         }
     }
 
@@ -129,19 +135,38 @@ impl Output {
                 if size > self.events_remaining {
                     continue;
                 }
-                if let Ok(mut event @ (Event::DisplayData { .. } | Event::ExecuteResult { .. })) =
-                    serde_json::from_slice::<Event>(&frame)
-                {
-                    self.events_remaining -= size;
-                    if let Event::DisplayData { data } | Event::ExecuteResult { data } = &mut event
-                        && let Some(text) = data.get_mut("text/plain")
-                    {
-                        self.allow(text);
+                match serde_json::from_slice::<Event>(&frame) {
+                    Ok(Event::InputRequest { prompt, password }) => self.ask(prompt, password),
+                    Ok(mut event @ (Event::DisplayData { .. } | Event::ExecuteResult { .. })) => {
+                        self.events_remaining -= size;
+                        if let Event::DisplayData { data } | Event::ExecuteResult { data } = &mut event
+                            && let Some(text) = data.get_mut("text/plain")
+                        {
+                            self.allow(text);
+                        }
+                        self.emit(event);
                     }
-                    self.emit(event);
+                    _ => {}
                 }
             }
         }
+    }
+
+    /// Number of the question that waits for an answer.
+    pub(crate) fn question(&self) -> Option<u64> {
+        self.unanswered.then_some(self.questions)
+    }
+
+    /// It has one.
+    pub(crate) fn answered(&mut self) {
+        self.unanswered = false;
+    }
+
+    fn ask(&mut self, mut prompt: String, password: bool) {
+        prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT));
+        self.questions += 1;
+        self.unanswered = true;
+        self.emit(Event::InputRequest { prompt, password });
     }
 
     fn emit_text(&mut self, name: StreamName, text: String) {

@@ -68,6 +68,14 @@ pub enum Error {
         /// Bytes of output that the cell had dropped, as far as is known.
         output_dropped: u64,
     },
+    /// A file of the guest cannot be had or changed; the guest goes on.
+    #[error("{path}: {reason}")]
+    File {
+        /// The guest's path.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
     Compile {
@@ -106,3 +114,12 @@ impl From<WireError> for Error {
 
 /// How long the zygote may take to say how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest text that is taken from a jailed process, in bytes.
+const MAX_REASON: usize = 4096;
+
+/// As much of a text as is taken from a jailed process.
+pub(super) fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_REASON));
+    text
+}

@@ -7,6 +7,7 @@ use super::blank::{Blank, greet};
 use super::channel::pair;
 use super::error::Error;
 use super::machine::Machine;
+use super::sleep::SessionId;
 use super::stop::Interrupter;
 use crate::wire::{FromMachine, ToMachine};
 
@@ -22,7 +23,7 @@ impl Paused {
     /// # Errors
     /// When it has ended.
     pub async fn resume(mut self) -> Result<Machine, Error> {
-        self.machine.tell(&ToMachine::Resume).await?;
+        self.machine.tell(&ToMachine::Resume, &[]).await?;
         Ok(self.machine)
     }
 }
@@ -34,11 +35,26 @@ impl Machine {
     /// # Errors
     /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
     pub async fn fork(&mut self) -> Result<Paused, Error> {
+        let mut other = self.fork_as(false).await?;
+        other.machine.session = new_session()?;
+        Ok(other)
+    }
+
+    /// Forks what takes over when this machine ends: the same session, with the same last will.
+    ///
+    /// # Errors
+    /// Those of [`Machine::fork`].
+    pub(super) async fn checkpoint(&mut self) -> Result<Paused, Error> {
+        self.fork_as(true).await
+    }
+
+    async fn fork_as(&mut self, checkpoint: bool) -> Result<Paused, Error> {
         let (mut channel, theirs) = pair()?;
         let patience = self.shared.patience.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
         let nobody = Interrupter::new();
-        let (reply, _) = self.converse_until(&nobody, &ToMachine::Fork, &[theirs.as_fd()], None, patience).await?;
+        let question = ToMachine::Fork { checkpoint };
+        let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
         match reply {
             FromMachine::Forked(None) => {}
@@ -51,32 +67,44 @@ impl Machine {
         let exit = self.pool.zygote().watch(pid).await?;
         let blank = Blank { channel, exit, process };
         let (shared, pool) = (self.shared.clone(), self.pool.clone());
-        Ok(Paused { machine: Machine::new(shared, pool, blank, self.limits, self.mounts.clone()) })
+        let machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
+        Ok(Paused { machine })
     }
 
-    /// Writes what this machine is more than its base image to `to`; returns the bytes written. The machine goes on.
+    /// Writes what this machine is more than its base image to `to`; returns how many changes it has seen. The machine goes
+    /// on.
     ///
     /// # Errors
     /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
     pub(super) async fn freeze(&mut self, to: &File) -> Result<u64, Error> {
         match self.converse(&ToMachine::Freeze, &[to.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Frozen(Ok(bytes)) => Ok(bytes),
+            FromMachine::Frozen(Ok(generation)) => Ok(generation),
             FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
 
-    /// Becomes what `from` describes; returns the guest paths of host directories that are not granted any more.
+    /// Becomes what `from` describes, which has seen `generation` changes; returns the guest paths of host directories that are not granted any more.
     ///
     /// # Errors
     /// [`Error::Image`] when the image does not fit; the machine is of no use then.
-    pub(super) async fn thaw(&mut self, from: &File) -> Result<Vec<String>, Error> {
-        match self.converse(&ToMachine::Thaw, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+    pub(super) async fn thaw(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
+        match self.converse(&ToMachine::Thaw { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Thawed { failed: None, revoked } => Ok(revoked),
             FromMachine::Thawed { failed: Some(reason), .. } => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
+}
+
+/// The id of a session that is no other's.
+///
+/// # Errors
+/// When the kernel has no randomness.
+pub(super) fn new_session() -> Result<SessionId, Error> {
+    let mut id = SessionId::default();
+    crate::caps::random(&mut id).map_err(|errno| Error::Io(errno.into()))?;
+    Ok(id)
 }
 
 /// Longest a machine may take to write or read an image.

@@ -10,17 +10,16 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 use super::blank::Blank;
 use super::channel::AsyncChannel;
-use super::error::{Died, EXIT_TIMEOUT, Error};
+use super::error::{Died, EXIT_TIMEOUT, Error, cut};
+use super::lifecycle::new_session;
 use super::mounts::Mounts;
 use super::pool::Pool;
+use super::sleep::SessionId;
 use super::stop::{Clock, Interrupter, Process};
 use super::zygote::{Exit, answer, compiles_bundle};
 use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
 use crate::bundle;
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
-
-/// Longest text about its own end that is taken from a machine, in bytes.
-const MAX_REASON: usize = 4096;
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -42,6 +41,8 @@ pub struct Machine {
     dropped: u64,
     /// What it was forked from.
     pub(super) pool: Arc<Pool>,
+    /// The session it is, or will be.
+    pub(super) session: SessionId,
 }
 
 impl Machine {
@@ -56,11 +57,18 @@ impl Machine {
         let fds: Vec<_> = spec.stdin.iter().map(AsFd::as_fd).collect();
         let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
         blank.channel.send(&start, &fds).await.map_err(ended)?;
-        Ok(Machine::new(shared, pool, blank, spec.limits, mounts))
+        Ok(Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?))
     }
 
     /// A machine that has been started.
-    pub(super) fn new(shared: Arc<Shared>, pool: Arc<Pool>, blank: Blank, limits: Limits, mounts: Mounts) -> Machine {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        pool: Arc<Pool>,
+        blank: Blank,
+        limits: Limits,
+        mounts: Mounts,
+        session: SessionId,
+    ) -> Machine {
         let Blank { channel, exit, process } = blank;
         let interrupter = Interrupter::new();
         Machine {
@@ -75,12 +83,13 @@ impl Machine {
             conversing: false,
             dropped: 0,
             pool,
+            session,
         }
     }
 
-    /// A handle that stops this machine from elsewhere.
+    /// A handle that stops the execution that runs now, or the next one, from elsewhere.
     pub fn interrupter(&self) -> Interrupter {
-        self.interrupter.clone()
+        self.interrupter.present()
     }
 
     /// What the guest's parser finds in `code`.
@@ -106,7 +115,9 @@ impl Machine {
     /// When the machine has ended: killed at a limit, crashed, or exited.
     pub async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
         let question = ToMachine::Execute(Box::new(request));
-        match self.converse(&question, &[], Some(events), self.limits.wall).await? {
+        let answer = self.converse(&question, &[], Some(events), self.limits.wall).await;
+        self.interrupter.execution_ended();
+        match answer? {
             (FromMachine::Done(mut outcome), stopped) => {
                 outcome.stopped = outcome.stopped.or(stopped);
                 Ok(*outcome)
@@ -147,6 +158,7 @@ impl Machine {
             shared: &self.shared,
             mounts: &self.mounts,
             clock: &clock,
+            interrupter,
             dropped: &mut dropped,
         };
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
@@ -174,8 +186,8 @@ impl Machine {
     }
 
     /// Tells the machine something that it does not answer.
-    pub(super) async fn tell(&mut self, message: &ToMachine) -> Result<(), Error> {
-        match self.channel.send(message, &[]).await {
+    pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+        match self.channel.send(message, fds).await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.died(None).await),
         }
@@ -233,6 +245,7 @@ struct Conversation<'a> {
     shared: &'a Shared,
     mounts: &'a Mounts,
     clock: &'a Clock,
+    interrupter: &'a Interrupter,
     dropped: &'a mut u64,
 }
 
@@ -246,9 +259,29 @@ impl Conversation<'_> {
     ) -> Result<FromMachine, WireError> {
         self.channel.send(question, fds).await?;
         let mut pauses = bundle::native_modules().len();
+        let someone_answers = matches!(question, ToMachine::Execute(request) if request.allow_stdin);
+        // Questions of the guest so far, and whether the last one waits for its answer.
+        let (mut questions, mut waits) = (0, false);
         loop {
-            match self.channel.receive::<FromMachine>().await? {
+            let said = tokio::select! {
+                said = self.channel.receive::<FromMachine>() => said?,
+                text = self.interrupter.answered(), if waits => {
+                    waits = false;
+                    self.channel.send(&ToMachine::Input { question: questions, text }, &[]).await?;
+                    continue;
+                }
+            };
+            match said {
                 FromMachine::Event(event) => {
+                    if let Event::InputRequest { .. } = event {
+                        questions += 1;
+                        waits = someone_answers && events.is_some();
+                        if !waits {
+                            self.channel.send(&ToMachine::Input { question: questions, text: None }, &[]).await?;
+                            continue;
+                        }
+                        self.interrupter.ask();
+                    }
                     if let Event::OutputDropped { bytes } = event {
                         *self.dropped = bytes.max(*self.dropped);
                     }
@@ -257,6 +290,9 @@ impl Conversation<'_> {
                         && sender.send(event).await.is_err()
                     {
                         events = None;
+                        if std::mem::take(&mut waits) {
+                            self.channel.send(&ToMachine::Input { question: questions, text: None }, &[]).await?;
+                        }
                     }
                 }
                 FromMachine::Module(request) => {
@@ -287,9 +323,6 @@ fn reason_of(ending: Ending) -> Died {
     match ending {
         Ending::Exit(code) => Died::Exit(code),
         Ending::Abort => Died::Abort,
-        Ending::Trap(mut text) => {
-            text.truncate(text.floor_char_boundary(MAX_REASON));
-            Died::Trap(text)
-        }
+        Ending::Trap(text) => Died::Trap(cut(text)),
     }
 }

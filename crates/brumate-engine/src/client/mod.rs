@@ -7,6 +7,7 @@ mod blank;
 mod channel;
 pub(crate) mod compiler;
 mod error;
+mod files;
 mod images;
 mod lifecycle;
 mod machine;
@@ -20,6 +21,7 @@ mod sleep;
 mod spawn;
 mod stop;
 mod temporary;
+mod will;
 mod zygote;
 
 use std::collections::HashMap;

@@ -6,12 +6,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{MutexGuard, mpsc};
 
 use super::error::{Died, Error};
 use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
+use super::will::WillFiles;
 use super::{Sandbox, Woken};
 use crate::api::{Analysis, Event, Execute, MachineSpec, Outcome};
 
@@ -24,17 +25,19 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-struct State {
-    machine: Machine,
+pub(super) struct State {
+    pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
+    /// Last, so that it is dropped when nobody is left who could write it.
+    pub(super) will: Option<WillFiles>,
 }
 
 impl State {
     /// Makes the checkpoint if there is none of the present state.
     async fn checkpoint(&mut self) -> Result<(), Error> {
         if self.checkpoint.is_none() {
-            self.checkpoint = Some(self.machine.fork().await?);
+            self.checkpoint = Some(self.machine.checkpoint().await?);
         }
         Ok(())
     }
@@ -44,8 +47,8 @@ impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let session =
-            Session { state: Arc::new(tokio::sync::Mutex::new(State { machine, checkpoint: None })), interrupter };
+        let state = State { machine, checkpoint: None, will: None };
+        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         session.checkpoint_later();
         session
     }
@@ -56,23 +59,13 @@ impl Session {
     /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineDied`] when the
     /// session is lost.
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let mut state = self.state.lock().await;
-        state.checkpoint().await?;
+        let mut state = self.ready().await?;
         let result = state.machine.execute(request, events).await;
-        match result {
-            Ok(outcome) => {
-                // Of the state before this cell; the next one's is forked while nobody waits.
-                let old = state.checkpoint.take();
-                drop(state);
-                self.checkpoint_later();
-                drop(old);
-                Ok(outcome)
-            }
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
-            }
-            Err(error) => Err(error),
+        if result.is_ok() {
+            self.moved_on(state);
+            return result;
         }
+        self.judge(&mut state, result).await
     }
 
     /// What the guest's parser finds in `code`.
@@ -80,11 +73,30 @@ impl Session {
     /// # Errors
     /// As [`Session::execute`].
     pub async fn analyze(&self, code: &str) -> Result<Analysis, Error> {
+        let mut state = self.ready().await?;
+        let result = state.machine.analyze(code).await;
+        self.judge(&mut state, result).await
+    }
+
+    /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
+    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.state.lock().await;
         state.checkpoint().await?;
-        match state.machine.analyze(code).await {
+        Ok(state)
+    }
+
+    /// The state is another one from now on. The old checkpoint goes; the next is forked while nobody waits.
+    pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
+        drop(state.checkpoint.take());
+        drop(state);
+        self.checkpoint_later();
+    }
+
+    /// Rolls back when the machine has ended.
+    pub(super) async fn judge<T>(&self, state: &mut State, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
             Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
+                Err(self.roll_back(state, reason, output_dropped).await)
             }
             other => other,
         }
@@ -115,12 +127,8 @@ impl Session {
     /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
-        let paused = match state.machine.fork().await {
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                return Err(self.roll_back(&mut state, reason, output_dropped).await);
-            }
-            other => other?,
-        };
+        let paused = state.machine.fork().await;
+        let paused = self.judge(&mut state, paused).await?;
         drop(state);
         Ok(Session::new(paused.resume().await?))
     }
@@ -131,17 +139,13 @@ impl Session {
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
         let mut state = self.state.lock().await;
-        match state.machine.hibernate(path).await {
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(&mut state, reason, output_dropped).await)
-            }
-            other => other,
-        }
+        let size = state.machine.hibernate(path).await;
+        self.judge(&mut state, size).await
     }
 
-    /// Stops the cell that runs at present: KeyboardInterrupt, then SIGKILL and a roll-back.
+    /// Stops the cell that runs now, or the next one: KeyboardInterrupt, then SIGKILL and a roll-back.
     pub fn interrupter(&self) -> Interrupter {
-        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
     /// Forks the checkpoint in the background. A failure is met again, and told, by the next cell.

@@ -1,11 +1,11 @@
 //! Sessions asleep on disk.
 //!
-//! A file is a header of ours (which Brumate, which base image, how long, which checksum) and what the session's machine wrote
-//! of itself, which only a machine in the jail reads again. It appears by `rename` after `fsync`: at every instant the name
-//! stands for the old session or the new one.
+//! A file is a header of ours (which Brumate, which base image, which session), what the session's machine wrote of itself,
+//! which only a machine in the jail reads again, and a trailer that proves it whole. It appears by `rename` after `fsync`:
+//! at every instant the name stands for the old session or the new one.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,25 @@ use super::Sandbox;
 use super::compiler::memory_file;
 use super::error::Error;
 use super::machine::Machine;
-use super::temporary;
+use super::{temporary, will};
 use crate::api::{Image, MachineSpec};
 use crate::image::file::FORMAT;
+use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 
 /// Largest sleeping session, in bytes.
-const MAX_SESSION: u64 = 4 << 30;
+pub(super) const MAX_SESSION: u64 = 4 << 30;
 
 /// Largest header, in bytes.
 const MAX_HEADER: usize = 64 << 10;
 
-const MAGIC: [u8; 8] = *b"brumate\x1b";
+const MAGIC: [u8; 8] = *b"brumate\x1c";
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Header {
+/// What tells sessions apart. A checkpoint is the session it is one of; a fork is another.
+pub(super) type SessionId = [u8; 16];
+
+/// What the server vouches for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Header {
     magic: [u8; 8],
     format: u32,
     /// Version of the Brumate that wrote it.
@@ -36,10 +41,8 @@ struct Header {
     modules: Vec<String>,
     /// SHA-256 of the base image.
     base: [u8; 32],
-    /// Bytes after the header.
-    payload: u64,
-    /// CRC-32 of those.
-    crc: u32,
+    /// Whose state it is.
+    pub(super) session: SessionId,
 }
 
 /// A machine that was asleep.
@@ -60,58 +63,153 @@ impl Machine {
     /// before is untouched and this machine goes on. Others when the machine has ended.
     pub async fn hibernate(&mut self, path: &Path) -> Result<u64, Error> {
         let payload = File::from(memory_file("session")?);
-        self.freeze(&payload).await?;
-        let (base, modules) = (self.pool.base().id, self.pool.image().modules().to_vec());
-        let path = path.to_owned();
-        let stored = tokio::task::spawn_blocking(move || store(&path, payload, base, modules)).await;
-        Ok(stored.map_err(io::Error::other)??)
+        let generation = self.freeze(&payload).await?;
+        let (header, path) = (self.header(), path.to_owned());
+        let stored = tokio::task::spawn_blocking(move || {
+            let size = store(&path, &header, payload, generation)?;
+            will::discard(&path);
+            Ok::<_, io::Error>(size)
+        });
+        Ok(stored.await.map_err(io::Error::other)??)
+    }
+
+    /// What the server vouches for about this machine's session.
+    pub(super) fn header(&self) -> Header {
+        Header {
+            magic: MAGIC,
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            modules: self.pool.image().modules().to_vec(),
+            base: self.pool.base().id,
+            session: self.session,
+        }
     }
 }
 
-fn store(path: &Path, mut payload: File, base: [u8; 32], modules: Vec<String>) -> io::Result<u64> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let length = payload.seek(io::SeekFrom::End(0))?;
+fn store(path: &Path, header: &Header, mut payload: File, generation: u64) -> io::Result<u64> {
+    let length = payload.seek(SeekFrom::End(0))?;
     if length > MAX_SESSION {
         return Err(io::Error::other("the session is too large to be kept"));
     }
     payload.rewind()?;
-    let mut file = temporary::file(directory)?;
-    let mut header = Header {
-        magic: MAGIC,
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        modules,
-        base,
-        payload: length,
-        crc: 0,
-    };
     // The machine may still hold its descriptor: what counts is what is read here, once.
-    let mut bytes = Vec::new();
-    payload.take(length).read_to_end(&mut bytes)?;
-    header.payload = bytes.len() as u64;
-    header.crc = crc32fast::hash(&bytes);
-    let encoded = postcard::to_allocvec(&header).map_err(io::Error::other)?;
-    file.write_all(&(encoded.len() as u32).to_le_bytes())?;
+    complete(path, header, &mut payload.take(length), generation)
+}
+
+/// Makes `path` a sleeping session: header, payload, trailer. Returns its size once it is durable.
+///
+/// # Errors
+/// When the disk refuses; what `path` was before is untouched.
+pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, generation: u64) -> io::Result<u64> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = temporary::file(directory)?;
+    let encoded = header.encode()?;
     file.write_all(&encoded)?;
-    file.write_all(&bytes)?;
+    let mut sealing = Sealing::new(BufWriter::new(file.as_file()));
+    io::copy(payload, &mut sealing)?;
+    let trailer = sealing.seal(generation)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     File::open(directory)?.sync_all()?;
-    Ok((4 + encoded.len() + bytes.len()) as u64)
+    Ok((encoded.len() + TRAILER_BYTES) as u64 + trailer.payload)
+}
+
+impl Header {
+    /// Length, and content.
+    pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = postcard::to_extend(self, vec![0; 4]).map_err(io::Error::other)?;
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads one; what follows it is not touched.
+    ///
+    /// # Errors
+    /// When it is none, or of another Brumate.
+    pub(super) fn read(from: &mut impl Read) -> Result<Header, Error> {
+        let mut length = [0; 4];
+        from.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MAX_HEADER {
+            return Err(damaged("its header is too long"));
+        }
+        let mut encoded = vec![0; length];
+        from.read_exact(&mut encoded).map_err(|_| damaged("it is too short"))?;
+        let header: Header = postcard::from_bytes(&encoded).map_err(|_| damaged("its header does not decode"))?;
+        if header.magic != MAGIC {
+            return Err(damaged("it is something else"));
+        }
+        if header.format != FORMAT || header.version != env!("CARGO_PKG_VERSION") {
+            return Err(Error::Image(format!(
+                "the session cannot be woken: Brumate {} put it to sleep, and this is {}",
+                header.version,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        Ok(header)
+    }
+}
+
+#[cfg(test)]
+impl Header {
+    /// The header of some session.
+    pub(super) fn example(session: SessionId) -> Header {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Header { magic: MAGIC, format: FORMAT, version, modules: Vec::new(), base: [7; 32], session }
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Image(format!("the sleeping session is damaged: {what}"))
+}
+
+/// Reads the trailer of a payload that begins at `start` of `file`, and leaves `file` there. Its bytes are not checked yet.
+///
+/// # Errors
+/// When the payload is not of the length it should be, or longer than any may be.
+pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut bytes = [0; TRAILER_BYTES];
+    let at =
+        end.checked_sub(TRAILER_BYTES as u64).filter(|&at| at >= start).ok_or_else(|| damaged("it is too short"))?;
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut bytes)?;
+    let trailer = Trailer::decode(&bytes).filter(|trailer| trailer.payload == at - start);
+    let trailer = trailer.ok_or_else(|| damaged("it is not whole"))?;
+    if trailer.payload > MAX_SESSION {
+        return Err(damaged("its length is impossible"));
+    }
+    file.seek(SeekFrom::Start(start))?;
+    Ok(trailer)
+}
+
+/// Copies a payload, which begins where `file` stands, and checks it.
+///
+/// # Errors
+/// When it is damaged, or `to` refuses.
+pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -> Result<(), Error> {
+    let mut sealing = Sealing::new(to);
+    io::copy(&mut file.take(trailer.payload), &mut sealing)?;
+    let (copied, mut to) = sealing.finish(trailer.generation);
+    to.flush()?;
+    if copied == *trailer { Ok(()) } else { Err(damaged("its checksum is wrong")) }
 }
 
 impl Sandbox {
-    /// Wakes the session asleep in `path`, on this or another machine. The file stays.
+    /// Wakes the session asleep in `path`, on this or another machine. The file stays. When a server vanished after that file
+    /// was written, and its session left a last will that is newer, the will takes the file's place first.
     ///
     /// `spec.image` is ignored: a session wakes from the image it began with.
     ///
     /// # Errors
-    /// [`Error::Image`] when the file is damaged, or of another version of Brumate; [`Error::Io`] when it cannot be read;
-    /// those of [`Sandbox::machine`].
+    /// [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
+    /// [`Error::Io`] when it cannot be read; those of [`Sandbox::machine`].
     pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
+        will::adopt(path).await?;
         let path = path.to_owned();
         let loaded = tokio::task::spawn_blocking(move || load(&path)).await;
-        let (header, payload) = loaded.map_err(io::Error::other)??;
+        let (header, payload, generation) = loaded.map_err(io::Error::other)??;
         let image = Image::of(header.modules);
         let mut machine = self.machine_of(&image, spec).await?;
         if machine.pool.base().id != header.base {
@@ -119,44 +217,30 @@ impl Sandbox {
                 "the session cannot be woken: this Brumate's image `{image}` is not the one it began with"
             )));
         }
-        let revoked = machine.thaw(&payload).await?;
+        machine.session = header.session;
+        let revoked = machine.thaw(&payload, generation).await?;
         Ok(Woken { machine, revoked })
     }
 }
 
-/// Reads and checks a file; returns what the machine wrote, in memory.
-fn load(path: &Path) -> Result<(Header, File), Error> {
+/// Reads and checks a file; returns what the machine wrote, in memory, and how many changes it had seen.
+fn load(path: &Path) -> Result<(Header, File, u64), Error> {
     let mut file = File::open(path)?;
-    let damaged = |what: &str| Error::Image(format!("the sleeping session is damaged: {what}"));
-    let mut length = [0; 4];
-    file.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
-    let length = u32::from_le_bytes(length) as usize;
-    if length > MAX_HEADER {
-        return Err(damaged("its header is too long"));
-    }
-    let mut encoded = vec![0; length];
-    file.read_exact(&mut encoded).map_err(|_| damaged("it is too short"))?;
-    let header: Header = postcard::from_bytes(&encoded).map_err(|_| damaged("its header does not decode"))?;
-    if header.magic != MAGIC {
-        return Err(damaged("it is something else"));
-    }
-    if header.format != FORMAT || header.version != env!("CARGO_PKG_VERSION") {
-        return Err(Error::Image(format!(
-            "the session cannot be woken: Brumate {} put it to sleep, and this is {}",
-            header.version,
-            env!("CARGO_PKG_VERSION")
-        )));
-    }
-    if header.payload > MAX_SESSION {
-        return Err(damaged("its length is impossible"));
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 != header.payload || crc32fast::hash(&bytes) != header.crc {
-        return Err(damaged("its checksum is wrong"));
-    }
+    let header = Header::read(&mut file)?;
+    let start = file.stream_position()?;
+    let trailer = trailer(&mut file, start)?;
     let mut payload = File::from(memory_file("session")?);
-    payload.write_all(&bytes)?;
+    copy_checked(&mut file, &trailer, &payload)?;
     payload.rewind()?;
-    Ok((header, payload))
+    Ok((header, payload, trailer.generation))
+}
+
+/// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.
+pub(super) fn look(path: &Path) -> Option<(SessionId, u64)> {
+    let mut file = File::open(path).ok()?;
+    let header = Header::read(&mut file).ok()?;
+    let start = file.stream_position().ok()?;
+    let trailer = trailer(&mut file, start).ok()?;
+    copy_checked(&mut file, &trailer, io::sink()).ok()?;
+    Some((header.session, trailer.generation))
 }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::StopReason;
+use crate::api::{MAX_INPUT, StopReason};
 
 /// A KeyboardInterrupt is sent again this often while the grace time runs: guest code may have swallowed the first.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
@@ -60,23 +60,43 @@ enum Request {
     Kill,
 }
 
-/// Stops a machine from elsewhere.
+/// What the guest wants to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Input {
+    NotAsked,
+    Asked,
+    Given(Option<String>),
+}
+
+/// What was asked of a machine during one of its executions, or before it.
+#[derive(Debug)]
+struct Asked {
+    /// Which one, counted from 0.
+    execution: u64,
+    request: Request,
+    input: Input,
+}
+
+/// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that ran when it
+/// was made, or else to the next one: what comes too late for that one does not concern those after it.
 #[derive(Debug, Clone)]
 pub struct Interrupter {
-    stop: watch::Sender<Request>,
+    asked: watch::Sender<Asked>,
+    execution: u64,
 }
 
 impl Interrupter {
     pub(super) fn new() -> Interrupter {
-        Interrupter { stop: watch::Sender::new(Request::None) }
+        let asked = Asked { execution: 0, request: Request::None, input: Input::NotAsked };
+        Interrupter { asked: watch::Sender::new(asked), execution: 0 }
     }
 
     /// KeyboardInterrupt in the guest; SIGKILL when it has not ended after [`Limits::grace`](crate::api::Limits::grace).
     pub fn interrupt(&self) {
-        self.stop.send_if_modified(|request| {
-            let change = *request == Request::None;
+        self.change(|asked| {
+            let change = asked.request == Request::None;
             if change {
-                *request = Request::Interrupt;
+                asked.request = Request::Interrupt;
             }
             change
         });
@@ -84,18 +104,73 @@ impl Interrupter {
 
     /// SIGKILL now.
     pub fn kill(&self) {
-        self.stop.send_replace(Request::Kill);
+        self.change(|asked| {
+            asked.request = Request::Kill;
+            true
+        });
     }
 
-    /// Takes an interrupt back that has had its effect, or came too late: it is not meant for what the machine does next.
-    pub fn done(&self) {
-        self.stop.send_if_modified(|request| {
-            let change = *request == Request::Interrupt;
+    /// Answers an [`InputRequest`](crate::api::Event::InputRequest) with a line, without its end; `None` is the end of the
+    /// input. False when the guest waits for no answer, or the line is longer than [`MAX_INPUT`].
+    pub fn answer(&self, line: Option<String>) -> bool {
+        if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
+            return false;
+        }
+        self.change(|asked| {
+            let change = asked.input == Input::Asked;
             if change {
-                *request = Request::None;
+                asked.input = Input::Given(line);
+            }
+            change
+        })
+    }
+
+    /// Changes what is asked, if its execution is not over.
+    fn change(&self, change: impl FnOnce(&mut Asked) -> bool) -> bool {
+        self.asked.send_if_modified(|asked| asked.execution == self.execution && change(asked))
+    }
+
+    /// One for the execution that runs now, or the next one.
+    pub(super) fn present(&self) -> Interrupter {
+        Interrupter { asked: self.asked.clone(), execution: self.asked.borrow().execution }
+    }
+
+    /// The present execution is over; nobody can stop it any more.
+    pub(super) fn execution_ended(&self) {
+        self.asked.send_modify(|asked| {
+            *asked = Asked { execution: asked.execution + 1, request: Request::None, input: Input::NotAsked };
+        });
+    }
+
+    /// Takes an interrupt back that has had its effect: it is not meant for what the machine does next.
+    pub(super) fn done(&self) {
+        self.asked.send_if_modified(|asked| {
+            let change = asked.request == Request::Interrupt;
+            if change {
+                asked.request = Request::None;
             }
             change
         });
+    }
+
+    /// The guest waits for an answer from now on.
+    pub(super) fn ask(&self) {
+        self.asked.send_modify(|asked| asked.input = Input::Asked);
+    }
+
+    /// Waits for the answer, and takes it.
+    pub(super) async fn answered(&self) -> Option<String> {
+        let mut asked = self.asked.subscribe();
+        // `self` holds the sender: it never ends.
+        let _ = asked.wait_for(|asked| matches!(asked.input, Input::Given(_))).await;
+        let mut line = None;
+        self.asked.send_if_modified(|asked| {
+            if let Input::Given(given) = std::mem::replace(&mut asked.input, Input::NotAsked) {
+                line = given;
+            }
+            false
+        });
+        line
     }
 }
 
@@ -129,7 +204,7 @@ impl Clock {
 
     /// Interrupts the guest when its time is up or when asked to. Returns when the process has to be killed, and why.
     pub(super) async fn guard(&self, process: &Process, interrupter: &Interrupter, grace: Duration) -> StopReason {
-        let mut requests = interrupter.stop.subscribe();
+        let mut requests = interrupter.asked.subscribe();
         // What was asked before this conversation counts as well.
         requests.mark_changed();
         let reason = tokio::select! {
@@ -174,11 +249,11 @@ impl Clock {
 }
 
 /// Waits until at least `least` is asked for.
-async fn asked(requests: &mut watch::Receiver<Request>, least: Request) -> Request {
+async fn asked(requests: &mut watch::Receiver<Asked>, least: Request) -> Request {
     loop {
         // The guard borrows an interrupter, hence a sender: it never ends.
         let _ = requests.changed().await;
-        let request = *requests.borrow_and_update();
+        let request = requests.borrow_and_update().request;
         if request == Request::Kill || request == least {
             return request;
         }

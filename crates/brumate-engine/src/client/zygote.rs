@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{Compilers, Trust};
-use super::error::Error;
+use super::error::{Error, cut};
 use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use super::stop::Clock;
@@ -20,9 +20,6 @@ use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
 
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
-
-/// Longest text that is taken from a zygote, in bytes.
-const MAX_REASON: usize = 4096;
 
 /// How a machine's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,12 +104,6 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             _ => return Err(unavailable("the zygote broke the protocol while it started".to_owned())),
         }
     }
-}
-
-/// As much of a text as is taken from a zygote.
-fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MAX_REASON));
-    text
 }
 
 /// Boots an interpreter with `modules` imported and writes its image to `output`.

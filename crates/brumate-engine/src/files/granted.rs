@@ -88,7 +88,7 @@ impl Granted {
     fn ask(&self, operation: MountOperation) -> Result<(MountReply, Option<OwnedFd>), Errno> {
         let request = FromMachine::Mount(MountRequest { mount: self.index, operation });
         self.channel.send(&request).map_err(|_| Errno::EIO)?;
-        match self.channel.receive() {
+        match self.channel.receive_request() {
             Ok((ToMachine::Mount(MountReply::Error(name)), _)) => Err(Errno::from_name(&name).unwrap_or(Errno::EIO)),
             Ok((ToMachine::Mount(reply), fds)) => Ok((reply, fds.into_iter().next())),
             _ => Err(Errno::EIO),

@@ -6,7 +6,7 @@ mod streams;
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{join_host_directories, mount_host_directories};
-pub(crate) use streams::{event_sink, set_stdin};
+pub(crate) use streams::{connect_events, event_sink, set_stdin};
 
 use crate::bundle;
 use crate::caps::output::Output;

@@ -1,16 +1,19 @@
 //! Standard input, output and error, and the driver's event channel.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::StreamName;
+use crate::caps::clock::INTERRUPTED;
 use crate::caps::output::{Output, Sink as EventSink};
 use crate::channel::Channel;
 use crate::libc::errno::Errno;
 use crate::machine::EVENT_FD;
 use crate::vfs::device::{Null, Sink};
 use crate::vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
-use crate::wire::FromMachine;
+use crate::wire::{FromMachine, ToMachine};
 
 /// Installs descriptors 0, 1, 2 and the event channel. Standard input is empty until [`set_stdin`].
 pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), Errno> {
@@ -18,7 +21,7 @@ pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), 
     for (fd, name, sink) in sinks(output) {
         vfs.install_device(fd, name, OpenFlags(OpenFlags::WRONLY), sink)?;
     }
-    Ok(())
+    vfs.install_device(EVENT_FD, EVENTS, OpenFlags(OpenFlags::RDWR), Box::new(Events::new(output, None)))
 }
 
 /// Joins the streams of a restored file system with their objects.
@@ -27,13 +30,22 @@ pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) {
     for (_, name, sink) in sinks(output) {
         vfs.attach_device(name, sink);
     }
+    vfs.attach_device(EVENTS, Box::new(Events::new(output, None)));
+}
+
+/// Lets the guest's driver ask the server, over `channel`, for lines of input.
+pub(crate) fn connect_events(vfs: &mut Vfs, output: &Arc<Mutex<Output>>, channel: &Arc<Channel>) {
+    vfs.attach_device(EVENTS, Box::new(Events::new(output, Some(channel.clone()))));
 }
 
 /// Name of standard input.
 const STDIN: &[u8] = b"stdin";
 
-/// Number, name and object of everything the guest writes to the host.
-fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>); 3] {
+/// Name of the driver's event channel.
+const EVENTS: &[u8] = b"events";
+
+/// Number, name and object of what the guest prints to.
+fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>); 2] {
     let stream = |stream: StreamName| {
         let output = output.clone();
         Box::new(Sink(move |bytes: &[u8]| {
@@ -41,16 +53,78 @@ fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>);
             Ok(bytes.len())
         }))
     };
-    let events = output.clone();
-    let events = Sink(move |bytes: &[u8]| {
-        events.lock().unwrap_or_else(PoisonError::into_inner).write_frames(bytes);
-        Ok(bytes.len())
-    });
-    [
-        (1, b"stdout", stream(StreamName::Stdout)),
-        (2, b"stderr", stream(StreamName::Stderr)),
-        (EVENT_FD, b"events", Box::new(events)),
-    ]
+    [(1, b"stdout", stream(StreamName::Stdout)), (2, b"stderr", stream(StreamName::Stderr))]
+}
+
+/// What the driver writes is events; what it reads are the answers to those that ask.
+struct Events {
+    output: Arc<Mutex<Output>>,
+    /// `None` before the machine is anyone's: nobody answers.
+    channel: Option<Arc<Channel>>,
+    /// What is left to read of the last answer: JSON, and the end of a line.
+    answer: VecDeque<u8>,
+}
+
+impl Events {
+    fn new(output: &Arc<Mutex<Output>>, channel: Option<Arc<Channel>>) -> Events {
+        Events { output: output.clone(), channel, answer: VecDeque::new() }
+    }
+
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Device for Events {
+    /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python looks at its signals. The end of
+    /// the file when nothing was asked.
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
+        if self.answer.is_empty() {
+            let (Some(channel), Some(question)) = (&self.channel, self.output().question()) else { return Ok(0) };
+            let text = answer(channel, question)?;
+            self.output().answered();
+            self.answer.extend(serde_json::to_vec(&text).map_err(|_| Errno::EIO)?);
+            self.answer.push_back(b'\n');
+        }
+        std::io::Read::read(&mut self.answer, buf).map_err(|_| Errno::EIO)
+    }
+
+    fn write(&mut self, data: &[u8]) -> Result<usize, Errno> {
+        // Whoever asks anew does not want the rest of an older answer.
+        self.answer.clear();
+        self.output().write_frames(data);
+        Ok(data.len())
+    }
+
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Stream
+    }
+}
+
+/// Waits until the server answers `question`. Answers to older ones are passed over.
+fn answer(channel: &Channel, question: u64) -> Result<Option<String>, Errno> {
+    loop {
+        wait_readable(channel.socket().as_raw_fd())?;
+        match channel.receive() {
+            Ok((ToMachine::Input { question: answered, text }, _)) if answered == question => return Ok(text),
+            Ok((ToMachine::Input { .. }, _)) => {}
+            _ => return Err(Errno::EIO),
+        }
+    }
+}
+
+/// Waits until `fd` has something to read; `EINTR` when the guest is interrupted.
+fn wait_readable(fd: RawFd) -> Result<(), Errno> {
+    let guard = crate::signals::block_interrupt();
+    loop {
+        if INTERRUPTED.swap(false, Ordering::Relaxed) {
+            return Err(Errno::EINTR);
+        }
+        let mut poll = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
+        if guard.poll(&mut poll, None) {
+            return Ok(());
+        }
+    }
 }
 
 /// Makes a descriptor given by the server the guest's standard input.
@@ -76,16 +150,7 @@ impl Device for Stdin {
         if buf.is_empty() {
             return Ok(0);
         }
-        let guard = crate::signals::block_interrupt();
-        loop {
-            if crate::caps::clock::INTERRUPTED.load(std::sync::atomic::Ordering::Relaxed) {
-                return Err(Errno::EINTR);
-            }
-            let mut poll = [libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-            if guard.poll(&mut poll, None) {
-                break;
-            }
-        }
+        wait_readable(self.fd.as_raw_fd())?;
         match rustix::io::read(&self.fd, buf) {
             Ok(count) => Ok(count),
             Err(rustix::io::Errno::INTR) => Err(Errno::EINTR),

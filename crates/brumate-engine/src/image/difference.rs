@@ -37,17 +37,17 @@ fn failed(error: io::Error) -> ImageError {
     ImageError::Engine(format!("the session's image: {error}"))
 }
 
-/// Writes the difference between `memory` and `frozen` and their base; returns the bytes written.
+/// Writes the difference between `memory` and `frozen` and their base.
 ///
 /// # Errors
 /// When the base cannot be mapped or the file not written.
-pub(crate) fn write(to: &File, base: &Base, memory: &[u8], frozen: Frozen) -> Result<u64, ImageError> {
+pub(crate) fn write(to: impl Write, base: &Base, memory: &[u8], frozen: Frozen) -> Result<(), ImageError> {
     let original = Mapped::new(&base.file, super::file::HEADER_BYTES, base.header.memory).map_err(failed)?;
     let runs = changed(memory, original.bytes());
     let files = compress_files(&frozen.vfs, &base.vfs).map_err(failed)?;
     let head = Head { record: frozen.record, files, runs };
     let bytes = postcard::to_allocvec(&head).map_err(|error| ImageError::Engine(error.to_string()))?;
-    let stream = || -> io::Result<u64> {
+    let stream = || -> io::Result<()> {
         let mut encoder = zstd::Encoder::new(to, LEVEL)?;
         encoder.write_all(&(bytes.len() as u64).to_le_bytes())?;
         encoder.write_all(&bytes)?;
@@ -55,8 +55,7 @@ pub(crate) fn write(to: &File, base: &Base, memory: &[u8], frozen: Frozen) -> Re
             let start = first as usize * PAGE_BYTES;
             encoder.write_all(&memory[start..start + count as usize * PAGE_BYTES])?;
         }
-        let file = encoder.finish()?;
-        Ok(file.metadata()?.len())
+        encoder.finish()?.flush()
     };
     stream().map_err(failed)
 }

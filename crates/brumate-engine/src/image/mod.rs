@@ -12,6 +12,7 @@ pub(crate) mod capture;
 pub(crate) mod difference;
 pub(crate) mod file;
 pub(crate) mod restore;
+pub(crate) mod sealed;
 
 use std::fs::File;
 

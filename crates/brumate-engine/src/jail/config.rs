@@ -13,6 +13,12 @@ pub const CONTROL_FD: RawFd = 3;
 /// Most descriptors a jail may be told to keep.
 pub const MAX_KEPT_DESCRIPTORS: usize = 1024;
 
+/// How long a zygote stays for its machines' last wills after its server has vanished.
+pub const LAST_WILL: Duration = Duration::from_secs(30);
+
+/// What the warden gives the zygote to end by itself after that.
+const WARDEN_MARGIN: Duration = Duration::from_secs(5);
+
 /// Longest time a dead server's machines may take over their last will.
 pub const MAX_LAST_WILL: Duration = Duration::from_secs(600);
 
@@ -125,7 +131,7 @@ impl JailConfig {
             host_id: None,
             limits: JailLimits::of(profile),
             last_will: match profile {
-                Profile::Zygote => Duration::from_secs(10),
+                Profile::Zygote => LAST_WILL + WARDEN_MARGIN,
                 Profile::Compile => Duration::ZERO,
             },
             self_check: false,

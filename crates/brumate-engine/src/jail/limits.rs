@@ -119,6 +119,20 @@ pub fn stop_cpu_timer() -> Result<(), JailError> {
         .map_err(|source| JailError::Os { step: "stopping the CPU timer", source })
 }
 
+/// Sends this process `SIGALRM` after every `interval` of wall-clock time, until [`stop_alarm`]. Not inherited over `fork`.
+pub fn start_alarm(interval: Duration) -> Result<(), JailError> {
+    let value = libc::itimerval { it_interval: timeval(interval), it_value: timeval(interval) };
+    sys::set_interval_timer(libc::ITIMER_REAL as libc::c_int, value)
+        .map_err(|source| JailError::Os { step: "starting the alarm", source })
+}
+
+/// Stops what [`start_alarm`] started.
+pub fn stop_alarm() -> Result<(), JailError> {
+    let never = libc::itimerval { it_interval: timeval(Duration::ZERO), it_value: timeval(Duration::ZERO) };
+    sys::set_interval_timer(libc::ITIMER_REAL as libc::c_int, never)
+        .map_err(|source| JailError::Os { step: "stopping the alarm", source })
+}
+
 fn timeval(duration: Duration) -> libc::timeval {
     libc::timeval {
         tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),

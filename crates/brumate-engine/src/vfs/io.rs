@@ -99,7 +99,13 @@ impl Vfs {
     }
 
     /// Reads a regular file; `None` when it is a pipe or device.
-    fn read_inode(&mut self, id: InodeId, offset: u64, seeks: bool, buf: &mut [u8]) -> Result<Option<usize>, Errno> {
+    pub(super) fn read_inode(
+        &mut self,
+        id: InodeId,
+        offset: u64,
+        seeks: bool,
+        buf: &mut [u8],
+    ) -> Result<Option<usize>, Errno> {
         let is_stream = self.inode_type(id)? == FileType::Fifo;
         match &self.inodes.get(id)?.kind {
             Kind::File(Content::Own(chunks)) => Ok(Some(chunks.read_at(offset, buf))),
@@ -183,7 +189,7 @@ impl Vfs {
         Ok(count)
     }
 
-    fn write_inode(&mut self, id: InodeId, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+    pub(super) fn write_inode(&mut self, id: InodeId, offset: u64, data: &[u8]) -> Result<usize, Errno> {
         self.check_writable(id)?;
         self.copy_up(id, u64::MAX)?;
         let now = self.now();

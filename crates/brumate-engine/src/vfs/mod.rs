@@ -14,6 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
+//! exchange files to and from the server
 //! ```
 
 #![allow(unreachable_pub, reason = "the room's public items are its interface to the other rooms")]
@@ -28,6 +29,7 @@ pub mod bytes;
 mod chunks;
 mod cwd;
 pub mod device;
+mod exchange;
 mod fds;
 pub mod flags;
 pub mod host;
@@ -57,6 +59,7 @@ mod tests;
 pub use archive::{Archive, ArchiveError, ArchiveLimits, EntryProblem, LayerBytes};
 pub use attr::{R_OK, W_OK, X_OK};
 pub use device::{Device, DeviceKind, Readiness};
+pub use exchange::ListedFile;
 pub use fds::DescriptionId;
 pub use flags::{FileType, OpenFlags, at};
 pub use host::{HostDir, HostEntry, HostFile, HostStat};

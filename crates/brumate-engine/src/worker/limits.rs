@@ -31,6 +31,13 @@ pub(super) fn stop_cpu_timer() {
     let _ = jail::stop_cpu_timer();
 }
 
+/// Lifts what [`protect`] and [`start_cpu_timer`] have set, for what the machine does of itself.
+pub(super) fn lift() {
+    stop_cpu_timer();
+    set(Resource::Cpu, u64::MAX);
+    set(Resource::Data, u64::MAX);
+}
+
 /// Sets the soft limit, at most to the hard one.
 fn set(resource: Resource, soft: u64) {
     let limit = getrlimit(resource);

@@ -1,8 +1,11 @@
 //! What a forked machine does: serve its socket.
 
+mod files;
 mod limits;
+mod will;
 
 use std::fs::File;
+use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -20,6 +23,8 @@ use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
 use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
+
+use will::{Phase, Will};
 
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
@@ -40,14 +45,28 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
     crate::zygote::sys::forget_child_signal();
     channel.send(&hello())?;
     let limits = Limits::default();
-    let mut worker = Worker { machine, base, channel, zygote, limits, mounts: Vec::new(), paused: false };
+    let mut worker = Worker {
+        machine,
+        base,
+        channel,
+        zygote,
+        limits,
+        mounts: Vec::new(),
+        paused: false,
+        busy: false,
+        generation: 0,
+        will: None,
+    };
     // Before anything is asked of it: a machine that is kept ready has done this long ago.
     worker.machine.prefault(&worker.base.pages.written);
     let mut next = worker.machine.refresh_fork().map_err(Failure::from);
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),
-            Err(Failure::Wire(error)) => return Err(error),
+            Err(Failure::Wire(error)) => {
+                worker.last_will();
+                return Err(error);
+            }
             Err(Failure::Machine(error)) => {
                 let output_dropped = worker.lock_output().end();
                 return worker.channel.send(&ended(ending(error), output_dropped));
@@ -99,6 +118,11 @@ struct Worker {
     mounts: Vec<(String, bool)>,
     /// Forked from another machine and not resumed yet.
     paused: bool,
+    /// In the middle of a request that changes the state.
+    busy: bool,
+    /// Changes of the state that the server was told of.
+    generation: u64,
+    will: Option<Will>,
 }
 
 impl Worker {
@@ -107,11 +131,13 @@ impl Worker {
         self.limits = limits;
         self.mounts = mounts;
         self.set_limits();
+        let output = self.machine.output().clone();
         let host = self.machine.host();
         host.modules = Box::new(modules_over_machine(self.channel.clone()));
         if let Some(stdin) = stdin {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
+        crate::files::connect_events(&mut host.vfs, &output, &self.channel);
         crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel);
         limits::protect(&self.limits);
     }
@@ -126,12 +152,16 @@ impl Worker {
     }
 
     /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
-    fn fork(&mut self, socket: OwnedFd) -> Result<(), WireError> {
+    fn fork(&mut self, socket: OwnedFd, checkpoint: bool) -> Result<(), WireError> {
         match crate::zygote::sys::fork_sibling() {
             Ok(Some(_)) => self.channel.send(&FromMachine::Forked(None)),
             Ok(None) => {
                 self.channel.replace(socket);
                 self.paused = true;
+                match &mut self.will {
+                    Some(will) if checkpoint => will.swap(),
+                    will => *will = None,
+                }
                 match jail::die_with_parent(self.zygote) {
                     Ok(true) => self.channel.send(&hello()),
                     Ok(false) | Err(_) => Err(WireError::Closed),
@@ -142,9 +172,13 @@ impl Worker {
     }
 
     /// Becomes the session that `from` describes.
-    fn thaw(&mut self, from: &File) -> Result<(), Failure> {
-        let (mounts, channel) = (&self.mounts, &self.channel);
-        let join = |vfs: &mut Vfs| crate::files::join_host_directories(vfs, mounts, channel);
+    fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
+        self.generation = generation;
+        let (mounts, channel, output) = (&self.mounts, &self.channel, self.machine.output().clone());
+        let join = |vfs: &mut Vfs| {
+            crate::files::connect_events(vfs, &output, channel);
+            crate::files::join_host_directories(vfs, mounts, channel)
+        };
         let (failed, revoked) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
                 self.set_limits();
@@ -156,18 +190,53 @@ impl Worker {
         Ok(self.channel.send(&FromMachine::Thawed { failed, revoked })?)
     }
 
-    fn freeze(&mut self, to: &File) -> Result<u64, ImageError> {
+    fn freeze(&mut self, to: impl Write) -> Result<(), ImageError> {
         let frozen = self.machine.freeze()?;
         image::difference::write(to, &self.base, self.machine.memory(), frozen)
     }
 
+    /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
+    fn last_will(&mut self) {
+        let Some(will) = self.will.take() else { return };
+        if self.busy || (self.paused && will.is_left_to_machine()) {
+            return;
+        }
+        // The last request's limits are not this one's.
+        limits::lift();
+        // Whoever wakes the session finds what was written, or what slept before.
+        let _ = will.write(self.generation, |to| self.freeze(to));
+    }
+
+    /// From here on the state is one that the server does not know; if it vanishes, so does this machine.
+    fn begin_change(&mut self) {
+        self.busy = true;
+        if let Some(will) = &self.will {
+            will.tell(Phase::Busy);
+        }
+        crate::signals::watch(&*self.channel.socket());
+    }
+
+    /// The server has been told.
+    fn end_change(&mut self) {
+        crate::signals::unwatch();
+        self.busy = false;
+        self.generation = self.generation.saturating_add(1);
+        if let Some(will) = &self.will {
+            will.tell(Phase::Idle);
+        }
+    }
+
     fn serve_one(&mut self) -> Result<(), Failure> {
-        let (request, fds) = self.channel.receive()?;
+        let (request, fds) = self.channel.receive_request()?;
         let mut fds = fds.into_iter();
         if self.paused {
             let ToMachine::Resume = request else { return Err(WireError::MissingDescriptor.into()) };
             self.paused = false;
-            return Ok(self.machine.refresh()?);
+            self.machine.refresh()?;
+            if let Some(will) = &self.will {
+                will.tell(Phase::Idle);
+            }
+            return Ok(());
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -175,23 +244,47 @@ impl Worker {
                 self.start(limits, stdin, mounts);
             }
             ToMachine::Analyze(code) => {
+                self.begin_change();
                 let answer = self.machine.call_driver("analyze", &code)?;
                 let analysis = serde_json::from_str(&answer)
                     .map_err(|error| MachineError::Driver(format!("bad analysis: {error}")))?;
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
+                self.end_change();
             }
             ToMachine::Execute(request) => {
+                self.begin_change();
                 let outcome = self.execute(&request)?;
                 self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
+                self.end_change();
             }
-            ToMachine::Fork => self.fork(fds.next().ok_or(WireError::MissingDescriptor)?)?,
+            ToMachine::Files(request) => {
+                let changes = !request.only_looks();
+                if changes {
+                    self.begin_change();
+                }
+                let reply = files::serve(&mut self.machine.host().vfs, request);
+                self.channel.send(&FromMachine::Files(reply))?;
+                if changes {
+                    self.end_change();
+                }
+            }
+            ToMachine::Fork { checkpoint } => {
+                self.fork(fds.next().ok_or(WireError::MissingDescriptor)?, checkpoint)?;
+            }
+            ToMachine::Will => {
+                let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;
+                will.tell(Phase::Idle);
+                self.will = Some(will);
+            }
             ToMachine::Freeze => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
-                let frozen = self.freeze(&to).map_err(|error| error.to_string());
+                let frozen = self.freeze(&to).map(|()| self.generation).map_err(|error| error.to_string());
                 self.channel.send(&FromMachine::Frozen(frozen))?;
             }
-            ToMachine::Thaw => self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?))?,
-            ToMachine::Resume | ToMachine::Module(_) | ToMachine::Mount(_) => {
+            ToMachine::Thaw { generation } => {
+                self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
+            }
+            ToMachine::Resume | ToMachine::Input { .. } | ToMachine::Module(_) | ToMachine::Mount(_) => {
                 return Err(WireError::MissingDescriptor.into());
             }
         }
@@ -237,7 +330,7 @@ fn cpu_time() -> Duration {
 fn modules_over_machine(channel: Arc<Channel>) -> RemoteModules {
     RemoteModules::new(Box::new(move |request: ModuleRequest| {
         channel.send(&FromMachine::Module(request))?;
-        match channel.receive()? {
+        match channel.receive_request()? {
             (ToMachine::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
             _ => Err(WireError::MissingDescriptor),
         }

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use wasmtime::Engine;
 
@@ -24,6 +25,7 @@ use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
 use crate::engine::{Purpose, engine};
 use crate::image::{self, Base};
+use crate::jail;
 use crate::machine::{Machine, Prelude};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
 
@@ -144,8 +146,29 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
     }))
 }
 
-/// The loop: fork requests from the socket, deaths from the kernel.
+/// Serves the socket, and stays for the machines' last wills when it ends.
 fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) -> Result<(), WireError> {
+    let ended = serve_forks(channel, machine, base);
+    // With the zygote all its machines end. Those that have nothing to write see that the server is gone, and end.
+    let deadline = Instant::now() + jail::LAST_WILL;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return ended;
+                }
+                sys::wait_child(left);
+            }
+            // None is left.
+            Err(_) => return ended,
+        }
+    }
+}
+
+/// The loop: fork requests from the socket, deaths from the kernel.
+fn serve_forks(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) -> Result<(), WireError> {
     let mut children: Vec<(Pid, u64)> = Vec::new();
     loop {
         report_deaths(channel, &mut children)?;

@@ -1,6 +1,7 @@
 //! `fork`, and waiting for a socket and for children at once.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use rustix::process::Pid;
 
@@ -71,6 +72,20 @@ pub(super) fn wait_readable_or_child(socket: &impl AsFd) -> bool {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::ppoll(&raw mut poll, 1, std::ptr::null(), &raw const none) > 0
+    }
+}
+
+/// Waits until a child has ended, or for `timeout`.
+pub(super) fn wait_child(timeout: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: no descriptors; the timeout and an empty mask live across the call.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::ppoll(std::ptr::null_mut(), 0, &raw const timeout, &raw const none);
     }
 }
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, Limits, MAX_ARGUMENTS, MAX_MIME_TYPES, MAX_NAMES, Outcome, ReturnValue,
-    StopReason, StreamName,
+    Analysis, Ended, Event, Execute, FileChunk, FileInfo, Limits, MAX_ARGUMENTS, MAX_LISTED_FILES, MAX_MIME_TYPES,
+    MAX_NAMES, Outcome, ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
-    self, Ending, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST, ModuleReply, ModuleRequest,
-    MountOperation, MountReply, MountRequest, ToMachine, ToZygote,
+    self, Ending, FileReply, FileRequest, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST,
+    ModuleReply, ModuleRequest, MountOperation, MountReply, MountRequest, ToMachine, ToZygote,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -41,6 +41,19 @@ fn to_machine() -> Vec<ToMachine> {
         ToMachine::Analyze(text()),
         ToMachine::Execute(Box::new(execute)),
     ];
+    let (path, directory) = (text(), text());
+    messages.extend(
+        [
+            FileRequest::List { directory: directory.clone() },
+            FileRequest::Read { path: path.clone(), offset: u64::MAX, length: 7 },
+            FileRequest::Write { path: path.clone(), offset: 1 << 40, bytes: vec![0xa5; 1000], truncate: true },
+            FileRequest::Remove { path },
+            FileRequest::RemoveTree { directory },
+        ]
+        .map(ToMachine::Files),
+    );
+    messages.extend([Some(text()), None].map(|text| ToMachine::Input { question: u64::MAX, text }));
+    messages.extend([ToMachine::Fork { checkpoint: true }, ToMachine::Will, ToMachine::Thaw { generation: u64::MAX }]);
     messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
     messages.extend(
         [
@@ -53,6 +66,10 @@ fn to_machine() -> Vec<ToMachine> {
         .map(ToMachine::Mount),
     );
     messages
+}
+
+fn file(path: String) -> FileInfo {
+    FileInfo { path, size: 1 << 40, modified: i64::MIN, stamp: u64::MAX }
 }
 
 fn from_machine() -> Vec<FromMachine> {
@@ -74,6 +91,10 @@ fn from_machine() -> Vec<FromMachine> {
             optional_imports: vec![text()],
             syntax_error: false,
         }),
+        FromMachine::Files(Ok(FileReply::List((0..20).map(|number| file(format!("a/{number}"))).collect()))),
+        FromMachine::Files(Ok(FileReply::Read(FileChunk { bytes: vec![0xa5; 1000], size: u64::MAX }))),
+        FromMachine::Files(Ok(FileReply::Done)),
+        FromMachine::Files(Err(text())),
         FromMachine::Module(ModuleRequest::Key([0xa5; 32])),
         FromMachine::Module(ModuleRequest::Bytes(vec![0; 100_000])),
     ];
@@ -84,6 +105,7 @@ fn from_machine() -> Vec<FromMachine> {
             Event::ExecuteResult { data: bundle(1) },
             Event::Error { ename: text(), evalue: text(), traceback: text() },
             Event::OutputDropped { bytes: u64::MAX },
+            Event::InputRequest { prompt: text(), password: true },
             Event::Status { busy: true },
         ]
         .map(FromMachine::Event),
@@ -184,6 +206,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         let env = vec![Default::default(); env];
         TooLong::of(&ToMachine::Execute(Box::new(Execute { argv: texts(argv), env, ..Execute::default() })))
     };
+    let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];
     let event = |event| TooLong::of(&FromMachine::Event(event));
     vec![
@@ -193,6 +216,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("environment", execute(0, MAX_ARGUMENTS + 1)),
         ("mounts", TooLong::of(&ToMachine::Start { limits: Limits::default(), stdin: false, mounts })),
         ("entries", TooLong::of(&ToMachine::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
+        ("files", TooLong::of(&FromMachine::Files(Ok(FileReply::List(vec![tiny(); MAX_LISTED_FILES + 1]))))),
         ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),
         ("revoked", TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(MAX_LIST + 1) })),
         ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false })),

@@ -9,7 +9,7 @@ use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};
 
 use super::local_session::LocalSession;
-use super::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
+use super::{BoxFuture, Died, Engine, EngineError, FileError, Interrupter, Machine, Session};
 
 /// Sessions begin in their working directory. Leaves no name behind.
 const BEGIN_SESSION: &str =
@@ -164,7 +164,7 @@ impl Interrupter for LocalInterrupter {
     }
 
     fn withdraw(&self) {
-        self.0.done();
+        // It belongs to one execution and means no other.
     }
 }
 
@@ -176,10 +176,22 @@ pub(super) fn engine_error(error: client::Error) -> EngineError {
         client::Error::RolledBack { reason, output_dropped } => {
             EngineError::RolledBack { reason: died(reason), output_dropped }
         }
+        client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
         client::Error::Image(text) => EngineError::Image(text),
         client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
         client::Error::Io(error) => EngineError::Io(error.to_string()),
         other => EngineError::Unavailable(other.to_string()),
+    }
+}
+
+/// The engine says why in the words of the guest's C library: a text, and the error's name in parentheses.
+fn file_error(reason: &str) -> FileError {
+    let name = reason.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
+    match name.unwrap_or_default() {
+        "ENOENT" | "ENOTDIR" => FileError::NotFound,
+        "EISDIR" | "EINVAL" => FileError::NotAFile,
+        "ENOSPC" | "EDQUOT" | "EFBIG" => FileError::NoSpace,
+        _ => FileError::Other(reason.to_owned()),
     }
 }
 
@@ -215,6 +227,18 @@ pub fn bundle() -> Result<Bundle, BundleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reasons_of_files_are_understood() {
+        for (reason, error) in [
+            ("No such file or directory (ENOENT)", FileError::NotFound),
+            ("Is a directory (EISDIR)", FileError::NotAFile),
+            ("No space left on device (ENOSPC)", FileError::NoSpace),
+            ("the path is too long", FileError::Other("the path is too long".to_owned())),
+        ] {
+            assert_eq!(file_error(reason), error);
+        }
+    }
 
     #[test]
     fn the_bundle_of_this_binary_is_consistent() {

@@ -8,7 +8,7 @@ use brumate_engine::client;
 use tokio::sync::mpsc;
 
 use super::local::{LocalInterrupter, engine_error};
-use super::{BoxFuture, EngineError, FileChunk, FileInfo, Interrupter, Session};
+use super::{BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 
 /// A session of the sandbox.
 #[derive(Debug)]
@@ -34,38 +34,44 @@ impl Session for LocalSession {
         Box::pin(async move { self.0.hibernate(path).await.map_err(engine_error) })
     }
 
+    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.0.set_will(path).await.map_err(engine_error) })
+    }
+
     fn interrupter(&self) -> Arc<dyn Interrupter> {
         Arc::new(LocalInterrupter(self.0.interrupter()))
     }
 
-    fn list_files<'a>(&'a self, _directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
-        Box::pin(async { Err(no_files()) })
+    fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
+        Box::pin(async move {
+            match self.0.list_files(directory).await.map_err(engine_error) {
+                Err(EngineError::File(FileError::NotFound)) => Ok(Vec::new()),
+                listed => listed,
+            }
+        })
     }
 
     fn read_file<'a>(
         &'a self,
-        _path: &'a str,
-        _offset: u64,
-        _length: u64,
+        path: &'a str,
+        offset: u64,
+        length: u64,
     ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
-        Box::pin(async { Err(no_files()) })
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        Box::pin(async move { self.0.read_file(path, offset, length).await.map_err(engine_error) })
     }
 
     fn write_file<'a>(
         &'a self,
-        _path: &'a str,
-        _offset: u64,
-        _bytes: Vec<u8>,
-        _truncate: bool,
+        path: &'a str,
+        offset: u64,
+        bytes: Vec<u8>,
+        truncate: bool,
     ) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Err(no_files()) })
+        Box::pin(async move { self.0.write_file(path, offset, bytes, truncate).await.map_err(engine_error) })
     }
 
-    fn remove_file<'a>(&'a self, _path: &'a str) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Err(no_files()) })
+    fn remove_file<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.0.remove_file(path).await.map_err(engine_error) })
     }
-}
-
-fn no_files() -> EngineError {
-    EngineError::Unavailable("this engine gives no access to the files of sessions".to_owned())
 }

@@ -14,8 +14,9 @@ use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
+pub use brumate_engine::api::{FileChunk, FileInfo};
 pub use local::{LocalEngine, LocalEngineConfig, bundle};
-pub use session::{FileChunk, FileError, FileInfo, Session};
+pub use session::{FileError, Session};
 
 /// A boxed future: engines are used as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

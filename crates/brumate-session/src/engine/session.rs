@@ -3,32 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brumate_engine::api::{Event, Execute, Outcome};
+use brumate_engine::api::{Event, Execute, FileChunk, FileInfo, Outcome};
 use tokio::sync::mpsc;
 
 use super::{BoxFuture, EngineError, Interrupter};
-
-/// What is known of a file in a session without reading it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileInfo {
-    /// Relative to the directory that was listed, with `/` between its parts.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
-    /// Last change, in nanoseconds since 1970.
-    pub modified: i64,
-    /// Differs whenever the file was written since: two writes in one tick of the guest's clock count as well.
-    pub stamp: u64,
-}
-
-/// A piece of a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileChunk {
-    /// What is there from the offset on; empty at and beyond the end.
-    pub bytes: Vec<u8>,
-    /// Size of the whole file, in bytes.
-    pub size: u64,
-}
 
 /// A machine that keeps names, modules and files from one execution to the next, whatever an execution does. Dropping it ends
 /// its processes. Methods wait for each other.
@@ -62,11 +40,21 @@ pub trait Session: Send + Sync {
     /// those of [`Session::execute`].
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
 
+    /// From now on the session outlives its server: when that vanishes, however it ends, what was last acknowledged is left
+    /// for [`Engine::wake`](super::Engine::wake) of `path`, in files whose names begin with that. A session that is dropped
+    /// leaves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Io`] when the disk refuses, [`EngineError::Image`] when another session still has its will there;
+    /// those of [`Session::execute`].
+    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
+
     /// Stops the cell that runs at present. A handle is good for one cell: a roll-back replaces the machine.
     fn interrupter(&self) -> Arc<dyn Interrupter>;
 
-    /// All regular files below `directory` (an absolute path in the guest), in the order of their paths. A directory that is
-    /// not there has none.
+    /// All regular files below `directory` (an absolute path in the guest), in the order of their paths; hidden ones may be
+    /// left out. A directory that is not there has none.
     ///
     /// # Errors
     ///

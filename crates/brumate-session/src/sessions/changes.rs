@@ -80,7 +80,9 @@ impl Sessions {
                 if self.inner.settings.durability == Durability::Shutdown
                     && let Some(place) = self.place_at_once().await
                 {
-                    *to = Body::Live(Live::new(live.session.fork().await?, place));
+                    let session = live.session.fork().await?;
+                    self.leave_will(&id, &*session).await;
+                    *to = Body::Live(Live::new(session, place));
                 } else {
                     let bytes = live.session.hibernate(&path).await?;
                     let image = ImageFile { name, bytes, generation };
@@ -121,6 +123,7 @@ impl Sessions {
             if let Some(image) = image {
                 sessions.inner.directory.remove_image(&image.name);
             }
+            sessions.inner.directory.remove_will(&slot.record().id);
             drop(turn);
             sessions.make_room();
             Ok(())

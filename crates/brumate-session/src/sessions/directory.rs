@@ -108,6 +108,17 @@ impl DataDir {
         format!("{id}-{generation}{SUFFIX}")
     }
 
+    /// Name of the file that a session's last will takes the place of. There is none of that name before.
+    pub(crate) fn will_name(id: &SessionId) -> String {
+        format!("{id}{SUFFIX}")
+    }
+
+    /// Whether a session has left a will, or it has taken its place.
+    pub(crate) fn has_will(&self, id: &SessionId) -> bool {
+        let name = Self::will_name(id);
+        self.image(&format!("{name}.will")).is_file() || self.image(&name).is_file()
+    }
+
     /// Where a file of that name is.
     pub(crate) fn image(&self, name: &str) -> PathBuf {
         self.images.join(name)
@@ -119,6 +130,14 @@ impl DataDir {
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(%error, "the file of a session cannot be removed");
+        }
+    }
+
+    /// Removes what a session has left behind that nobody woke any more.
+    pub(crate) fn remove_will(&self, id: &SessionId) {
+        let name = Self::will_name(id);
+        for beside in ["", ".will", ".will-1", ".will-0"] {
+            self.remove_image(&format!("{name}{beside}"));
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::directory::DataDirError;
+use super::directory::{DataDir, DataDirError};
 use super::error::SessionError;
-use super::record::SessionState;
+use super::record::{ImageFile, SessionState};
 use super::registry::{Parts, Sync};
 use super::slot::{Body, Slot, Turn};
 use super::{Inner, Sessions};
@@ -30,6 +30,12 @@ impl Sessions {
             match record.state {
                 SessionState::Fresh | SessionState::Lost => {}
                 SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
+                // The registry still says that it lives, until it is used: its will is as good as a file.
+                SessionState::Live if directory.has_will(&record.id) => {
+                    let (name, generation) = (DataDir::will_name(&record.id), record.generation);
+                    record.image = Some(ImageFile { name, bytes: 0, generation });
+                    record.state = SessionState::Asleep;
+                }
                 SessionState::Live => {
                     record.lose("the server ended without putting it to sleep");
                     changed.push(record.clone());
@@ -51,7 +57,12 @@ impl Sessions {
             let slots = self.slots();
             slots.values().filter_map(|slot| slot.record().image.as_ref().map(|image| image.name.clone())).collect()
         };
-        directory.clean(|name| known.contains(name)).map_err(|error| failed(error.to_string()))?;
+        // A will lies beside the name that it will have.
+        let wanted = |name: &str| {
+            let beside = name.split_once(".session.").map(|(id, _)| format!("{id}.session"));
+            known.contains(name) || beside.is_some_and(|name| known.contains(&name))
+        };
+        directory.clean(wanted).map_err(|error| failed(error.to_string()))?;
         self.sweep().await;
         Ok(())
     }
@@ -105,7 +116,8 @@ impl Sessions {
         };
         self.slots().remove(&id);
         drop(turn);
-        let removed = self.inner.registry.remove(vec![id]).await;
+        let removed = self.inner.registry.remove(vec![id.clone()]).await;
+        self.inner.directory.remove_will(&id);
         if let Some(image) = image {
             self.inner.directory.remove_image(&image.name);
         }

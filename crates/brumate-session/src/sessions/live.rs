@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
 use super::error::SessionError;
+use super::id::SessionId;
 use super::record::{ImageFile, SessionState};
 use super::registry::{Parts, Sync};
 use super::settings::WAITING_PER_LIVE;
@@ -69,7 +70,16 @@ impl Sessions {
         if state != SessionState::Fresh {
             slot.record().state = SessionState::Live;
         }
+        self.leave_will(&id, &*session).await;
         Ok(Live::new(session, place))
+    }
+
+    /// Lets a session outlive this server. One that cannot is told of in the log: it is used all the same.
+    pub(super) async fn leave_will(&self, id: &SessionId, session: &dyn Session) {
+        let path = self.inner.directory.image(&DataDir::will_name(id));
+        if let Err(error) = session.leave_will(&path).await {
+            tracing::warn!(session = ?id, %error, "a session would not survive the death of this server");
+        }
     }
 
     /// A place among the live sessions. When there is none, the least recently used idle session is put to sleep.

@@ -250,7 +250,9 @@ impl Gatherer {
                 None
             }
             // The error and the state come with the outcome.
-            Event::Error { .. } | Event::OutputDropped { .. } | Event::Status { .. } => None,
+            Event::Error { .. } | Event::InputRequest { .. } | Event::OutputDropped { .. } | Event::Status { .. } => {
+                None
+            }
         }
     }
 

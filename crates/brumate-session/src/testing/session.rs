@@ -1,9 +1,9 @@
 //! Sessions of the fake engine: variables and files that scripts change, and that sleep as JSON.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use brumate_engine::api::{Event, Execute, Outcome};
 use serde::{Deserialize, Serialize};
@@ -31,21 +31,52 @@ impl Memory {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
+        let will = will_of(path);
+        if will.exists() {
+            std::fs::rename(&will, path).map_err(|error| EngineError::Io(error.to_string()))?;
+        }
         let bytes = std::fs::read(path).map_err(|error| EngineError::Io(error.to_string()))?;
         let damaged = |_| EngineError::Image("the sleeping session is damaged: its checksum is wrong".to_owned());
         serde_json::from_slice(&bytes).map_err(damaged)
     }
 }
 
+/// Where a session leaves its will; the real ones use more files of such names.
+fn will_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".will");
+    name.into()
+}
+
 /// A session of the fake engine.
 pub(super) struct FakeSession {
     machine: FakeMachine,
     memory: Mutex<Memory>,
+    will: std::sync::Mutex<Option<PathBuf>>,
+}
+
+impl Drop for FakeSession {
+    fn drop(&mut self) {
+        let will = self.will.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(will) = will
+            && !self.machine.state.vanished.load(Ordering::SeqCst)
+        {
+            let _ = std::fs::remove_file(will);
+        }
+    }
 }
 
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, memory: Memory) -> Self {
-        Self { machine, memory: Mutex::new(memory) }
+        Self { machine, memory: Mutex::new(memory), will: std::sync::Mutex::new(None) }
+    }
+
+    /// Writes the will, if there is to be one. A real session does so when its server is gone.
+    fn write_will(&self, memory: &Memory) {
+        if let Some(will) = &*self.will.lock().unwrap_or_else(PoisonError::into_inner) {
+            let bytes = serde_json::to_vec(memory).unwrap_or_default();
+            let _ = std::fs::write(will, bytes);
+        }
     }
 }
 
@@ -72,7 +103,10 @@ impl Session for FakeSession {
                     self.machine.signal.revive();
                     Err(EngineError::RolledBack { reason, output_dropped })
                 }
-                ended => ended,
+                ended => {
+                    self.write_will(&memory);
+                    ended
+                }
             }
         })
     }
@@ -94,6 +128,15 @@ impl Session for FakeSession {
             let bytes = serde_json::to_vec(&*memory).map_err(|error| io(error.into()))?;
             std::fs::write(path, &bytes).map_err(io)?;
             Ok(bytes.len() as u64)
+        })
+    }
+
+    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move {
+            let memory = self.memory.lock().await;
+            *self.will.lock().unwrap_or_else(PoisonError::into_inner) = Some(will_of(path));
+            self.write_will(&memory);
+            Ok(())
         })
     }
 
@@ -151,6 +194,7 @@ impl Session for FakeSession {
                 bytes.truncate(end);
             }
             memory.write(&self.machine.state, path, bytes);
+            self.write_will(&memory);
             Ok(())
         })
     }

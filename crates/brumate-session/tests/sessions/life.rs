@@ -117,6 +117,30 @@ async fn a_server_that_is_killed_loses_what_was_awake_and_says_so_but_never_goes
 }
 
 #[tokio::test]
+async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
+    let host = Host::with(engine().on("file", Script::silent().writes("a.txt", "hello")), |_| {}).await;
+    let (one, two) = (host.open("x = 1").await, host.open("file").await);
+    let fork = host.sessions.fork(LOCAL_PRINCIPAL, &one, &CancellationToken::new()).await.unwrap().to_string();
+    host.pass(60);
+    host.sessions.sweep().await;
+    // It woke and changed: the file that it woke from is of the past.
+    host.cell(Some(&one), "x = 2").await.unwrap();
+    let mut host = host;
+    for _ in 0..2 {
+        host.engine.set_vanished(true);
+        let engine = host.engine.clone();
+        host = host.restart(false).await;
+        engine.set_vanished(false);
+        assert_eq!(host.state(&one), SessionState::Asleep);
+    }
+    assert_eq!((host.x(&one).await, host.x(&fork).await), ("2".to_owned(), "1".to_owned()));
+    assert!(host.cell(Some(&two), "1 + 1").await.unwrap().files.is_empty());
+    let host = host.restart(true).await;
+    assert_eq!(host.images().len(), 3, "{:?}", host.images());
+    assert_eq!(host.x(&one).await, "2");
+}
+
+#[tokio::test]
 async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
     let scripts = engine().on("lose", Script::dying(Died::Signal(9)).losing_session());
     let host = Host::with(scripts, |settings| settings.durability = Durability::Cell).await;

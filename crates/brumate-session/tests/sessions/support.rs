@@ -80,10 +80,11 @@ impl Host {
         self.directory.path()
     }
 
-    /// Names of the files of sleeping sessions.
+    /// Names of the files of sleeping sessions; wills are not counted.
     pub(crate) fn images(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("sessions")).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.contains(".will")).collect()
     }
 
     pub(crate) fn pass(&self, seconds: u64) {

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, Outcome, StreamName};
+use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileInfo, Outcome, StreamName};
 use brumate_engine::wire::{
-    self, Ending, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest, ToMachine, ToZygote,
+    self, Ending, FileReply, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest, ToMachine,
+    ToZygote,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -180,7 +181,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     say(peer, &FromMachine::Hello { pid: std::process::id() as i32 });
     let Some(ToMachine::Start { .. }) = receive(peer) else { return };
     let asked = receive::<ToMachine>(peer);
-    assert!(matches!(asked, Some(ToMachine::Execute(_) | ToMachine::Analyze(_))));
+    assert!(matches!(asked, Some(ToMachine::Execute(_) | ToMachine::Analyze(_) | ToMachine::Files(_))));
     match misbehaviour {
         "silent" => {}
         "busy" => loop {
@@ -192,6 +193,19 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
             }
             return;
         }
+        "files-above" => say(peer, &listing(["../../etc/passwd"])),
+        "files-inside" => say(peer, &listing(["a/../../b"])),
+        "files-absolute" => say(peer, &listing(["/etc/passwd"])),
+        "files-nameless" => say(peer, &listing([""])),
+        "files-null" => say(peer, &listing(["a\0b"])),
+        "files-disorder" => say(peer, &listing(["b", "a"])),
+        "files-twice" => say(peer, &listing(["a", "a"])),
+        "files-long" => say(peer, &listing(["x".repeat(5000)])),
+        "files-many" => say(peer, &listing((0..MANY).map(|number| format!("{number:09}")))),
+        "files-refused" => say(peer, &FromMachine::Files(Err("x".repeat(1 << 20)))),
+        "files-large" => say(peer, &piece(1 << 21, 1 << 21)),
+        "files-more" => say(peer, &piece(5, 3)),
+        "files-done" => say(peer, &FromMachine::Files(Ok(FileReply::Done))),
         "again-hello" => say(peer, &FromMachine::Hello { pid: std::process::id() as i32 }),
         "other-answer" => say(peer, &FromMachine::Analyzed(Default::default())),
         "ended" => say(peer, &FromMachine::Ended { ending: Ending::Trap("x".repeat(1000)), output_dropped: u64::MAX }),
@@ -200,6 +214,9 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         },
         "large-events" => loop {
             say(peer, &FromMachine::Event(Event::Stream { name: StreamName::Stdout, text: "x".repeat(8 << 20) }));
+        },
+        "questions" => loop {
+            say(peer, &FromMachine::Event(Event::InputRequest { prompt: "?".repeat(1000), password: true }));
         },
         "modules" => loop {
             say(peer, &FromMachine::Module(ModuleRequest::Key([7; 32])));
@@ -225,6 +242,15 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         kind => drop(peer.write_all(&nonsense(kind).expect("a known nonsense"))),
     }
     std::thread::sleep(FOR_EVER);
+}
+
+fn listing<T: Into<String>>(paths: impl IntoIterator<Item = T>) -> FromMachine {
+    let file = |path: T| FileInfo { path: path.into(), size: 1, modified: 2, stamp: 3 };
+    FromMachine::Files(Ok(FileReply::List(paths.into_iter().map(file).collect())))
+}
+
+fn piece(length: usize, size: u64) -> FromMachine {
+    FromMachine::Files(Ok(FileReply::Read(FileChunk { bytes: vec![7; length], size })))
 }
 
 fn outcome() -> Outcome {

@@ -11,7 +11,7 @@ use crate::vfs::{
 };
 
 #[derive(Clone)]
-enum Thing {
+pub(super) enum Thing {
     File(Vec<u8>),
     Directory,
     Link(Vec<u8>),
@@ -19,13 +19,13 @@ enum Thing {
 
 /// A host directory in memory. It insists on clean paths without links, as a real one must.
 #[derive(Clone, Default)]
-struct Fake {
-    things: Arc<Mutex<BTreeMap<Vec<u8>, Thing>>>,
-    read_only: bool,
+pub(super) struct Fake {
+    pub(super) things: Arc<Mutex<BTreeMap<Vec<u8>, Thing>>>,
+    pub(super) read_only: bool,
 }
 
 impl Fake {
-    fn new(things: &[(&str, Thing)]) -> Self {
+    pub(super) fn new(things: &[(&str, Thing)]) -> Self {
         let things = things.iter().map(|(path, thing)| (path.as_bytes().to_vec(), thing.clone()));
         Self { things: Arc::new(Mutex::new(things.collect())), read_only: false }
     }

@@ -4,6 +4,7 @@ mod archives;
 mod descriptors;
 mod devices;
 mod differential;
+mod exchange;
 mod hosts;
 mod layers;
 mod links;

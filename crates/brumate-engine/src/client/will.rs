@@ -1,0 +1,236 @@
+//! Last wills: what sessions leave behind when their server vanishes.
+//!
+//! Beside the file `path` in which a session sleeps lie, while it lives, `path.will` with the header that the server vouches
+//! for, and `path.will-0` and `path.will-1`, to which the session's processes hold descriptors and nothing else. The machine
+//! writes to one, its checkpoint to the other (see the worker's half). The first is locked as long as any process has it
+//! open: whoever finds it free knows that nobody writes any more.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+
+use super::compiler::memory_file;
+use super::error::Error;
+use super::machine::Machine;
+use super::session::Session;
+use super::sleep::{Header, copy_checked, look, trailer};
+use super::{sleep, temporary};
+use crate::image::sealed::Trailer;
+use crate::jail::LAST_WILL;
+use crate::wire::ToMachine;
+
+/// How long to wait for processes of a server that has vanished: as long as they may take, and as long again as the kernel
+/// may take to end them.
+const PATIENCE: Duration = Duration::from_secs(LAST_WILL.as_secs() + 15);
+
+/// How often to look whether they have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The files of a session that lives. Removed when dropped: a session whose server ends it leaves no will.
+#[derive(Debug)]
+pub(super) struct WillFiles {
+    path: PathBuf,
+    slots: [File; 2],
+}
+
+impl Drop for WillFiles {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// `path` with something behind its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn header_path(path: &Path) -> PathBuf {
+    beside(path, ".will")
+}
+
+fn slot_paths(path: &Path) -> [PathBuf; 2] {
+    [beside(path, ".will-0"), beside(path, ".will-1")]
+}
+
+/// Removes a will. What cannot be removed is overwritten by the next.
+fn remove(path: &Path) {
+    let [first, second] = slot_paths(path);
+    // The first last: as long as it is there it is locked.
+    for file in [header_path(path), second, first] {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, path = %file.display(), "a last will cannot be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A file of ours; never what a link leads to.
+fn open(path: &Path, create: bool) -> io::Result<File> {
+    let flags = if create { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDONLY };
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// Locks the first file of a will; false when someone has it open, or it has been removed meanwhile.
+fn lock(first: &File) -> io::Result<bool> {
+    match flock(first, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(rustix::fs::fstat(first)?.st_nlink > 0),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Tries `work` until it is not told that the will is in use.
+async fn when_free<T: Send + 'static>(
+    path: &Path,
+    work: impl Fn(&Path) -> Result<Option<T>, Error> + Clone + Send + 'static,
+) -> Result<T, Error> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (path, work) = (path.to_owned(), work.clone());
+        let tried = tokio::task::spawn_blocking(move || work(&path)).await;
+        if let Some(done) = tried.map_err(io::Error::other)?? {
+            return Ok(done);
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::Image("the session still runs".to_owned()));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Makes the files of a session's will, empty. `None` while another session has them.
+fn create(path: &Path, header: &Header) -> Result<Option<WillFiles>, Error> {
+    let [first, second] = slot_paths(path);
+    let first = open(&first, true)?;
+    if !lock(&first)? {
+        return Ok(None);
+    }
+    let slots = [first, open(&second, true)?];
+    // From here on they are removed when something fails.
+    let files = WillFiles { path: path.to_owned(), slots };
+    for slot in &files.slots {
+        slot.set_len(0)?;
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = temporary::file(directory)?;
+    file.write_all(&header.encode()?)?;
+    file.persist(header_path(path)).map_err(|error| error.error)?;
+    Ok(Some(files))
+}
+
+/// If there is a last will for `path`, waits until it is written, and puts it in the place of `path` when it is newer. No
+/// will is left then.
+///
+/// # Errors
+/// When the session still runs, or the disk refuses; the will stays then.
+pub(super) async fn adopt(path: &Path) -> Result<(), Error> {
+    when_free(path, try_adopt).await
+}
+
+fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
+    let mut header = match open(&header_path(path), false) {
+        Ok(header) => header,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(())),
+        Err(error) => return Err(error.into()),
+    };
+    let slots = slot_paths(path);
+    let first = match open(&slots[0], false) {
+        Ok(first) => first,
+        // Someone was about to remove it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            remove(path);
+            return Ok(Some(()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !lock(&first)? {
+        return Ok(None);
+    }
+    let header = Header::read(&mut header)?;
+    if let Some((slot, will)) = newest(&slots) {
+        let newer = match look(path) {
+            Some((session, generation)) if session == header.session => will.generation > generation,
+            // Damaged, or of a session that was there before.
+            _ => true,
+        };
+        if newer {
+            let mut file = open(slot, false)?;
+            sleep::complete(path, &header, &mut io::Read::take(&mut file, will.payload), will.generation)?;
+        }
+    }
+    remove(path);
+    Ok(Some(()))
+}
+
+/// The newer one of the wills that are whole.
+fn newest(slots: &[PathBuf; 2]) -> Option<(&Path, Trailer)> {
+    let whole = |path: &Path| {
+        let mut file = open(path, false).ok()?;
+        let trailer = trailer(&mut file, 0).ok()?;
+        copy_checked(&mut file, &trailer, BufWriter::new(io::sink())).ok()?;
+        Some(trailer)
+    };
+    let wills = slots.iter().filter_map(|path| Some((path.as_path(), whole(path)?)));
+    wills.max_by_key(|(_, trailer)| trailer.generation)
+}
+
+/// Removes a will that nobody writes: `path` has become another session, or a newer state.
+pub(super) fn discard(path: &Path) {
+    if let Ok(first) = open(&slot_paths(path)[0], false)
+        && matches!(lock(&first), Ok(true))
+    {
+        remove(path);
+    }
+}
+
+impl Machine {
+    /// Lets this machine and the checkpoints that are forked from now on leave a will beside `path`.
+    async fn set_will(&mut self, path: &Path) -> Result<WillFiles, Error> {
+        let header = self.header();
+        let files = when_free(path, move |path| create(path, &header)).await?;
+        let phase = memory_file("will")?;
+        let [first, second] = &files.slots;
+        self.tell(&ToMachine::Will, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await?;
+        Ok(files)
+    }
+}
+
+impl Session {
+    /// From now on the session outlives its server: when that vanishes, however it ends, the session's processes write its
+    /// last acknowledged state beside `path` and end. [`Sandbox::wake`](super::Sandbox::wake) of `path` finds it there. A
+    /// session that is dropped leaves none. A will that lies there already is overwritten.
+    ///
+    /// `path` is where the session is put to sleep, or would be; nothing needs to be there. The processes get descriptors, no
+    /// path.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when another session has its will there and still runs, [`Error::Io`] when the files cannot be made,
+    /// those of [`Session::execute`] when the machine has ended.
+    pub async fn set_will(&self, path: &Path) -> Result<(), Error> {
+        let mut state = self.ready().await?;
+        if state.will.as_ref().is_some_and(|will| will.path == path) {
+            return Ok(());
+        }
+        let will = state.machine.set_will(path).await;
+        let will = self.judge(&mut state, will).await?;
+        // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
+        let old = state.will.replace(will);
+        self.moved_on(state);
+        drop(old);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! What the server does with the guest's files, on the machine's own file system: no code of the guest runs.
+
+use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES};
+use crate::libc::errno::Errno;
+use crate::vfs::{ListedFile, Vfs};
+use crate::wire::{FileReply, FileRequest};
+
+/// Does what is asked; the error is a text for people.
+pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, String> {
+    match request {
+        FileRequest::List { directory } => match vfs.list_files(directory.as_bytes(), MAX_LISTED_FILES) {
+            Ok(files) => Ok(FileReply::List(files.into_iter().map(info).collect())),
+            Err(Errno::EOVERFLOW) => Err(format!("it holds more than {MAX_LISTED_FILES} files")),
+            Err(errno) => Err(errno.to_string()),
+        },
+        FileRequest::Read { path, offset, length } => {
+            let length = MAX_FILE_CHUNK.min(length as usize);
+            let (bytes, size) = vfs.read_file_at(path.as_bytes(), offset, length).map_err(|errno| errno.to_string())?;
+            Ok(FileReply::Read(FileChunk { bytes, size }))
+        }
+        FileRequest::Write { path, offset, bytes, truncate } => {
+            done(vfs.write_file_at(path.as_bytes(), offset, &bytes, truncate))
+        }
+        FileRequest::Remove { path } => done(vfs.remove_file(path.as_bytes())),
+        FileRequest::RemoveTree { directory } => done(vfs.remove_tree(directory.as_bytes())),
+    }
+}
+
+fn done(result: Result<(), Errno>) -> Result<FileReply, String> {
+    result.map(|()| FileReply::Done).map_err(|errno| errno.to_string())
+}
+
+fn info(file: ListedFile) -> FileInfo {
+    let modified = file.modified.secs.saturating_mul(1_000_000_000).saturating_add(file.modified.nanos.into());
+    FileInfo { path: file.path, size: file.size, modified, stamp: file.stamp }
+}

@@ -1,0 +1,149 @@
+//! A machine's last will: what it writes of itself when its server vanishes.
+//!
+//! The server gives three descriptors, once per session; forks inherit them. Two are files, one for the machine and one for
+//! its checkpoint: whoever takes over writes to its own, and its next checkpoint gets the other one back. The third is a byte
+//! of memory by which the machine tells its checkpoint what it is doing. A machine that is idle when its connection ends
+//! writes, and the checkpoint, which holds the same state, leaves it to it. One that is in the middle of a request holds
+//! a state that nobody was told of: then the checkpoint writes.
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use crate::image::ImageError;
+use crate::image::sealed::Sealing;
+
+/// A checkpoint writes itself when its machine has written nothing for so long.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// How often a checkpoint looks what its machine is doing.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What the machine of a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// It works at something that changes its state, or it has failed.
+    Busy = 0,
+    /// It waits, or it writes its will.
+    Idle = 1,
+    /// Its will is written.
+    Written = 2,
+}
+
+/// Where a last will goes.
+#[derive(Debug)]
+pub(super) struct Will {
+    own: File,
+    /// The checkpoint's; in a checkpoint, its machine's.
+    other: File,
+    phase: File,
+}
+
+impl Will {
+    /// Takes over what the server gave; `None` when something is missing.
+    pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<Will> {
+        let mut files = fds.into_iter().map(File::from);
+        Some(Will { own: files.next()?, other: files.next()?, phase: files.next()? })
+    }
+
+    /// In a checkpoint, right after it was forked.
+    pub(super) fn swap(&mut self) {
+        std::mem::swap(&mut self.own, &mut self.other);
+    }
+
+    /// Tells the checkpoint.
+    pub(super) fn tell(&self, phase: Phase) {
+        // One byte of memory: should that fail, the checkpoint does too much at worst, and the newer will is taken.
+        let _ = self.phase.write_all_at(&[phase as u8], 0);
+    }
+
+    /// In a checkpoint whose server has vanished: waits until its machine has written; false when that will not be.
+    pub(super) fn is_left_to_machine(&self) -> bool {
+        let length = || self.other.metadata().map_or(0, |metadata| metadata.len());
+        let (mut written, mut since) = (length(), Instant::now());
+        loop {
+            let mut phase = [Phase::Busy as u8];
+            if self.phase.read_exact_at(&mut phase, 0).is_err() || phase == [Phase::Busy as u8] {
+                return false;
+            }
+            if phase == [Phase::Written as u8] {
+                return true;
+            }
+            let now = length();
+            if now != written {
+                (written, since) = (now, Instant::now());
+            } else if since.elapsed() > STALLED {
+                return false;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Writes what `write` writes, and what proves that it is all.
+    ///
+    /// # Errors
+    /// When the disk refuses, or the machine holds what no image can.
+    pub(super) fn write(
+        mut self,
+        generation: u64,
+        write: impl FnOnce(&mut Sealing<&File>) -> Result<(), ImageError>,
+    ) -> Result<(), ImageError> {
+        let failed = |error: std::io::Error| ImageError::Engine(format!("the last will: {error}"));
+        self.own.set_len(0).and_then(|()| self.own.rewind()).map_err(failed)?;
+        let mut sealing = Sealing::new(&self.own);
+        write(&mut sealing)?;
+        sealing.flush().and_then(|()| sealing.seal(generation)).map_err(failed)?;
+        // It is whole already for whoever reads it; this is for a machine that loses power next.
+        let synced = self.own.sync_data();
+        self.tell(Phase::Written);
+        synced.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn will(directory: &std::path::Path) -> Will {
+        let file = |name: &str| {
+            let path = directory.join(name);
+            std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+        };
+        Will { own: file("own"), other: file("other"), phase: file("phase") }
+    }
+
+    #[test]
+    fn a_checkpoint_writes_unless_its_machine_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let (machine, mut checkpoint) = (will(directory.path()), will(directory.path()));
+        checkpoint.swap();
+        assert!(!checkpoint.is_left_to_machine(), "nothing was told");
+        machine.tell(Phase::Busy);
+        assert!(!checkpoint.is_left_to_machine());
+        machine.tell(Phase::Idle);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| checkpoint.is_left_to_machine());
+            machine.write(7, |to| to.write_all(b"state").map_err(|_| ImageError::Damaged("disk".to_owned()))).unwrap();
+            assert!(waiting.join().unwrap());
+        });
+        assert_eq!(checkpoint.other.metadata().unwrap().len(), 5 + crate::image::sealed::TRAILER_BYTES as u64);
+        checkpoint.write(6, |_| Ok(())).unwrap();
+        assert!(directory.path().join("other").metadata().unwrap().len() > 0);
+    }
+
+    #[test]
+    fn what_fails_is_not_sealed() {
+        let directory = tempfile::tempdir().unwrap();
+        let will = will(directory.path());
+        will.tell(Phase::Idle);
+        let failed = will.write(7, |to| {
+            to.write_all(b"half").unwrap();
+            Err(ImageError::Damaged("full".to_owned()))
+        });
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read(directory.path().join("own")).unwrap(), b"half");
+    }
+}

@@ -1,0 +1,209 @@
+//! Stops and answers reach the execution they are meant for and no other.
+
+#[path = "support/sessions.rs"]
+mod sessions;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brumate_engine::api::{Ended, Event, Execute, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
+use brumate_engine::client::{Error, Interrupter, Session};
+use sessions::{cell, sandbox, say};
+use tokio::sync::mpsc;
+
+/// Calls `stop` all the time, from a thread of its own, until the value is dropped.
+struct Storm {
+    ended: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Storm {
+    fn new(stop: impl Fn() + Send + 'static) -> Storm {
+        let ended = Arc::new(AtomicBool::new(false));
+        let seen = ended.clone();
+        let thread = std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                stop();
+            }
+        });
+        Storm { ended, thread: Some(thread) }
+    }
+}
+
+impl Drop for Storm {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.take().map(|thread| thread.join());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_that_comes_too_late_stops_nothing() {
+    let sandbox = sandbox(1).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    say(&session, "number = 0").await;
+    let (mut stopped, mut killed) = (0, 0);
+    for round in 0..200_u64 {
+        let interrupter = session.interrupter();
+        let kills = round % 4 == 3;
+        // Some come before the cell ends, most of them after it.
+        let code = if round % 2 == 0 { "pass" } else { "import time\nwhile True: time.sleep(0.001)" };
+        let stop = move || if kills { interrupter.kill() } else { interrupter.interrupt() };
+        let storm = Storm::new(stop);
+        match cell(&session, code).await.0 {
+            Ok(outcome) => stopped += u64::from(outcome.stopped == Some(StopReason::Cancelled)),
+            Err(Error::RolledBack { .. }) => killed += 1,
+            Err(error) => panic!("round {round}: {error}"),
+        }
+        // It rages on, and means nobody.
+        let printed = say(&session, "number += 1\nimport time\ntime.sleep(0.002)\nprint(number)").await;
+        assert_eq!(printed, format!("{}\n", round + 1));
+        drop(storm);
+    }
+    assert!(stopped > 40 && killed > 40, "{stopped} stopped, {killed} killed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caught_interrupt_does_not_disturb_later_waits() {
+    let sandbox = sandbox(1).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    let code = "import time\ntry:\n    print('waits', flush=True)\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    pass\n\
+        cpu = time.process_time()\ntime.sleep(0.5)\nprint(time.process_time() - cpu < 0.2)";
+    let interrupter = session.interrupter();
+    let (outcome, text) = asked(&session, code, |event| {
+        if matches!(event, Event::Stream { text, .. } if text.starts_with("waits")) {
+            interrupter.interrupt();
+        }
+    })
+    .await;
+    // The second sleep uses no CPU time.
+    assert_eq!(text, "waits\nTrue\n", "{outcome:?}");
+}
+
+/// Runs a cell that may ask; `heard` hears every event. What became of it, and what it printed.
+async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> (Result<Outcome, Error>, String) {
+    let (sender, mut events) = mpsc::channel(4);
+    let request = Execute { code: code.to_owned(), session: true, allow_stdin: true, ..Execute::default() };
+    let mut printed = String::new();
+    let listening = async {
+        while let Some(event) = events.recv().await {
+            heard(&event);
+            if let Event::Stream { text, .. } = event {
+                printed.push_str(&text);
+            }
+        }
+    };
+    let (outcome, ()) = tokio::join!(session.execute(request, sender), listening);
+    (outcome, printed)
+}
+
+/// How a cell asks.
+const ASK: &str = "from _brumate.channel import ask\n";
+
+/// Answers questions with these lines, one after the other.
+fn answering(interrupter: Interrupter, lines: &'static [Option<&'static str>]) -> impl FnMut(&Event) {
+    let mut lines = lines.iter();
+    move |event| {
+        if let Event::InputRequest { .. } = event {
+            let line = lines.next().expect("a line for every question");
+            assert!(interrupter.answer(line.map(str::to_owned)));
+            assert!(!interrupter.answer(Some("again".to_owned())), "it has its answer");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_are_answered() {
+    let sandbox = sandbox(1).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    assert!(!session.interrupter().answer(Some("nobody asks".to_owned())));
+    let mut asks = Vec::new();
+    let code = format!("{ASK}print(repr(ask('name? ')), repr(ask('pass\\nword: ', True)), repr(ask('')))");
+    let mut answers = answering(session.interrupter(), &[Some("Zoë \"\n\u{0}"), Some(""), Some("x")]);
+    let (outcome, text) = asked(&session, &code, |event| {
+        if let Event::InputRequest { prompt, password } = event {
+            asks.push((prompt.clone(), *password));
+        }
+        answers(event);
+    })
+    .await;
+    assert_eq!(text, "'Zoë \"\\n\\x00' '' 'x'\n", "{outcome:?}");
+    let asked_for = [("name? ", false), ("pass\nword: ", true), ("", false)];
+    assert_eq!(asks, asked_for.map(|(prompt, password)| (prompt.to_owned(), password)));
+
+    // The largest answer, one that is too large, and the end of the input.
+    let interrupter = session.interrupter();
+    let code = format!("{ASK}print(len(ask('')))\ntry:\n    ask('')\nexcept EOFError as error:\n    print(error)");
+    let mut first = true;
+    let (_, text) = asked(&session, &code, |event| {
+        if let Event::InputRequest { .. } = event {
+            assert!(!interrupter.answer(Some("x".repeat(MAX_INPUT + 1))));
+            let line = std::mem::take(&mut first).then(|| "x".repeat(MAX_INPUT));
+            assert!(interrupter.answer(line));
+        }
+    })
+    .await;
+    assert_eq!(text, format!("{MAX_INPUT}\nEOF when reading a line\n"));
+
+    // After sleep, too, and in a checkpoint that took over.
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("session");
+    session.hibernate(&file).await.expect("it sleeps");
+    let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.expect("it wakes");
+    for session in [&woken, &session] {
+        cell(session, "import os; os._exit(1)").await.0.expect_err("rolled back");
+        let answers = answering(session.interrupter(), &[Some("here")]);
+        assert_eq!(asked(session, &format!("{ASK}print(ask(''))"), answers).await.1, "here\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_to_ask_is_the_end_of_the_input() {
+    let sandbox = sandbox(1).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    let code = format!("{ASK}try:\n    ask('')\nexcept EOFError as error:\n    print(error)");
+    // `say` does not allow it.
+    assert_eq!(say(&session, &code).await, "EOF when reading a line\n");
+    // Allowed, but nobody listens.
+    let (sender, receiver) = mpsc::channel(1);
+    drop(receiver);
+    let request = Execute { code: format!("{code}\nx = 1"), session: true, allow_stdin: true, ..Execute::default() };
+    let outcome = session.execute(request, sender).await.expect("an outcome");
+    assert!(matches!(outcome.ended, Ended::Returned(None)), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_for_an_answer_can_be_stopped() {
+    let sandbox = sandbox(1).await;
+    let limits = Limits { wall: Duration::from_secs(2), ..Limits::default() };
+    let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
+    say(&session, "x = 1").await;
+    let (outcome, _) = asked(&session, &format!("{ASK}ask('')"), |_| {}).await;
+    assert_eq!(outcome.expect("an outcome").stopped, Some(StopReason::WallLimit));
+    for _ in 0..20 {
+        // The first question is answered when the guest waits for it no longer, or never; that answer is not the second's.
+        let interrupter = session.interrupter();
+        let mut questions = 0;
+        let code = format!(
+            "{ASK}try:\n    ask('first')\nexcept KeyboardInterrupt:\n    import json, this\n    print(ask('second'))"
+        );
+        let (outcome, text) = asked(&session, &code, |event| {
+            if let Event::InputRequest { prompt, .. } = event {
+                questions += 1;
+                if prompt == "first" {
+                    interrupter.interrupt();
+                    interrupter.answer(Some("late".to_owned()));
+                } else {
+                    assert!(interrupter.answer(Some("right".to_owned())));
+                }
+            }
+        })
+        .await;
+        assert!(outcome.is_ok(), "{outcome:?}");
+        if questions == 2 {
+            assert!(text.ends_with("right\n"), "{text}");
+        }
+    }
+    assert_eq!(say(&session, "print(x)").await, "1\n");
+}

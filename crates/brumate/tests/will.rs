@@ -1,0 +1,225 @@
+//! Servers that are killed lose no session: what they had been told of it is found when it is woken, and no process stays.
+//!
+//! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
+//! 500 random rounds.
+
+#[path = "support/chance.rs"]
+mod chance;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "will/server.rs"]
+mod server;
+#[path = "support/sessions.rs"]
+mod sessions;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brumate_engine::api::MachineSpec;
+use brumate_engine::client::Sandbox;
+use chance::{Random, count, seed};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use server::Server;
+use sessions::{sandbox, say};
+
+/// What bounds a failing test; no measurement.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[test]
+#[ignore = "played by the processes that the other tests start"]
+fn a_server_that_vanishes() {
+    server::play();
+}
+
+/// Where servers vanish, and who looks what they left.
+struct Place {
+    sandbox: Sandbox,
+    /// Processes of this test itself.
+    alone: BTreeSet<i32>,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    async fn new() -> Place {
+        set_child_subreaper(Some(Pid::from_raw(1).expect("any number"))).expect("orphans come to this process");
+        let sandbox = sandbox(0).await;
+        Place { sandbox, alone: processes::descendants(), directory: tempfile::tempdir().expect("a directory") }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("session")
+    }
+
+    /// Kills the server, whatever it does; returns the state it was told of last, and the one that is found.
+    async fn vanish(&self, server: &mut Server) -> ((u64, u64), (u64, u64)) {
+        server.vanish();
+        // Woken at once: whoever still writes is waited for.
+        let found = self.state(&self.file()).await;
+        self.settle().await;
+        (server.state, found)
+    }
+
+    /// The state that sleeps in `file`: what it says of itself is proved by everything in it.
+    async fn state(&self, file: &Path) -> (u64, u64) {
+        let (session, _) = self.sandbox.wake_session(file, MachineSpec::default()).await.expect("it wakes");
+        let told = say(&session, server::PROOF).await;
+        let [cells, uploads, cells_agree, uploads_agree] =
+            <[&str; 4]>::try_from(told.split_whitespace().collect::<Vec<_>>()).expect("four words");
+        assert_eq!((cells_agree, uploads_agree), ("True", "True"), "{told}");
+        (cells.parse().expect("a number"), uploads.parse().expect("a number"))
+    }
+
+    /// Waits until no process of a server is left. Orphans come to this process, which has to bury them.
+    async fn settle(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left: Vec<i32> = processes::descendants().difference(&self.alone).copied().collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "processes are left: {left:?}");
+            for pid in left {
+                let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Lets a server do these things, one after the other.
+fn told(server: &mut Server, commands: &[&str]) {
+    for command in commands {
+        server.tell(command);
+        assert!(server.line().expect("it lives").starts_with("state "));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_session_outlives_its_server() {
+    let place = Place::new().await;
+    let (mut cells, mut uploads) = (0, 0);
+    let rounds: [&[&str]; 6] = [
+        &[],
+        &["next", "next", "next"],
+        &["upload"],
+        &["next", "crash"],
+        &["sleep", "next", "upload"],
+        &["crash", "sleep"],
+    ];
+    for commands in rounds {
+        let mut server = Server::start(&place.file());
+        told(&mut server, commands);
+        // Time for the checkpoint: both could write.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cells += commands.iter().filter(|&&command| command == "next").count() as u64;
+        uploads += commands.iter().filter(|&&command| command == "upload").count() as u64;
+        let (_, found) = place.vanish(&mut server).await;
+        assert_eq!(found, (cells, uploads), "{commands:?}");
+        assert_eq!(place.names(), ["session"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cell_that_runs_when_its_server_vanishes_never_was() {
+    let place = Place::new().await;
+    let mut cells = 0;
+    for long in ["sleeps", "spins", "floods"] {
+        for before in [&["next", "upload"][..], &["next", "crash"], &["next", "sleep"]] {
+            let mut server = Server::start(&place.file());
+            told(&mut server, before);
+            cells += 1;
+            server.tell(long);
+            assert_eq!(server.line().as_deref(), Some("running"));
+            let (told, found) = place.vanish(&mut server).await;
+            assert_eq!(found, told, "{long} after {before:?}");
+            assert_eq!(found.0, cells);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn right_after_an_answer_and_while_the_checkpoint_is_made() {
+    let place = Place::new().await;
+    let mut random = Random::new(seed(), 2);
+    for round in 0..count(20, 200) {
+        let mut server = Server::start(&place.file());
+        let command = *random.pick(&["next", "upload", "crash"]);
+        told(&mut server, &["next", command]);
+        // The checkpoint takes about this long.
+        let instant = Duration::from_micros(random.below(5000));
+        tokio::time::sleep(instant).await;
+        let (told, found) = place.vanish(&mut server).await;
+        assert_eq!(found, told, "round {round}: {command}, {instant:?} later");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_any_instant() {
+    let place = Place::new().await;
+    let seed = seed();
+    let mut random = Random::new(seed, 3);
+    let (mut exact, mut newer) = (0, 0);
+    for round in 0..count(50, 500) {
+        let mut server = Server::start(&place.file());
+        let before = server.state;
+        server.tell("run");
+        let instant = Duration::from_micros(random.below(300_000));
+        tokio::time::sleep(instant).await;
+        let (told, found) = place.vanish(&mut server).await;
+        let what = format!("seed {seed}, round {round}: killed after {instant:?}, told of {told:?}, found {found:?}");
+        if told == before {
+            // Nothing was said: the state is the last round's, or one more.
+            continue;
+        }
+        let steps = (found.0 + found.1).checked_sub(told.0 + told.1);
+        assert!(found.0 >= told.0 && found.1 >= told.1 && steps.is_some_and(|steps| steps <= 1), "{what}");
+        if found == told { exact += 1 } else { newer += 1 }
+    }
+    eprintln!("{exact} times what was acknowledged, {newer} times one more");
+    assert!(exact > 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forks_have_wills_of_their_own() {
+    let place = Place::new().await;
+    let mut server = Server::start(&place.file());
+    told(&mut server, &["next", "forks", "upload"]);
+    let (told, found) = place.vanish(&mut server).await;
+    assert_eq!((told, found), ((1, 1), (1, 1)));
+    assert_eq!(place.state(&place.file().with_extension("other")).await, (3, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_cannot_write_leaves_what_slept_before() {
+    let place = Place::new().await;
+    let mut server = Server::start(&place.file());
+    told(&mut server, &["next", "sleep", "next"]);
+    // All its machines end before the server does.
+    let below = processes::below(server.id());
+    for &pid in below.iter().filter(|&&pid| processes::parent_of(pid) == Some(server.id())) {
+        kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("it lives");
+    }
+    let (told, found) = place.vanish(&mut server).await;
+    assert_eq!((told, found), ((2, 0), (1, 0)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_ends_its_sessions_leaves_nothing() {
+    let place = Place::new().await;
+    let mut server = Server::start(&place.file());
+    told(&mut server, &["next", "upload"]);
+    assert_eq!(place.names(), ["session.will", "session.will-0", "session.will-1"]);
+    server.tell("end");
+    while server.line().is_some() {}
+    drop(server);
+    place.settle().await;
+    assert_eq!(place.names(), Vec::<String>::new());
+}

@@ -1,0 +1,206 @@
+//! The server that vanishes: a process of its own, which moves a session on as told and says what it has been told of it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use brumate_engine::api::{Event, Execute, MachineSpec, StreamName};
+use brumate_engine::client::Session;
+use tokio::sync::mpsc;
+
+use crate::sessions::{sandbox, say};
+
+/// The variable that names the session's file.
+const FILE: &str = "BRUMATE_TEST_FILE";
+
+/// How the server's lines begin; the test harness prints some too.
+const MARK: &str = "server: ";
+
+/// What a session is at first.
+const BEGIN: &str =
+    "import array, random, time\nnumber = 0\ndef blob(number): return random.Random(number).randbytes(1 << 20)\n";
+
+/// The next state: memory and files, all of which tell its number.
+const NEXT: &str = "number += 1\nnumbers = array.array('q', [number]) * 100_000\n\
+    held = blob(number)\nwith open('file', 'wb') as file:\n    file.write(blob(-number))\nprint(number)\n";
+
+/// A cell that changes everything, tells that it has begun, and does not end.
+const LONG: &str = "number += 1000\nheld = None\nopen('file', 'wb').close()\nprint('running', flush=True)\n";
+
+/// Prints the number of the state, what was uploaded, and whether everything agrees.
+pub(crate) const PROOF: &str = "import os\nuploads = sorted(int(name) for name in os.listdir('uploads')) \
+    if os.path.exists('uploads') else []\nprint(number, len(uploads), number == 0 or (\
+    numbers == array.array('q', [number]) * 100_000 and held == blob(number) and \
+    open('file', 'rb').read() == blob(-number)), all(open(f'uploads/{n}', 'rb').read() == bytes([n % 256]) * 1000 for n in \
+    uploads))";
+
+/// The server as the test sees it. Killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    said: BufReader<std::process::ChildStdout>,
+    /// The last state it was told of: cells, and uploads.
+    pub(crate) state: (u64, u64),
+}
+
+impl Server {
+    /// Starts one that goes on with the session in `file`, or with a new one.
+    pub(crate) fn start(file: &Path) -> Server {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_server_that_vanishes", "--ignored", "--nocapture"])
+            .env(FILE, file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Server { child, said, state: (0, 0) };
+        assert_eq!(server.line().expect("it starts"), "ready");
+        server
+    }
+
+    pub(crate) fn id(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Tells it what to do; see [`serve`].
+    pub(crate) fn tell(&mut self, command: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(format!("{command}\n").as_bytes()).expect("it listens");
+    }
+
+    /// Waits for its next line; `None` when it is no more.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            match self.said.read_line(&mut line) {
+                // A line without an end is one that was cut off.
+                Ok(length) if length > 0 && line.ends_with('\n') => {}
+                _ => return None,
+            }
+            if let Some((_, said)) = line.trim_end().split_once(MARK) {
+                if let Some(("state", numbers)) = said.split_once(' ') {
+                    let (cells, uploads) = numbers.split_once(' ').expect("two numbers");
+                    self.state = (cells.parse().unwrap(), uploads.parse().unwrap());
+                }
+                return Some(said.to_owned());
+            }
+        }
+    }
+
+    /// Kills it, hears what it had said, and waits for its end.
+    pub(crate) fn vanish(&mut self) {
+        self.child.kill().expect("it lives");
+        while self.line().is_some() {}
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Is the server.
+pub(crate) fn play() {
+    let file = std::env::var_os(FILE).expect("started by the test");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(serve(Path::new(&file)));
+}
+
+/// What the server knows of its session.
+struct Known {
+    cells: u64,
+    uploads: u64,
+}
+
+impl Known {
+    async fn next(&mut self, session: &Session) {
+        self.cells = say(session, NEXT).await.trim().parse().expect("a number");
+        self.tell();
+    }
+
+    async fn upload(&mut self, session: &Session) {
+        let path = format!("/home/user/uploads/{}", self.uploads);
+        session.write_file(&path, 0, vec![self.uploads as u8; 1000], true).await.expect("written");
+        self.uploads += 1;
+        self.tell();
+    }
+
+    fn tell(&self) {
+        tell(&format!("state {} {}", self.cells, self.uploads));
+    }
+}
+
+async fn serve(file: &Path) {
+    let sandbox = sandbox(1).await;
+    let session = if file.exists() || file.with_extension("will").exists() {
+        sandbox.wake_session(file, MachineSpec::default()).await.expect("it wakes").0
+    } else {
+        let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+        say(&session, BEGIN).await;
+        session
+    };
+    session.set_will(file).await.expect("a will");
+    let told = say(&session, PROOF).await;
+    let mut numbers = told.split_whitespace().filter_map(|word| word.parse().ok());
+    let mut known = Known { cells: numbers.next().unwrap(), uploads: numbers.next().unwrap() };
+    tell("ready");
+    for command in std::io::stdin().lines() {
+        match command.expect("a command").as_str() {
+            "next" => known.next(&session).await,
+            "upload" => known.upload(&session).await,
+            "sleep" => {
+                session.hibernate(file).await.expect("it sleeps");
+                known.tell();
+            }
+            // A cell that ends its machine: the checkpoint takes over.
+            "crash" => {
+                let (outcome, _) = crate::sessions::cell(&session, "number = -1; import os; os._exit(1)").await;
+                outcome.expect_err("rolled back");
+                known.tell();
+            }
+            "forks" => {
+                let other = session.fork().await.expect("a fork");
+                say(&other, NEXT).await;
+                other.set_will(&file.with_extension("other")).await.expect("a will of its own");
+                say(&other, NEXT).await;
+                known.tell();
+                std::mem::forget(other);
+            }
+            "sleeps" => long(&session, "time.sleep(600)").await,
+            "spins" => long(&session, "while True: pass").await,
+            "floods" => long(&session, "while True: print('x' * 1000)").await,
+            "parses" => drop(session.analyze("x = 1\nimport json").await),
+            // Until it is killed.
+            "run" => loop {
+                known.next(&session).await;
+                known.upload(&session).await;
+                if known.cells.is_multiple_of(5) {
+                    session.hibernate(file).await.expect("it sleeps");
+                }
+            },
+            "end" => break,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// Runs a cell that does not end; tells when it has begun.
+async fn long(session: &Session, code: &str) {
+    let (sender, mut events) = mpsc::channel(4);
+    let request = Execute { code: format!("{LONG}{code}"), session: true, ..Execute::default() };
+    let running = async {
+        let begun = |event: &Event| matches!(event, Event::Stream { name: StreamName::Stdout, text } if text.starts_with("running"));
+        while !begun(&events.recv().await.expect("an event")) {}
+        tell("running");
+        while events.recv().await.is_some() {}
+    };
+    let (outcome, ()) = tokio::join!(session.execute(request, sender), running);
+    panic!("{outcome:?}");
+}
+
+fn tell(text: &str) {
+    let mut output = std::io::stdout();
+    writeln!(output, "{MARK}{text}").and_then(|()| output.flush()).expect("the test listens");
+}
