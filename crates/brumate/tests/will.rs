@@ -178,7 +178,11 @@ async fn at_any_instant() {
         let what = format!("seed {seed}, round {round}: killed after {instant:?}, told of {told:?}, found {found:?}");
         let steps = (found.0 + found.1).checked_sub(told.0 + told.1);
         assert!(found.0 >= told.0 && found.1 >= told.1 && steps.is_some_and(|steps| steps <= 1), "{what}");
-        if found == told { exact += 1 } else { newer += 1 }
+        if found == told {
+            exact += 1
+        } else {
+            newer += 1
+        }
         kept = found;
     }
     eprintln!("{exact} times what was acknowledged, {newer} times one more");

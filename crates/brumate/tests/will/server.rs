@@ -169,7 +169,7 @@ async fn serve(file: &Path) {
                 std::mem::forget(other);
             }
             "grow" => {
-                let code = format!("large = [blob(n) for n in range({})]", crate::megabytes());
+                let code = format!("large = None\nlarge = [blob(n) for n in range({})]", crate::megabytes());
                 say(&session, &code).await;
                 known.tell();
             }
