@@ -77,9 +77,12 @@ def ask(prompt, password=False):
         view = view[_write(_State.fd, view):]
     parts = []
     while not parts or not parts[-1].endswith(b"\n"):
-        part = _read(_State.fd, 1 << 16)
+        try:
+            part = _read(_State.fd, 1 << 16)
+        except OSError:  # nobody to be asked, or the host is gone
+            part = b""
         if not part:
-            raise EOFError("EOF when reading a line")
+            raise EOFError("EOF when reading a line") from None
         parts.append(part)
     line = parse(b"".join(parts).decode())
     if line is None:

@@ -76,11 +76,13 @@ impl Events {
 }
 
 impl Device for Events {
-    /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python looks at its signals. The end of
-    /// the file when nothing was asked.
+    /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python looks at its signals. `EBADF` when
+    /// nothing was asked: there is nothing to read then.
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
         if self.answer.is_empty() {
-            let (Some(channel), Some(question)) = (&self.channel, self.output().question()) else { return Ok(0) };
+            let (Some(channel), Some(question)) = (&self.channel, self.output().question()) else {
+                return Err(Errno::EBADF);
+            };
             let text = answer(channel, question)?;
             self.output().answered();
             self.answer.extend(serde_json::to_vec(&text).map_err(|_| Errno::EIO)?);

@@ -168,6 +168,11 @@ async fn serve(file: &Path) {
                 known.tell();
                 std::mem::forget(other);
             }
+            "grow" => {
+                let code = format!("large = None\nlarge = [blob(n) for n in range({})]", crate::megabytes());
+                say(&session, &code).await;
+                known.tell();
+            }
             "sleeps" => long(&session, "time.sleep(600)").await,
             "spins" => long(&session, "while True: pass").await,
             "floods" => long(&session, "while True: print('x' * 1000)").await,

@@ -13,6 +13,12 @@ fn will(content: &str, generation: u64) -> Vec<u8> {
     bytes
 }
 
+/// A session, what it is, and how many changes it has seen.
+type Asleep<'a> = Option<(u8, &'a str, u64)>;
+
+/// What slept, what the two wills are, and what is found.
+type Case<'a> = (Asleep<'a>, [&'a [u8]; 2], Option<&'a str>);
+
 /// A directory in which a server vanished: what it left, and what slept there before.
 struct Left {
     _directory: tempfile::TempDir,
@@ -20,7 +26,7 @@ struct Left {
 }
 
 impl Left {
-    fn new(asleep: Option<(u8, &str, u64)>, slots: [&[u8]; 2]) -> Left {
+    fn new(asleep: Asleep<'_>, slots: [&[u8]; 2]) -> Left {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session");
         if let Some((session, content, generation)) = asleep {
@@ -59,7 +65,7 @@ fn the_newest_that_is_whole_is_taken() {
     damaged[2] ^= 1;
     let (machine, checkpoint, old) = (will("machine", 7), will("checkpoint", 6), (1, "asleep", 5));
     let none: &[u8] = b"";
-    let cases: [(Option<(u8, &str, u64)>, [&[u8]; 2], Option<&str>); 14] = [
+    let cases: [Case<'_>; 14] = [
         (None, [none, none], None),
         (Some(old), [none, none], Some("asleep")),
         (Some(old), [&machine, &checkpoint], Some("machine")),
