@@ -34,6 +34,8 @@ pub enum ToZygote {
     Load {
         /// Every wall must stand.
         require_jail: bool,
+        /// Few machines will be forked: start soon rather than fork fast.
+        brief: bool,
     },
     /// First message to the builder of an image. Three descriptors follow: the compiled main module, the trampoline helper, a
     /// file to write the image to.

@@ -19,7 +19,17 @@ pub(crate) struct Sandbox {
 
 /// Makes a runner. Nothing is started yet.
 pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
+    make(settings, LocalEngineConfig::default())
+}
+
+/// As [`sandbox`], for one run.
+pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let mut config = LocalEngineConfig::default();
+    config.brief = true;
+    make(&Settings { ready: 0, ..settings.clone() }, config)
+}
+
+fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sandbox> {
     config.cache_dir = settings.cache_dir.clone();
     config.require_jail = settings.require_jail;
     config.ready = settings.ready;

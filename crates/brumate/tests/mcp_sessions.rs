@@ -62,7 +62,6 @@ macro_rules! cases {
 
 cases! {
     transcript, failing_first_cell, long_cell, over_the_limit, out_of_memory, stopping, restart, durable, killed, sleeping, forks,
-    #[ignore = "needs images whose warm-up leaves no names in sessions"]
     fresh_names,
     tools_together, one_server, traversal,
     files,

@@ -4,7 +4,7 @@ from ..pristine import __builtins__
 
 import os
 
-from .. import figures, space, stdin
+from .. import channel, figures, space, stdin
 
 # Where sessions work, inside the sandbox.
 OUTPUT_DIRECTORY = "OUTPUT_DIR"
@@ -38,6 +38,7 @@ def run_cell(request):
     errors = current.errors
     errors.start_cell()
     try:
+        stdin.answer = channel.ask if request.get("allow_stdin") is True else None
         with stdin.Asking():
             result = current.run_cell(request["code"], store_history=True)
     finally:

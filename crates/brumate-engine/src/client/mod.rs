@@ -74,6 +74,8 @@ pub struct SandboxConfig {
     pub program: Option<PathBuf>,
     /// Machines kept ready per image, forked before they are asked for.
     pub ready: usize,
+    /// Few machines will be asked for: start soon rather than fork fast.
+    pub brief: bool,
     /// How long processes may take to start.
     pub patience: Patience,
 }
@@ -86,6 +88,7 @@ impl Default for SandboxConfig {
             progress: None,
             program: None,
             ready: DEFAULT_READY,
+            brief: false,
             patience: Patience::default(),
         }
     }
@@ -108,6 +111,7 @@ pub(crate) struct Shared {
     pub(crate) progress: Option<ProgressFn>,
     program: PathBuf,
     require_jail: bool,
+    brief: bool,
     ready: usize,
     pub(crate) patience: Patience,
     /// An image is, or was, being built in the background.
@@ -149,6 +153,7 @@ impl Sandbox {
             progress: config.progress,
             program,
             require_jail: config.require_jail,
+            brief: config.brief,
             ready: config.ready,
             patience: config.patience,
             building: AtomicBool::new(false),
@@ -285,6 +290,7 @@ impl Shared {
             main: &main,
             trampoline: &trampoline,
             require_jail: self.require_jail,
+            brief: self.brief,
             patience: self.patience,
             cache: &self.cache,
             compilers: &self.compilers,

@@ -51,6 +51,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) main: &'a File,
     pub(crate) trampoline: &'a File,
     pub(crate) require_jail: bool,
+    pub(crate) brief: bool,
     pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
@@ -124,7 +125,7 @@ impl Zygote {
     /// # Errors
     /// When it does not start; the text says why.
     pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
-        let first = ToZygote::Load { require_jail: ingredients.require_jail };
+        let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief };
         let (channel, child, FromZygote::Ready { missing_walls }) = start(ingredients, first, image).await? else {
             return Err(Error::Unavailable("the zygote is none".to_owned()));
         };

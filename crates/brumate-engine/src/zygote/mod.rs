@@ -46,12 +46,17 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let [main, trampoline, image] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| WireError::MissingDescriptor)?;
     let given = Given { main, trampoline, image: image.into() };
     match request {
-        ToZygote::Load { require_jail } => {
-            let heap = pages::align_heap();
-            match load_image(channel, given, require_jail) {
+        ToZygote::Load { require_jail, brief } => {
+            let heap = (!brief).then(pages::align_heap);
+            if !brief {
+                pages::move_text();
+            }
+            match load_image(channel, given, require_jail, brief) {
                 Ok((machine, base, missing_walls)) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
-                    heap.settle();
+                    if let Some(heap) = heap {
+                        heap.settle();
+                    }
                     fork_on_request(channel, machine, base)
                 }
                 Err(reason) => channel.send(&FromZygote::Failed(reason)),
@@ -73,7 +78,7 @@ struct Given {
 }
 
 /// The engine and the modules every machine needs, inside the jail.
-fn prepare(given: Given, require_jail: bool) -> Result<(Engine, Prelude, File, Vec<String>), String> {
+fn prepare(given: Given, require_jail: bool, brief: bool) -> Result<(Engine, Prelude, File, Vec<String>), String> {
     let missing = crate::jail_entry::enter_zygote(
         require_jail,
         &[given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()],
@@ -81,7 +86,7 @@ fn prepare(given: Given, require_jail: bool) -> Result<(Engine, Prelude, File, V
     crate::signals::install();
     sys::install_child_signal();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
-    let main = load_huge(&engine, &File::from(given.main))?;
+    let main = if brief { load(&engine, given.main)? } else { load_huge(&engine, &File::from(given.main))? };
     let prelude = Prelude { main, trampoline: load(&engine, given.trampoline)? };
     Ok((engine, prelude, given.image, missing))
 }
@@ -90,20 +95,22 @@ fn load_image(
     channel: &Arc<Channel>,
     given: Given,
     require_jail: bool,
+    brief: bool,
 ) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
-    pages::move_text();
-    let (engine, prelude, file, missing) = prepare(given, require_jail)?;
+    let (engine, prelude, file, missing) = prepare(given, require_jail, brief)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
     let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
         .map_err(|error| error.to_string())?;
-    machine.touch(&pages.read);
+    if !brief {
+        machine.touch(&pages.read);
+    }
     Ok((machine, Arc::new(Base { file, header, vfs: frozen.vfs, pages }), missing))
 }
 
 /// Boots an interpreter without chance, and writes it down.
 fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require_jail: bool) -> Result<(), String> {
-    let (engine, prelude, file, _) = prepare(given, require_jail)?;
+    let (engine, prelude, file, _) = prepare(given, require_jail, false)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let _rehearsal = crate::caps::rehearsal::begin();
     let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;

@@ -147,7 +147,7 @@ fn from_machine() -> Vec<FromMachine> {
 fn to_zygote() -> [ToZygote; 4] {
     [
         ToZygote::Build { preload: vec![text()], require_jail: true },
-        ToZygote::Load { require_jail: false },
+        ToZygote::Load { require_jail: false, brief: true },
         ToZygote::Fork { id: u64::MAX },
         ToZygote::Module(ModuleReply::Failed(text())),
     ]

@@ -11,10 +11,6 @@ use tokio::sync::{OnceCell, mpsc};
 use super::local_session::LocalSession;
 use super::{BoxFuture, Died, Engine, EngineError, FileError, Interrupter, Machine, Session};
 
-/// Sessions begin in their working directory. Leaves no name behind.
-const BEGIN_SESSION: &str =
-    "__import__('os').makedirs('/workspace', exist_ok=True)\n__import__('os').chdir('/workspace')";
-
 /// How to start a [`LocalEngine`].
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -23,6 +19,8 @@ pub struct LocalEngineConfig {
     pub cache_dir: PathBuf,
     /// Refuse to run when a wall of the sandbox is missing on this host.
     pub require_jail: bool,
+    /// Few machines will be asked for: start soon rather than fork fast.
+    pub brief: bool,
     /// Machines kept ready per image.
     pub ready: usize,
     /// Hears about compilation.
@@ -60,6 +58,7 @@ impl LocalEngine {
             let config = SandboxConfig {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
+                brief: self.config.brief,
                 progress: self.config.progress.clone(),
                 ready: self.config.ready,
                 ..SandboxConfig::default()
@@ -113,10 +112,7 @@ impl Engine for LocalEngine {
 
     fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
-            let mut machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
-            let execute = Execute { code: BEGIN_SESSION.to_owned(), session: true, ..Execute::default() };
-            let (events, _) = mpsc::channel(1);
-            machine.execute(execute, events).await.map_err(engine_error)?;
+            let machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
             Ok(Box::new(LocalSession(client::Session::new(machine))) as Box<dyn Session>)
         })
     }

@@ -302,6 +302,7 @@ fn execute(request: CellRequest, number: u64) -> Execute {
         globals_json,
         env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
         session: true,
+        shell: true,
         rich: true,
         figures: true,
         ..Execute::default()

@@ -99,7 +99,7 @@ impl SessionSettings {
 
 /// What sessions begin with: what analysts use is imported already.
 pub fn session_image() -> Image {
-    Image::data()
+    Image::notebook()
 }
 
 impl std::fmt::Debug for SessionSettings {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::complain;
 use crate::cli::ExecArgs;
 use crate::exit_status;
-use crate::sandbox::sandbox;
+use crate::sandbox::brief_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
             return Ok(exit_status::USAGE);
         }
     };
-    let sandbox = sandbox(settings)?;
+    let sandbox = brief_sandbox(settings)?;
     let cancel = CancellationToken::new();
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
     // Writing may block, so it has a thread of its own.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brumate_engine::api::Image;
 use brumate_server::{PythonServer, ToolSet, serve_stdio};
 use brumate_session::CancellationToken;
-use brumate_session::engine::Engine;
-use brumate_session::sessions::Sessions;
+use brumate_session::engine::{Engine, LocalEngine};
+use brumate_session::sessions::{Sessions, session_image};
 
 use super::complain;
 use crate::exit_status;
@@ -56,10 +56,14 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessi
 }
 
 /// Compiles what sessions begin with, and builds their image, before the first one needs it.
-fn prepare_in_background(engine: impl Engine + 'static) {
+fn prepare_in_background(engine: LocalEngine) {
     tokio::spawn(async move {
         let wheels = Image::DATA.map(str::to_owned);
-        if let Err(error) = engine.prepare(&wheels).await {
+        let prepared = async {
+            engine.prepare(&wheels).await?;
+            engine.warm(&session_image()).await
+        };
+        if let Err(error) = prepared.await {
             tracing::error!(%error, "the packages of sessions cannot be prepared");
         }
     });

@@ -39,7 +39,9 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
             return Ok(exit_status::FAILURE);
         }
     }
-    for image in [Some(Image::data()), image_of(&settings.runner.dependencies)].into_iter().flatten() {
+    for image in
+        [Some(Image::data()), Some(Image::notebook()), image_of(&settings.runner.dependencies)].into_iter().flatten()
+    {
         sandbox.engine.warm(&image).await?;
     }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
