@@ -12,12 +12,13 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, machines, mcp_stdio, programs
+from sections import cold_start, first_compile, imports, machines, mcp_stdio, programs, sessions
 
 SECTIONS = {
     "programs": programs,
     "cold": cold_start,
     "machines": machines,
+    "sessions": sessions,
     "mcp": mcp_stdio,
     "imports": imports,
     "compile": first_compile,
@@ -39,6 +40,7 @@ def arguments():
     parser.add_argument("--repeat", type=positive, default=5, help="repetitions of a program in one interpreter [5]")
     parser.add_argument("--starts", type=positive, default=21, help="cold starts of each contestant [21]")
     parser.add_argument("--machines", type=positive, default=500, help="fresh machines of each kind [500]")
+    parser.add_argument("--live", type=positive, default=2000, help="live sessions in the end [2000]")
     parser.add_argument("--compiles", type=positive, default=1, help="first compiles [1]")
     options = parser.parse_args()
     if options.node_modules is None:

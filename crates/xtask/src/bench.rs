@@ -52,7 +52,7 @@ fn build() -> Result<PathBuf> {
     process::run(
         Command::new("cargo")
             .args(["build", "--release", "--locked", "--package", "brumate", "--package", "brumate-engine"])
-            .args(["--bins", "--example", "latency"])
+            .args(["--bins", "--example", "latency", "--example", "sessions"])
             .current_dir(workspace::root()),
     )?;
     Ok(workspace::target().join("release/brumate"))

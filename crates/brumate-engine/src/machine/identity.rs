@@ -89,15 +89,7 @@ impl Machine {
         self.refresh()?;
         let told = self.call_driver("places", "")?;
         let told: Told = serde_json::from_str(&told).map_err(|error| MachineError::Driver(error.to_string()))?;
-        let found = || -> Option<Places> {
-            let twisters = told.twisters.iter().map(|told| find(self.memory(), told)).collect::<Option<_>>()?;
-            let start = match &told.start {
-                Some(told) => Some(find_digits(self.memory(), told)?),
-                None => None,
-            };
-            (!told.others).then_some(Places { twisters, start })
-        };
-        self.python.places = found();
+        self.python.places = places(self.memory(), &told);
         Ok(())
     }
 
@@ -127,6 +119,16 @@ fn fill(bytes: &mut [u8]) -> Result<(), MachineError> {
 
 fn word(memory: &[u8], address: usize) -> Option<u32> {
     memory.get(address..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Where to write; nowhere, when that is not enough.
+fn places(memory: &[u8], told: &Told) -> Option<Places> {
+    let twisters = told.twisters.iter().map(|told| find(memory, told)).collect::<Option<_>>()?;
+    let start = match &told.start {
+        Some(told) => Some(find_digits(memory, told)?),
+        None => None,
+    };
+    (!told.others).then_some(Places { twisters, start })
 }
 
 /// Where the state of a generator lies in the object that holds it. CPython keeps the index before the words, numpy after

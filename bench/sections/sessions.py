@@ -1,0 +1,43 @@
+"""Sessions inside the engine: their memory, how long they take to fall asleep and to wake, and latency beside many of them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from harness.figures import decimal
+from harness.report import Section
+
+
+def measure(contestants, options):
+    program = Path(options.brumate).resolve().parent / "examples" / "sessions"
+    environment = {**os.environ, "BRUMATE_CACHE_DIR": contestants.brumate.cache}
+    command = [program, str(options.live)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    figures = [json.loads(line) for line in done.stdout.splitlines()]
+    of = lambda what: [figure for figure in figures if figure["what"] == what]
+    result = Section("Sessions")
+    rows = [[figure["image"], figure["processes"] / figure["sessions"], megabytes(figure["bytes"])] for figure in of("memory")]
+    result.table(["image", "processes of a session", "memory, MB"], rows)
+    size = megabytes(of("size")[0]["bytes"])
+    names = ("hibernate", "wake and next cell")
+    rows = [[name, *milliseconds(of(name)[0]), size] for name in names]
+    result.table(["with a DataFrame of 1 MB", "p50, ms", "p99, ms", "file, MB"], rows)
+    pairs = zip(of("new session"), of("later cell"), strict=True)
+    rows = [[new["live"], *milliseconds(new), *milliseconds(later)] for new, later in pairs]
+    header = ["live sessions", "new session and first cell: p50, ms", "p99, ms", "later cell: p50, ms", "p99, ms"]
+    result.table(header, rows)
+    result.notes.append(
+        "Memory of an idle session: dirty pages of its machine and its checkpoint, common ones once, and page tables. Cells are of "
+        "the image `data` and run one at a time with 10 ms between them."
+    )
+    result.raw["microseconds_and_bytes"] = figures
+    return result
+
+
+def megabytes(count):
+    return f"{count / 1e6:.2f}"
+
+
+def milliseconds(figure):
+    return [decimal(figure[name] / 1000) for name in ("p50", "p99")]

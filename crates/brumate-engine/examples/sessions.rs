@@ -1,0 +1,173 @@
+//! Measures sessions: what many of them cost, and how long they take to fall asleep and to wake; prints one JSON object a
+//! line. `bench/run.py` runs it.
+//!
+//! `sessions [LIVE]` with `BRUMATE_CACHE_DIR` set. Times are in microseconds, sizes in bytes.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use brumate_engine::api::{Execute, Image, MachineSpec};
+use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
+
+/// Live sessions in the end, unless the command line says otherwise.
+const LIVE: usize = 2000;
+
+/// Live sessions when latency is measured; those above the command line's number are left out.
+const STEPS: [usize; 6] = [10, 100, 500, 1000, 1500, 2000];
+
+/// Sessions of one kind whose memory is measured.
+const WEIGHED: usize = 100;
+
+/// Samples of each latency.
+const SAMPLES: usize = 100;
+
+/// Pause between samples: an idle server, whose checkpoints are made.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A table of 1 MB that does not compress.
+const TABLE: &str = "import numpy as np, pandas as pd\ndf = pd.DataFrame(np.random.rand(16384, 8))";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = brumate_engine::internal_main(&arguments) {
+        return code;
+    }
+    let live = arguments.first().and_then(|text| text.to_str()?.parse().ok()).unwrap_or(LIVE);
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::from)
+        .and_then(|runtime| runtime.block_on(run(live)));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(live: usize) -> Result<(), Error> {
+    let cache_dir: PathBuf = std::env::var_os("BRUMATE_CACHE_DIR").map(Into::into).unwrap_or_default();
+    let sandbox =
+        Sandbox::start(SandboxConfig { cache_dir: cache_dir.clone(), ready: 0, ..SandboxConfig::default() }).await?;
+    for image in [Image::plain(), Image::data(), Image::notebook()] {
+        sandbox.warm(&image).await?;
+        weigh(&sandbox, &image).await?;
+    }
+    sleep(&sandbox, &cache_dir).await?;
+    crowd(&sandbox, live).await
+}
+
+/// Memory of idle sessions.
+async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), Error> {
+    let before = processes();
+    let mut sessions = Vec::new();
+    for _ in 0..WEIGHED {
+        let session = begin(sandbox, image).await?;
+        cell(&session, "x = 1").await?;
+        sessions.push(session);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let theirs: Vec<i32> = processes().into_iter().filter(|pid| !before.contains(pid)).collect();
+    let total: u64 = theirs.iter().filter_map(|&pid| memory(pid)).sum();
+    say(&format!(
+        r#"{{"what":"memory","image":"{image}","sessions":{WEIGHED},"processes":{},"bytes":{}}}"#,
+        theirs.len(),
+        total / WEIGHED as u64
+    ));
+    Ok(())
+}
+
+/// Size and times of sleeping sessions.
+async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), Error> {
+    let path = directory.join("bench.session");
+    let (mut hibernate, mut wake, mut size) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..SAMPLES {
+        let session = begin(sandbox, &Image::data()).await?;
+        cell(&session, TABLE).await?;
+        tokio::time::sleep(PAUSE).await;
+        let start = Instant::now();
+        size = session.hibernate(&path).await?;
+        hibernate.push(start.elapsed());
+        drop(session);
+        tokio::time::sleep(PAUSE).await;
+        let start = Instant::now();
+        let (session, _) = sandbox.wake_session(&path, MachineSpec::default()).await?;
+        cell(&session, "int(df.shape[0])").await?;
+        wake.push(start.elapsed());
+    }
+    let _ = std::fs::remove_file(path);
+    say(&format!(r#"{{"what":"size","bytes":{size}}}"#));
+    times("hibernate", 1, &mut hibernate);
+    times("wake and next cell", 1, &mut wake);
+    Ok(())
+}
+
+/// Latency beside more and more live sessions.
+async fn crowd(sandbox: &Sandbox, live: usize) -> Result<(), Error> {
+    let image = Image::data();
+    let mut sessions: Vec<Session> = Vec::new();
+    for step in STEPS.into_iter().filter(|&step| step <= live) {
+        while sessions.len() < step {
+            let session = begin(sandbox, &image).await?;
+            cell(&session, "x = 1").await?;
+            sessions.push(session);
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let (mut fresh, mut later) = (Vec::new(), Vec::new());
+        for sample in 0..SAMPLES {
+            tokio::time::sleep(PAUSE).await;
+            let start = Instant::now();
+            let session = begin(sandbox, &image).await?;
+            cell(&session, "1+1").await?;
+            fresh.push(start.elapsed());
+            drop(session);
+            tokio::time::sleep(PAUSE).await;
+            let start = Instant::now();
+            cell(&sessions[sample * 7919 % sessions.len()], "x += 1").await?;
+            later.push(start.elapsed());
+        }
+        times("new session", step, &mut fresh);
+        times("later cell", step, &mut later);
+    }
+    Ok(())
+}
+
+async fn begin(sandbox: &Sandbox, image: &Image) -> Result<Session, Error> {
+    sandbox.session(MachineSpec { image: image.clone(), ..MachineSpec::default() }).await
+}
+
+async fn cell(session: &Session, code: &str) -> Result<(), Error> {
+    let (events, _) = tokio::sync::mpsc::channel(16);
+    session.execute(Execute { code: code.to_owned(), session: true, ..Execute::default() }, events).await?;
+    Ok(())
+}
+
+fn times(what: &str, live: usize, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_micros();
+    say(&format!(r#"{{"what":"{what}","live":{live},"p50":{},"p99":{}}}"#, at(50), at(99)));
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// All processes of this machine.
+fn processes() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What a process has of its own: dirty memory, with its share of what it has in common with its checkpoint, and page tables.
+fn memory(pid: i32) -> Option<u64> {
+    let field = |file: &str, name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
+    };
+    Some(field("smaps_rollup", "Pss_Dirty:")? + field("status", "VmPTE:")?)
+}
