@@ -34,6 +34,9 @@ def arguments():
         help="directory with the npm package pyodide [BRUMATE_TEST_NODE_MODULES]",
     )
     parser.add_argument("--python", default="python3", help="the native interpreter [python3]")
+    parser.add_argument(
+        "--kernel", default=os.environ.get("BRUMATE_BENCH_KERNEL"), help="a Python with ipykernel [BRUMATE_BENCH_KERNEL]"
+    )
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--rounds", type=positive, default=7, help="rounds of programs, calls and imports [7]")

@@ -20,6 +20,14 @@ IMAGES = [
 ]
 
 
+def fresh_kernels(options):
+    """Seconds from the start of a kernel to its first result; empty without one."""
+    if options.kernel is None:
+        return []
+    command = [options.kernel, BENCH / "inside" / "kernel.py", str(options.rounds)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
 def measure(contestants, options):
     program = Path(options.brumate).resolve().parent / "examples" / "latency"
     result = Section("Fresh machines")
@@ -33,11 +41,13 @@ def measure(contestants, options):
         result.raw[f"{image}_pyodide_seconds"] = theirs
         median = Summary.of(theirs).median
         for entry in ours:
-            if entry["image"] != image:
+            if entry["image"] != image or "ready" not in entry:
                 continue
             p50, p99 = (entry[name] / 1000 for name in ("p50", "p99"))
             ratio = decimal(1000 * median / p50)
             rows.append([image, entry["ready"], decimal(p50), decimal(p99), decimal(1000 * median), ratio])
+    kernels = fresh_kernels(options)
+    result.raw["ipykernel_seconds"] = kernels
     header = ["image", "kept ready", "p50, ms", "p99, ms", "Pyodide in Node, ms", "Pyodide ÷ p50"]
     result.table(header, rows)
     result.notes.append(
@@ -45,4 +55,12 @@ def measure(contestants, options):
         f"and a figure drawn. Pyodide: median of {options.rounds} processes that start, import and draw the same."
     )
     result.raw["brumate_microseconds"] = ours
+    if kernels:
+        kernel = Summary.of(kernels)
+        plain = [entry for entry in ours if entry["image"] == "plain" and "ready" in entry]
+        rows = [[entry["ready"], kernel.milliseconds(), decimal(1e6 * kernel.median / entry["p50"])] for entry in plain]
+        result.table(["`plain`, kept ready", "fresh ipykernel, ms", "ipykernel ÷ p50"], rows)
+    cells = [entry for entry in ours if "what" in entry]
+    rows = [[entry["what"], decimal(entry["p50"] / 1000), decimal(entry["p99"] / 1000)] for entry in cells]
+    result.table(["`notebook`, a session's", "p50, ms", "p99, ms"], rows)
     return result

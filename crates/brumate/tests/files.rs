@@ -7,7 +7,7 @@ use brumate_engine::api::{Limits, MAX_FILE_CHUNK, MAX_LISTED_FILES, MachineSpec,
 use brumate_engine::client::{Error, Session};
 use sessions::{cell, sandbox, say};
 
-const HOME: &str = "/home/user";
+const WORKSPACE: &str = "/workspace";
 
 async fn paths(session: &Session, directory: &str) -> Vec<String> {
     session.list_files(directory).await.expect("a listing").into_iter().map(|file| file.path).collect()
@@ -26,12 +26,12 @@ async fn the_server_and_the_guest_see_the_same_files() {
     let sandbox = sandbox(1).await;
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     say(&session, "import os; os.mkdir('out'); open('out/a b.txt', 'w').write('hello'); open('.hidden', 'w')").await;
-    let files = session.list_files(HOME).await.expect("a listing");
+    let files = session.list_files(WORKSPACE).await.expect("a listing");
     let [file] = &files[..] else { panic!("{files:?}") };
     assert_eq!((&file.path[..], file.size), ("out/a b.txt", 5));
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     assert!((now.as_nanos() as i64 - file.modified).abs() < 3_600_000_000_000, "{}", file.modified);
-    let chunk = session.read_file("/home/user/out/../out/a b.txt", 1, 3).await.expect("a piece");
+    let chunk = session.read_file("/workspace/out/../out/a b.txt", 1, 3).await.expect("a piece");
     assert_eq!((&chunk.bytes[..], chunk.size), (&b"ell"[..], 5));
 
     // The same length, the same time: still not the same file.
@@ -39,19 +39,19 @@ async fn the_server_and_the_guest_see_the_same_files() {
     for text in ["HELLO", "hello"] {
         let write = format!("open('out/a b.txt', 'r+').write('{text}'); os.utime('out/a b.txt', (10, 10))");
         say(&session, &write).await;
-        let files = session.list_files(HOME).await.expect("a listing");
+        let files = session.list_files(WORKSPACE).await.expect("a listing");
         assert_eq!((files[0].size, files[0].modified), (5, 10_000_000_000));
         assert!(!stamps.contains(&files[0].stamp));
         stamps.push(files[0].stamp);
     }
 
-    session.write_file("/home/user/in/deep/data.bin", 0, vec![7; 1000], true).await.expect("written");
-    session.write_file("/home/user/in/deep/data.bin", 1000, vec![8; 1000], false).await.expect("written");
+    session.write_file("/workspace/in/deep/data.bin", 0, vec![7; 1000], true).await.expect("written");
+    session.write_file("/workspace/in/deep/data.bin", 1000, vec![8; 1000], false).await.expect("written");
     let check = "d = open('in/deep/data.bin', 'rb').read(); print(d == bytes([7]) * 1000 + bytes([8]) * 1000)";
     assert_eq!(say(&session, check).await, "True\n");
-    session.remove_file("/home/user/in/deep/data.bin").await.expect("removed");
-    assert_eq!(paths(&session, HOME).await, ["out/a b.txt"]);
-    session.remove_tree(HOME).await.expect("removed");
+    session.remove_file("/workspace/in/deep/data.bin").await.expect("removed");
+    assert_eq!(paths(&session, WORKSPACE).await, ["out/a b.txt"]);
+    session.remove_tree(WORKSPACE).await.expect("removed");
     assert_eq!(say(&session, "print(os.listdir())").await, "[]\n");
 }
 
@@ -69,23 +69,23 @@ async fn what_cannot_be_is_refused_and_the_session_goes_on() {
     assert!(refused(session.list_files("/home\0").await).contains("null"));
     assert!(refused(session.write_file("/lib/python3.14/os.py", 0, piece(), true).await).contains("EROFS"));
     assert!(refused(session.write_file("/f", 0, vec![0; MAX_FILE_CHUNK + 1], true).await).contains("at once"));
-    assert!(refused(session.remove_file(HOME).await).contains("EISDIR"));
+    assert!(refused(session.remove_file(WORKSPACE).await).contains("EISDIR"));
     let longest = refused(session.write_file(&format!("/{}", "x".repeat(5000)), 0, piece(), true).await);
     assert!(longest.contains("too long"), "{longest}");
     for (number, fits) in [(0, true), (1, true), (2, false)] {
         let offset = number * MAX_FILE_CHUNK as u64;
-        let written = session.write_file("/home/user/large", offset, piece(), false).await;
+        let written = session.write_file("/workspace/large", offset, piece(), false).await;
         assert_eq!(written.is_ok(), fits, "{written:?}");
         if !fits {
             assert!(refused(written).contains("No space left"));
         }
     }
-    session.remove_file("/home/user/large").await.expect("removed");
+    session.remove_file("/workspace/large").await.expect("removed");
     let code = format!("for n in range({}): open(str(n), 'w').close()", MAX_LISTED_FILES);
     say(&session, &code).await;
-    assert_eq!(paths(&session, HOME).await.len(), MAX_LISTED_FILES);
+    assert_eq!(paths(&session, WORKSPACE).await.len(), MAX_LISTED_FILES);
     say(&session, "open('one more', 'w').close()").await;
-    assert!(refused(session.list_files(HOME).await).contains("more than"));
+    assert!(refused(session.list_files(WORKSPACE).await).contains("more than"));
     assert_eq!(say(&session, "print(x)").await, "1\n");
 }
 
@@ -95,7 +95,7 @@ async fn what_was_written_survives_a_roll_back() {
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     say(&session, "x = 1").await;
     for round in 0..10_u8 {
-        let path = format!("/home/user/{round}");
+        let path = format!("/workspace/{round}");
         session.write_file(&path, 0, vec![round], true).await.expect("written");
         let (outcome, _) = cell(&session, "import os; open('lost', 'w').write('1'); x = 2; os._exit(1)").await;
         assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
@@ -105,10 +105,10 @@ async fn what_was_written_survives_a_roll_back() {
         say(&session, "print(x, len(os.listdir()) if 'os' in globals() else len(__import__('os').listdir()))").await,
         "1 10\n"
     );
-    session.remove_tree(HOME).await.expect("removed");
+    session.remove_tree(WORKSPACE).await.expect("removed");
     let (outcome, _) = cell(&session, "import os; os.abort()").await;
     assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
-    assert_eq!(paths(&session, HOME).await, Vec::<String>::new());
+    assert_eq!(paths(&session, WORKSPACE).await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -119,17 +119,17 @@ async fn grants_are_read_and_written_as_granted() {
     std::fs::write(host.path().join("d/f"), "host").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", host.path().join("link")).unwrap();
     let mount = |guest: &str, read_only| Mount { host: host.path().to_owned(), guest: guest.to_owned(), read_only };
-    let mounts = vec![mount("/home/user/free", false), mount("/home/user/fixed", true)];
+    let mounts = vec![mount("/workspace/free", false), mount("/workspace/fixed", true)];
     let session = sandbox.session(MachineSpec { mounts, ..MachineSpec::default() }).await.expect("a session");
-    assert_eq!(paths(&session, HOME).await, Vec::<String>::new());
-    assert_eq!(paths(&session, "/home/user/fixed").await, ["d/f"]);
-    assert_eq!(session.read_file("/home/user/fixed/d/f", 0, 9).await.expect("a piece").bytes, b"host");
-    assert!(refused(session.read_file("/home/user/fixed/link", 0, 9).await).contains("ENOENT"));
-    assert!(refused(session.write_file("/home/user/fixed/new", 0, vec![1], true).await).contains("EROFS"));
-    session.write_file("/home/user/free/x/new", 0, b"new".to_vec(), true).await.expect("written");
+    assert_eq!(paths(&session, WORKSPACE).await, Vec::<String>::new());
+    assert_eq!(paths(&session, "/workspace/fixed").await, ["d/f"]);
+    assert_eq!(session.read_file("/workspace/fixed/d/f", 0, 9).await.expect("a piece").bytes, b"host");
+    assert!(refused(session.read_file("/workspace/fixed/link", 0, 9).await).contains("ENOENT"));
+    assert!(refused(session.write_file("/workspace/fixed/new", 0, vec![1], true).await).contains("EROFS"));
+    session.write_file("/workspace/free/x/new", 0, b"new".to_vec(), true).await.expect("written");
     assert_eq!(std::fs::read(host.path().join("x/new")).unwrap(), b"new");
-    session.remove_tree(HOME).await.expect("grants stay");
-    assert_eq!(paths(&session, "/home/user/free").await, ["d/f", "x/new"]);
-    session.remove_tree("/home/user/free").await.expect("unless they are meant");
+    session.remove_tree(WORKSPACE).await.expect("grants stay");
+    assert_eq!(paths(&session, "/workspace/free").await, ["d/f", "x/new"]);
+    session.remove_tree("/workspace/free").await.expect("unless they are meant");
     assert_eq!(std::fs::read_dir(host.path()).unwrap().count(), 0);
 }

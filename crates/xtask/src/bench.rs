@@ -21,6 +21,7 @@ pub(crate) struct Args {
 /// Builds the release binary, prepares what it is compared with, and measures.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let environment = Environment::prepare()?;
+    let kernel = Environment::kernel()?;
     let binary = match &args.brumate {
         Some(binary) => std::path::absolute(binary).with_context(|| binary.display().to_string())?,
         None => build()?,
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             bench.env(name, value);
         }
     }
-    process::run(&mut bench)
+    process::run(bench.env("BRUMATE_BENCH_KERNEL", kernel))
 }
 
 /// The release binary, and beside it what times machines inside the engine.

@@ -154,7 +154,14 @@ impl Worker {
     /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
     fn fork(&mut self, socket: OwnedFd, checkpoint: bool) -> Result<(), WireError> {
         match crate::zygote::sys::fork_sibling() {
-            Ok(Some(_)) => self.channel.send(&FromMachine::Forked(None)),
+            Ok(Some(_)) => {
+                self.channel.send(&FromMachine::Forked(None))?;
+                if checkpoint {
+                    // The next cell would copy these pages, which are shared again, one fault at a time.
+                    self.machine.prefault(&self.base.pages.written);
+                }
+                Ok(())
+            }
             Ok(None) => {
                 self.channel.replace(socket);
                 self.paused = true;

@@ -48,6 +48,11 @@ impl Environment {
         Ok(Self { variables, tools })
     }
 
+    /// A Python with a Jupyter kernel, which only measurements need.
+    pub(crate) fn kernel() -> Result<PathBuf> {
+        python(&workspace::target().join("test-env/kernel"), "ipykernel>=7,<8")
+    }
+
     /// A cargo command that sees the environment.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new("cargo");
