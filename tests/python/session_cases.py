@@ -338,26 +338,27 @@ async def uploads(setup: Setup) -> None:
 
 
 async def figures(setup: Setup) -> None:
-    """A figure that is saved and shown is two files and one picture."""
+    """A figure that is saved and shown is its file, a picture in two forms, and one image for the model."""
     with Host(setup) as host:
         async with host.server() as client:
             result = await client.call_raw('execute_code', {'code': PLOT})
             answer = result['structuredContent']
             assert answer['success'], answer
-            same([file['name'] for file in answer['files']], ['sine_wave.png', 'figure_1.png'])
-            same({file['mime_type'] for file in answer['files']}, {'image/png'})
-            for file in answer['files']:
+            same([file['name'] for file in answer['files']], ['sine_wave.png', 'figure_1.png', 'figure_1.svg'])
+            same([file['mime_type'] for file in answer['files']], ['image/png', 'image/png', 'image/svg+xml'])
+            for file in answer['files'][:2]:
                 line = f'📊 File created: {file["name"]} (image/png, {file["size"]} bytes)'
                 assert line in answer['output'], answer
                 contents = await Interpreter(client).read(file['uri'])
                 png = base64.b64decode(contents['blob'])
                 same((contents['mimeType'], len(png), png[:4]), ('image/png', file['size'], b'\x89PNG'))
-            same([block['type'] for block in result['content']], ['text', 'image', 'resource_link', 'resource_link'])
+            contains((await Interpreter(client).read(answer['files'][2]['uri']))['text'], '<svg ')
+            same([block['type'] for block in result['content']], ['text', 'image', *['resource_link'] * 3])
             picture = base64.b64decode(result['content'][1]['data'])
             width, height = struct.unpack('>II', picture[16:24])
             assert 0 < max(width, height) <= 1568, (width, height)
             left_open = await Interpreter(client).cell('plt.plot([1, 2])\nNone', answer['session_info']['session_id'])
-            same([file['name'] for file in left_open['files']], ['figure_2.png'])
+            same([file['name'] for file in left_open['files']], ['figure_2.png', 'figure_2.svg'])
 
 
 async def long_output(setup: Setup) -> None:
