@@ -121,7 +121,7 @@ impl Known {
     }
 
     async fn upload(&mut self, session: &Session) {
-        let path = format!("/home/user/uploads/{}", self.uploads);
+        let path = format!("/workspace/uploads/{}", self.uploads);
         session.write_file(&path, 0, vec![self.uploads as u8; 1000], true).await.expect("written");
         self.uploads += 1;
         self.tell();

@@ -55,7 +55,7 @@ def files():
 def tree():
     # Nothing but the interpreter, its home and its devices.
     top = set(os.listdir("/"))
-    assert top <= {"tmp", "dev", "proc", "lib", "home"}, top
+    assert top <= {"tmp", "dev", "proc", "lib", "home", "workspace"}, top
     assert set(os.listdir("/lib")) <= {"python3.14", "brumate"}, os.listdir("/lib")
     assert os.listdir("/home") == ["user"] and os.listdir("/home/user") == [] and os.listdir("/tmp") == []
     print(sorted(os.listdir("/dev")), os.listdir("/proc"))
