@@ -109,8 +109,8 @@ for _name in [name for name in globals() if name[0] == 'v' and '_' in name]:
         pass
     del globals()[_name], _thing
 os.umask(0o777); os.chdir('/'); os.environ.clear(); decimal.getcontext().prec = 1; random.seed(0)
-for _file in os.listdir('/home/user'):
-    _file = os.path.join('/home/user', _file)
+for _file in os.listdir('/workspace'):
+    _file = os.path.join('/workspace', _file)
     shutil.rmtree(_file) if os.path.isdir(_file) and not os.path.islink(_file) else os.remove(_file)
 shutil.rmtree('/tmp', ignore_errors=True)
 for _fd in range(3, 1000):
