@@ -1,6 +1,6 @@
 """run.py <file>: runs every `test_*` function of a file, each alone, and says how many passed.
 
-`crates/brumate/tests/compat.rs` runs it in the sandbox with this directory at /compat. The files ask nothing of the
+`crates/brumate/tests/all/compat.rs` runs it in the sandbox with this directory at /compat. The files ask nothing of the
 sandbox but what CPython on Linux has too, so most of them also pass there: `python3 run.py files.py`.
 """
 

@@ -4,12 +4,9 @@
 //! reads all of its own linear memory and everything else it can open. All canaries begin alike; the scan knows only that
 //! beginning, and tells what follows.
 
-#[path = "support/sessions.rs"]
-mod sessions;
-
+use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Image, MachineSpec};
 use brumate_engine::client::{Sandbox, Session};
-use sessions::{cell, sandbox, say};
 
 /// What all canaries begin with. The guests put it together from two parts.
 const PREFIX: &str = "PREFIX = ''.join(('cana', 'ry-of-a-ten', 'ant:'))\n";

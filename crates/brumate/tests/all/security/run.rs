@@ -7,8 +7,8 @@ use std::sync::Once;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::case::{Case, Run};
-use crate::grant::{Grant, SECRET};
+use super::case::{Case, Run};
+use super::grant::{Grant, SECRET};
 
 /// A variable of the server's environment with a value no guest may ever see.
 pub(crate) const CANARY: &str = "SECRET_CANARY";

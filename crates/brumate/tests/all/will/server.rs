@@ -8,7 +8,7 @@ use brumate_engine::api::{Event, Execute, MachineSpec, StreamName};
 use brumate_engine::client::Session;
 use tokio::sync::mpsc;
 
-use crate::sessions::{sandbox, say};
+use crate::support::sessions::{sandbox, say};
 
 /// The variable that names the session's file.
 const FILE: &str = "BRUMATE_TEST_FILE";
@@ -46,7 +46,7 @@ impl Server {
     /// Starts one that goes on with the session in `file`, or with a new one.
     pub(crate) fn start(file: &Path) -> Server {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_server_that_vanishes", "--ignored", "--nocapture"])
+            .args(["--exact", "will::a_server_that_vanishes", "--ignored", "--nocapture"])
             .env(FILE, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -156,7 +156,8 @@ async fn serve(file: &Path) {
             }
             // A cell that ends its machine: the checkpoint takes over.
             "crash" => {
-                let (outcome, _) = crate::sessions::cell(&session, "number = -1; import os; os._exit(1)").await;
+                let (outcome, _) =
+                    crate::support::sessions::cell(&session, "number = -1; import os; os._exit(1)").await;
                 outcome.expect_err("rolled back");
                 known.tell();
             }
@@ -169,7 +170,7 @@ async fn serve(file: &Path) {
                 std::mem::forget(other);
             }
             "grow" => {
-                let code = format!("large = None\nlarge = [blob(n) for n in range({})]", crate::megabytes());
+                let code = format!("large = None\nlarge = [blob(n) for n in range({})]", super::megabytes());
                 say(&session, &code).await;
                 known.tell();
             }

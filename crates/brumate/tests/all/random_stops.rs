@@ -2,9 +2,6 @@
 //!
 //! A test binary of its own, since it counts the process's descriptors, memory and descendants.
 
-#[path = "support/processes.rs"]
-mod processes;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -273,7 +270,7 @@ impl Footprint {
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
         let memory = kilobytes.map(|kilobytes: u64| kilobytes * 1024).expect("VmRSS");
         let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
-        Footprint { descendants: processes::descendants(), descriptors, memory }
+        Footprint { descendants: crate::support::processes::descendants(), descriptors, memory }
     }
 }
 

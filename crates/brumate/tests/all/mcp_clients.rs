@@ -73,7 +73,7 @@ cases! {
 
 #[test]
 fn no_case_is_forgotten() {
-    let python = include_str!("../../../tests/python/cases.py");
+    let python = include_str!("../../../../tests/python/cases.py");
     let written: Vec<&str> = python
         .lines()
         .filter_map(|line| line.strip_prefix("async def "))

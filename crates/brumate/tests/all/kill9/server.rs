@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::{Error, Sandbox, Session};
 
-use crate::sessions::{cell, sandbox, say};
+use crate::support::sessions::{cell, sandbox, say};
 
 /// The variable that names the session's file.
 const FILE: &str = "BRUMATE_TEST_FILE";
@@ -45,7 +45,7 @@ impl Server {
     /// Starts one that goes on with the session in `file`, or with a new one.
     pub(crate) fn start(file: &Path) -> Server {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_server_that_is_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "kill9::a_server_that_is_killed", "--ignored", "--nocapture"])
             .env(FILE, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,20 +4,13 @@
 //!
 //! A test binary of its own, since it counts the process's descriptors, memory and descendants.
 
-#[path = "support/chance.rs"]
-mod chance;
-#[path = "soak/footprint.rs"]
 mod footprint;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/sessions.rs"]
-mod sessions;
 
+use crate::support::chance::{Random, count, seed};
+use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Execute, MachineSpec, Outcome};
 use brumate_engine::client::{Sandbox, Session};
-use chance::{Random, count, seed};
 use footprint::Footprint;
-use sessions::{cell, sandbox, say};
 
 /// Runs and forks before the first measurement: threads, buffers and pools have their size then.
 const WARM_UP: u64 = 100;

@@ -2,9 +2,6 @@
 //!
 //! Each ends as a clear error, within its limit, while a real sandbox in the same process goes on answering.
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "hostile_wire/role.rs"]
 mod role;
 
 use std::path::PathBuf;
@@ -371,15 +368,15 @@ async fn a_stuck_zygote_is_replaced_and_its_machines_live_on() {
 
 /// A machine and its process.
 async fn machine_and_process(sandbox: &Sandbox, limits: Limits) -> (Machine, Pid) {
-    let before = processes::descendants();
+    let before = crate::support::processes::descendants();
     let machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
-    let new: Vec<_> = processes::descendants().difference(&before).copied().collect();
+    let new: Vec<_> = crate::support::processes::descendants().difference(&before).copied().collect();
     let &[pid] = &new[..] else { panic!("a machine is one process: {new:?}") };
     (machine, Pid::from_raw(pid).expect("a process"))
 }
 
 fn parent(pid: Pid) -> Pid {
-    let parent = processes::parent_of(pid.as_raw_pid()).expect("it lives");
+    let parent = crate::support::processes::parent_of(pid.as_raw_pid()).expect("it lives");
     Pid::from_raw(parent).expect("a process")
 }
 

@@ -4,20 +4,15 @@
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
 //! 25 times as many programs, each three times as long.
 
-#[path = "support/chance.rs"]
-mod chance;
-#[path = "torture/program.rs"]
 mod program;
-#[path = "support/sessions.rs"]
-mod sessions;
 
 use std::time::Duration;
 
+use crate::support::chance::{Random, count, seed};
+use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Image, Limits, MachineSpec, Outcome};
 use brumate_engine::client::{Error, Sandbox, Session};
-use chance::{Random, count, seed};
 use program::Program;
-use sessions::{cell, sandbox, say};
 
 /// Numbers of the parts of a run's chance: programs, and where their sessions go.
 const PROGRAMS: u64 = 1 << 32;

@@ -4,25 +4,18 @@
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
 //! 500 rounds.
 
-#[path = "support/chance.rs"]
-mod chance;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "kill9/server.rs"]
 mod server;
-#[path = "support/sessions.rs"]
-mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::chance::{Random, count, seed};
+use crate::support::sessions::{sandbox, say};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Sandbox;
-use chance::{Random, count, seed};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
 use server::{Said, Server};
-use sessions::{sandbox, say};
 
 /// What bounds a failing test; no measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,9 +37,9 @@ fn a_server_that_is_killed() {
 
 /// Kills one of the server's processes. Which machine depends on chance; there may be none for an instant.
 fn kill(victim: Victim, server: &Server, random: &mut Random) {
-    let below = processes::below(server.id());
+    let below = crate::support::processes::below(server.id());
     let zygotes: Vec<i32> =
-        below.iter().copied().filter(|&pid| processes::parent_of(pid) == Some(server.id())).collect();
+        below.iter().copied().filter(|&pid| crate::support::processes::parent_of(pid) == Some(server.id())).collect();
     let machines: Vec<i32> = below.iter().copied().filter(|pid| !zygotes.contains(pid)).collect();
     let victim = match victim {
         Victim::Server => server.id(),
@@ -71,7 +64,7 @@ async fn sleeping(sandbox: &Sandbox, file: &Path) -> u64 {
 async fn settle(expected: &BTreeSet<i32>) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let left: Vec<i32> = processes::descendants().difference(expected).copied().collect();
+        let left: Vec<i32> = crate::support::processes::descendants().difference(expected).copied().collect();
         if left.is_empty() {
             return;
         }
@@ -92,7 +85,7 @@ fn half_written(directory: &Path) -> usize {
 async fn whoever_is_killed_the_session_is_old_or_new() {
     set_child_subreaper(Some(Pid::from_raw(1).expect("any number"))).expect("orphans come to this process");
     let sandbox = sandbox(0).await;
-    let alone = processes::descendants();
+    let alone = crate::support::processes::descendants();
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("session");
     let seed = seed();

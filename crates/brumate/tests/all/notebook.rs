@@ -1,8 +1,5 @@
 //! Cells of a notebook: IPython's shell inside the sandbox, through the engine's own interface.
 
-#[path = "support/sessions.rs"]
-mod sessions;
-
 use std::time::Duration;
 
 use brumate_engine::api::{
@@ -70,7 +67,7 @@ async fn bad(session: &Session, code: &str) -> (String, String, String) {
 }
 
 async fn sandbox() -> Sandbox {
-    let sandbox = sessions::sandbox(2).await;
+    let sandbox = crate::support::sessions::sandbox(2).await;
     sandbox.warm(&Image::notebook()).await.expect("the image");
     sandbox
 }
@@ -100,11 +97,14 @@ async fn a_new_session_has_no_trace_of_its_image() {
     let code = "import builtins, sys, os\nfrom IPython import get_ipython\n\
         print(get_ipython(), hasattr(builtins, '__IPYTHON__'), hasattr(sys, 'ps1'), hasattr(sys, 'last_exc'))\n\
         print(sorted(name for name in globals() if name[:2] != '__'))";
-    assert_eq!(sessions::say(&other, code).await, "None False False False\n['builtins', 'get_ipython', 'os', 'sys']\n");
-    assert_eq!(sessions::say(&other, "print(display.__module__)").await, "builtins\n");
+    assert_eq!(
+        crate::support::sessions::say(&other, code).await,
+        "None False False False\n['builtins', 'get_ipython', 'os', 'sys']\n"
+    );
+    assert_eq!(crate::support::sessions::say(&other, "print(display.__module__)").await, "builtins\n");
     // Cells of both kinds share names.
     assert_eq!(good(&other, "y = 5\nos.__name__").await.value(), "'os'");
-    assert_eq!(sessions::say(&other, "print(y + 1)").await, "6\n");
+    assert_eq!(crate::support::sessions::say(&other, "print(y + 1)").await, "6\n");
 }
 
 #[tokio::test]
@@ -340,9 +340,9 @@ async fn a_shell_forks_sleeps_and_wakes() {
 
 #[tokio::test]
 async fn it_works_without_its_image() {
-    let sandbox = sessions::sandbox(1).await;
+    let sandbox = crate::support::sessions::sandbox(1).await;
     let session = sandbox.session(MachineSpec::default()).await.unwrap();
-    assert_eq!(sessions::say(&session, "x = 4").await, "");
+    assert_eq!(crate::support::sessions::say(&session, "x = 4").await, "");
     assert_eq!(good(&session, "%time y = x * 2\ny").await.value(), "8");
     assert_eq!(bad(&session, "1 / 0").await.0, "ZeroDivisionError");
     let environment = vec![("OUTPUT_DIR".to_owned(), "/workspace/out".to_owned())];

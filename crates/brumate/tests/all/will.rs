@@ -3,25 +3,18 @@
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
 //! 500 random rounds.
 
-#[path = "support/chance.rs"]
-mod chance;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "will/server.rs"]
 mod server;
-#[path = "support/sessions.rs"]
-mod sessions;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::chance::{Random, count, seed};
+use crate::support::sessions::{sandbox, say};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Sandbox;
-use chance::{Random, count, seed};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
 use server::Server;
-use sessions::{sandbox, say};
 
 /// What bounds a failing test; no measurement.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,7 +37,11 @@ impl Place {
     async fn new() -> Place {
         set_child_subreaper(Some(Pid::from_raw(1).expect("any number"))).expect("orphans come to this process");
         let sandbox = sandbox(0).await;
-        Place { sandbox, alone: processes::descendants(), directory: tempfile::tempdir().expect("a directory") }
+        Place {
+            sandbox,
+            alone: crate::support::processes::descendants(),
+            directory: tempfile::tempdir().expect("a directory"),
+        }
     }
 
     fn file(&self) -> PathBuf {
@@ -74,7 +71,7 @@ impl Place {
     async fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left: Vec<i32> = processes::descendants().difference(&self.alone).copied().collect();
+            let left: Vec<i32> = crate::support::processes::descendants().difference(&self.alone).copied().collect();
             if left.is_empty() {
                 return;
             }
@@ -231,8 +228,8 @@ async fn whoever_cannot_write_leaves_what_slept_before() {
     let mut server = Server::start(&place.file());
     told(&mut server, &["next", "sleep", "next"]);
     // All its machines end before the server does.
-    let below = processes::below(server.id());
-    for &pid in below.iter().filter(|&&pid| processes::parent_of(pid) == Some(server.id())) {
+    let below = crate::support::processes::below(server.id());
+    for &pid in below.iter().filter(|&&pid| crate::support::processes::parent_of(pid) == Some(server.id())) {
         kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("it lives");
     }
     let (told, found) = place.vanish(&mut server).await;

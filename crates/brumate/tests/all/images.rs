@@ -1,14 +1,11 @@
 //! Forks, checkpoints, sleep: a session goes on where it was, and never shares its chance or its bytes with another.
 
-#[path = "support/sessions.rs"]
-mod sessions;
-
+use crate::support::sessions::{cell, say};
 use brumate_engine::api::{Image, Limits, MachineSpec, StopReason};
 use brumate_engine::client::{Error, Sandbox};
-use sessions::{cell, say};
 
 async fn sandbox() -> Sandbox {
-    sessions::sandbox(2).await
+    crate::support::sessions::sandbox(2).await
 }
 
 const CHANCE: &str = "import random, tempfile, uuid, secrets, sqlite3, ctypes, os, time

@@ -1,15 +1,12 @@
 //! Stops and answers reach the execution they are meant for and no other.
 
-#[path = "support/sessions.rs"]
-mod sessions;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
 use brumate_engine::client::{Error, Interrupter, Session};
-use sessions::{cell, sandbox, say};
 use tokio::sync::mpsc;
 
 /// Calls `stop` all the time, from a thread of its own, until the value is dropped.

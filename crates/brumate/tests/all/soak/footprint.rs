@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::processes;
+use crate::support::processes;
 
 /// How long what was dropped may take to be gone. No measurement: it bounds a failing test.
 const PATIENCE: Duration = Duration::from_secs(60);

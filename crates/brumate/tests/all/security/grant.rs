@@ -19,7 +19,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::case::Access;
+use super::case::Access;
 
 /// Content of the files outside the grant; no guest may show it.
 pub(crate) const SECRET: &str = "brumate-canary-of-the-host";

@@ -1,6 +1,6 @@
 //! Random programs: cells that take turns at a few topics.
 
-use crate::chance::Random;
+use crate::support::chance::Random;
 
 /// Topics in one program.
 const TOPICS: u64 = 9;

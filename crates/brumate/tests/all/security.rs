@@ -3,11 +3,8 @@
 //! Most of them are in `tests/specs/security`, one directory each; the README beside them says what a case may contain.
 //! What needs the host to act while the guest runs is in the submodules.
 
-#[path = "security/case.rs"]
 mod case;
-#[path = "security/grant.rs"]
 mod grant;
-#[path = "security/run.rs"]
 mod run;
 
 use std::collections::VecDeque;

@@ -25,7 +25,7 @@ use serde::Serialize;
 pub(crate) const ROLE: &str = "BRUMATE_TEST_ROLE";
 
 /// The test that plays the role; it is ignored unless asked for.
-pub(crate) const TEST: &str = "a_process_that_misbehaves";
+pub(crate) const TEST: &str = "hostile_wire::a_process_that_misbehaves";
 
 /// Far longer than any limit of a test: what lives that long was not ended.
 const FOR_EVER: Duration = Duration::from_secs(600);

@@ -1,11 +1,8 @@
 //! Files of a session, as the server lists, reads, writes and removes them between cells.
 
-#[path = "support/sessions.rs"]
-mod sessions;
-
+use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Limits, MAX_FILE_CHUNK, MAX_LISTED_FILES, MachineSpec, Mount};
 use brumate_engine::client::{Error, Session};
-use sessions::{cell, sandbox, say};
 
 const WORKSPACE: &str = "/workspace";
 

@@ -1,0 +1,20 @@
+//! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
+
+mod cli;
+mod compat;
+mod files;
+mod hostile_wire;
+mod images;
+mod interrupts;
+mod kill9;
+mod machines;
+mod mcp_clients;
+mod mcp_sessions;
+mod notebook;
+mod random_stops;
+mod security;
+mod soak;
+mod support;
+mod tenants;
+mod torture;
+mod will;

@@ -1,0 +1,5 @@
+//! What several tests use.
+
+pub(crate) mod chance;
+pub(crate) mod processes;
+pub(crate) mod sessions;
