@@ -134,7 +134,8 @@ pub enum ToMachine {
     Will,
     /// To a machine that was forked from another: go on, with an identity of its own.
     Resume,
-    /// Write what differs from the base image to the descriptor that follows.
+    /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
+    /// own page map (proc_pid_pagemap(5)).
     Freeze,
     /// Become what the descriptor that follows describes.
     Thaw {

@@ -77,7 +77,9 @@ impl Machine {
     /// # Errors
     /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
     pub(super) async fn freeze(&mut self, to: &File) -> Result<u64, Error> {
-        match self.converse(&ToMachine::Freeze, &[to.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+        let pages = self.page_map();
+        let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
+        match self.converse(&ToMachine::Freeze, &fds, None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Frozen(Ok(generation)) => Ok(generation),
             FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),

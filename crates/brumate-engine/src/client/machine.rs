@@ -1,5 +1,6 @@
 //! A machine as the server sees it: one jailed process with one interpreter.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,6 +192,11 @@ impl Machine {
             Ok(()) => Ok(()),
             Err(_) => Err(self.died(None).await),
         }
+    }
+
+    /// As [`Process::page_map`].
+    pub(super) fn page_map(&self) -> Option<File> {
+        self.process.page_map()
     }
 
     /// Kills the process at a limit or on request.

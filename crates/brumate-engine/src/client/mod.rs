@@ -12,6 +12,7 @@ mod images;
 mod lifecycle;
 mod machine;
 mod mounts;
+mod page_map;
 mod patience;
 mod pool;
 mod prepare;

@@ -1,5 +1,6 @@
 //! What ends a machine from outside: its time limits, and whoever holds an [`Interrupter`].
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::page_map;
 use crate::api::{MAX_INPUT, StopReason};
 
 /// A KeyboardInterrupt is sent again this often while the grace time runs: guest code may have swallowed the first.
@@ -17,6 +19,7 @@ const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 /// The machine's process, by a handle that cannot be mistaken for another's. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
+    pid: Pid,
     pidfd: OwnedFd,
 }
 
@@ -26,11 +29,17 @@ impl Process {
     /// # Errors
     /// When it has ended.
     pub(super) fn open(pid: Pid) -> Result<Process, rustix::io::Errno> {
-        Ok(Process { pidfd: pidfd_open(pid, PidfdFlags::empty())? })
+        Ok(Process { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
     }
 
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Which pages of its memory it has to itself, for it to read; `None` where that cannot be had.
+    pub(super) fn page_map(&self) -> Option<File> {
+        // What lives now was the one with this number then, too.
+        page_map::open(self.pid).filter(|_| self.is_alive())
     }
 
     /// False once it has ended.

@@ -47,10 +47,23 @@ pub(crate) fn reopen(vfs: &mut Vfs) -> Result<(), ImageError> {
 /// # Errors
 /// When it is damaged, or was made from another bundle.
 pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
-    let damaged = |what: String| ImageError::Damaged(format!("files: {what}"));
-    let mut vfs: Vfs = postcard::from_bytes(saved).map_err(|error| damaged(error.to_string()))?;
+    let vfs = postcard::from_bytes(saved).map_err(|error| ImageError::Damaged(format!("files: {error}")))?;
+    attached(vfs, output)
+}
+
+/// The file system of a session, by what it differs by from `base`, before [`reopen`]; as [`restored`].
+///
+/// # Errors
+/// As [`restored`].
+pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
+    let vfs = Vfs::continue_from(base, saved).map_err(|error| ImageError::Damaged(format!("files: {error}")))?;
+    attached(vfs, output)
+}
+
+/// Joins a file system with the bundle, the clock and its devices.
+fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
     vfs.set_clock(Box::new(crate::caps::clock::realtime));
-    let layers = Layers::of_bundle().map_err(damaged)?;
+    let layers = Layers::of_bundle().map_err(|what| ImageError::Damaged(format!("files: {what}")))?;
     for (_, name, archive) in &layers.archives {
         vfs.attach_archive(name.as_bytes(), archive);
     }

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,14 +21,11 @@ const LEVEL: i32 = 1;
 /// Largest head, in bytes.
 const MAX_HEAD: u64 = 1 << 30;
 
-/// Largest file system in its serialised form, in bytes.
-const MAX_FILES: usize = 1 << 30;
-
 /// Everything but the pages.
 #[derive(Serialize, Deserialize)]
 struct Head {
     record: Record,
-    /// The file system, compressed against the base's.
+    /// What differs from the base's file system.
     files: Vec<u8>,
     /// Changed pages: number of the first, how many.
     runs: Vec<(u32, u32)>,
@@ -37,15 +35,22 @@ fn failed(error: io::Error) -> ImageError {
     ImageError::Engine(format!("the session's image: {error}"))
 }
 
-/// Writes the difference between `memory` and `frozen` and their base.
+/// Writes the difference between `memory` and `frozen` and their base. `page_map`, this process's own, spares comparing what it
+/// has not written to.
 ///
 /// # Errors
 /// When the base cannot be mapped or the file not written.
-pub(crate) fn write(to: impl Write, base: &Base, memory: &[u8], frozen: Frozen) -> Result<(), ImageError> {
+pub(crate) fn write(
+    to: impl Write,
+    base: &Base,
+    memory: &[u8],
+    page_map: Option<&File>,
+    frozen: Frozen,
+) -> Result<(), ImageError> {
     let original = Mapped::new(&base.file, super::file::HEADER_BYTES, base.header.memory).map_err(failed)?;
-    let runs = changed(memory, original.bytes());
-    let files = compress_files(&frozen.vfs, &base.vfs).map_err(failed)?;
-    let head = Head { record: frozen.record, files, runs };
+    let own = page_map.and_then(|map| private_pages(map, memory));
+    let runs = changed(memory, original.bytes(), own.as_deref());
+    let head = Head { record: frozen.record, files: frozen.vfs, runs };
     let bytes = postcard::to_allocvec(&head).map_err(|error| ImageError::Engine(error.to_string()))?;
     let stream = || -> io::Result<()> {
         let mut encoder = zstd::Encoder::new(to, LEVEL)?;
@@ -60,11 +65,31 @@ pub(crate) fn write(to: impl Write, base: &Base, memory: &[u8], frozen: Frozen) 
     stream().map_err(failed)
 }
 
-/// Runs of pages in which `memory` differs from `base`, or, beyond its end, from zeros.
-fn changed(memory: &[u8], base: &[u8]) -> Vec<(u32, u32)> {
+/// Bits of a page map's entry (proc_pid_pagemap(5)): in memory, in swap, of a file.
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const OF_FILE: u64 = 1 << 61;
+
+/// For each page of `memory`, which lies over a private mapping of the base, whether it may be another than the base's.
+/// `None` when the kernel does not tell.
+fn private_pages(page_map: &File, memory: &[u8]) -> Option<Vec<bool>> {
+    const ENTRY: usize = size_of::<u64>();
+    let mut entries = vec![0; memory.len() / PAGE_BYTES * ENTRY];
+    page_map.read_exact_at(&mut entries, (memory.as_ptr() as usize / PAGE_BYTES * ENTRY) as u64).ok()?;
+    let is_private = |entry: u64| entry & SWAPPED != 0 || entry & (PRESENT | OF_FILE) == PRESENT;
+    let (entries, _) = entries.as_chunks();
+    Some(entries.iter().map(|&entry| is_private(u64::from_ne_bytes(entry))).collect())
+}
+
+/// Runs of pages in which `memory` differs from `base`, or, beyond its end, from zeros. Only those are looked at for which
+/// `own`, if given, has true.
+fn changed(memory: &[u8], base: &[u8], own: Option<&[bool]>) -> Vec<(u32, u32)> {
     const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for (number, page) in memory.chunks_exact(PAGE_BYTES).enumerate() {
+        if own.is_some_and(|own| own.get(number) == Some(&false)) {
+            continue;
+        }
         let start = number * PAGE_BYTES;
         let original = base.get(start..start + PAGE_BYTES).unwrap_or(&ZEROS);
         if page == original {
@@ -89,7 +114,7 @@ pub(crate) struct Reader<'a> {
 ///
 /// # Errors
 /// When it is damaged.
-pub(crate) fn read<'a>(from: &'a File, base: &Base) -> Result<(Frozen, Reader<'a>), ImageError> {
+pub(crate) fn read(from: &File) -> Result<(Frozen, Reader<'_>), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let mut stream = zstd::Decoder::new(from).map_err(damaged)?;
     let mut word = [0; 8];
@@ -101,8 +126,7 @@ pub(crate) fn read<'a>(from: &'a File, base: &Base) -> Result<(Frozen, Reader<'a
     let mut bytes = Vec::new();
     (&mut stream).take(length).read_to_end(&mut bytes).map_err(damaged)?;
     let head: Head = postcard::from_bytes(&bytes).map_err(|error| ImageError::Damaged(error.to_string()))?;
-    let vfs = decompress_files(&head.files, &base.vfs).map_err(damaged)?;
-    Ok((Frozen { record: head.record, vfs }, Reader { stream, runs: head.runs }))
+    Ok((Frozen { record: head.record, vfs: head.files }, Reader { stream, runs: head.runs }))
 }
 
 impl Reader<'_> {
@@ -121,28 +145,6 @@ impl Reader<'_> {
     }
 }
 
-/// Compresses `files` with the base's as a dictionary: what is the same in both costs next to nothing.
-fn compress_files(files: &[u8], base: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = zstd::Encoder::with_ref_prefix(Vec::new(), LEVEL, base)?;
-    encoder.long_distance_matching(true)?;
-    encoder.window_log(window_log(files.len() + base.len()))?;
-    encoder.write_all(files)?;
-    encoder.finish()
-}
-
-fn decompress_files(compressed: &[u8], base: &[u8]) -> io::Result<Vec<u8>> {
-    let mut decoder = zstd::Decoder::with_ref_prefix(compressed, base)?;
-    decoder.window_log_max(window_log(usize::MAX))?;
-    let mut files = Vec::new();
-    decoder.take(MAX_FILES as u64 + 1).read_to_end(&mut files)?;
-    if files.len() > MAX_FILES { Err(io::ErrorKind::InvalidData.into()) } else { Ok(files) }
-}
-
-/// Logarithm of a window that spans so many bytes, within zstd's own limits.
-fn window_log(bytes: usize) -> u32 {
-    (usize::BITS - bytes.leading_zeros()).clamp(20, 30)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,26 +154,12 @@ mod tests {
         let base = vec![1; 4 * PAGE_BYTES];
         let mut memory = base.clone();
         memory.resize(7 * PAGE_BYTES, 0);
-        assert!(changed(&memory, &base).is_empty());
+        assert!(changed(&memory, &base, None).is_empty());
         for page in [1, 2, 5] {
             memory[page * PAGE_BYTES + 9] = 7;
         }
-        assert_eq!(changed(&memory, &base), [(1, 2), (5, 1)]);
-    }
-
-    #[test]
-    fn files_that_did_not_change_cost_nothing() {
-        let mut state = 1u32;
-        let base: Vec<u8> = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        })
-        .take(3 << 20)
-        .collect();
-        let mut files = base.clone();
-        files.splice(1 << 20..1 << 20, *b"something new");
-        let compressed = compress_files(&files, &base).unwrap();
-        assert!(compressed.len() < 4096, "{}", compressed.len());
-        assert_eq!(decompress_files(&compressed, &base).unwrap(), files);
+        assert_eq!(changed(&memory, &base, None), [(1, 2), (5, 1)]);
+        let own = [false, true, true, true, true, false, true];
+        assert_eq!(changed(&memory, &base, Some(&own)), [(1, 2)]);
     }
 }

@@ -15,7 +15,7 @@ use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
 use crate::trace::Pages;
-use crate::vfs::Vfs;
+use crate::vfs::{Vfs, VfsConfig};
 
 /// State beside the linear memory: the record, and the file system in its own serialised form.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -41,6 +41,7 @@ impl Machine {
         let output = Arc::new(Mutex::new(Output::new()));
         let mut vfs = files::restored(&frozen.vfs, &output)?;
         files::reopen(&mut vfs)?;
+        vfs.begin_changes();
         let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
         image::restore::apply(&mut store.as_context_mut(), &frozen.record)?;
         let python = Python::restored(&mut store, instance, &frozen.record.driver)?;
@@ -57,10 +58,24 @@ impl Machine {
     /// # Errors
     /// When it holds something that no image can.
     pub(crate) fn freeze(&mut self) -> Result<Frozen, ImageError> {
-        let driver = self.python.record();
-        let record = image::capture::capture(&mut self.store.as_context_mut(), driver)?;
+        let record = self.record()?;
         let vfs = postcard::to_allocvec(&self.store.data().vfs);
         Ok(Frozen { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+    }
+
+    /// As [`Machine::freeze`] for a session: of the files only what differs from the base's.
+    ///
+    /// # Errors
+    /// As [`Machine::freeze`].
+    pub(crate) fn freeze_changes(&mut self) -> Result<Frozen, ImageError> {
+        let record = self.record()?;
+        let vfs = self.store.data_mut().vfs.save_changes();
+        Ok(Frozen { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+    }
+
+    fn record(&mut self) -> Result<Record, ImageError> {
+        let driver = self.python.record();
+        image::capture::capture(&mut self.store.as_context_mut(), driver)
     }
 
     /// Makes this machine what a session's image describes. It must be a machine of the image's base. `join` gives the file
@@ -74,8 +89,8 @@ impl Machine {
         base: &Base,
         join: impl FnOnce(&mut Vfs) -> T,
     ) -> Result<T, ImageError> {
-        let (frozen, pages) = image::difference::read(from, base)?;
-        let mut vfs = files::restored(&frozen.vfs, &self.output)?;
+        let (frozen, pages) = image::difference::read(from)?;
+        let mut vfs = files::continued(self.base_files(base)?, &frozen.vfs, &self.output)?;
         let joined = join(&mut vfs);
         files::reopen(&mut vfs)?;
         image::restore::apply(&mut self.store.as_context_mut(), &frozen.record)?;
@@ -86,6 +101,16 @@ impl Machine {
         pages.pages(self.memory.data_mut(&mut self.store))?;
         self.store.data_mut().vfs = vfs;
         Ok(joined)
+    }
+
+    /// The base image's files: this machine's own, when it has changed none.
+    fn base_files(&mut self, base: &Base) -> Result<Vfs, ImageError> {
+        let own = &mut self.store.data_mut().vfs;
+        if own.is_unchanged() {
+            let nothing = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime));
+            return Ok(std::mem::replace(own, nothing.map_err(|errno| ImageError::Engine(format!("{errno:?}")))?));
+        }
+        files::restored(&base.vfs, &self.output)
     }
 
     /// What a usual run, or cell of a notebook with `shell`, touches of the memory. For a process that ends afterwards.

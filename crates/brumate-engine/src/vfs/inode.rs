@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
+use super::changes::Marks;
 use super::chunks::Chunks;
 use super::flags::FileType;
 use super::host::HostId;
@@ -213,9 +214,12 @@ impl Inode {
 /// and state read from outside must not be able to cause a panic.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Inodes {
-    slots: Vec<Option<Box<Inode>>>,
-    free: Vec<u32>,
-    last_ino: u64,
+    pub(super) slots: Vec<Option<Box<Inode>>>,
+    pub(super) free: Vec<u32>,
+    pub(super) last_ino: u64,
+    /// Places that may differ from what they were at the line that [`super::changes`] speaks of.
+    #[serde(skip)]
+    pub(super) changed: Marks,
 }
 
 impl Inodes {
@@ -224,6 +228,9 @@ impl Inodes {
     }
 
     pub(crate) fn get_mut(&mut self, id: InodeId) -> Result<&mut Inode, Errno> {
+        if (id.0 as usize) < self.slots.len() {
+            self.changed.set(id.0);
+        }
         self.slots.get_mut(id.0 as usize).and_then(|slot| slot.as_deref_mut()).ok_or(Errno::ESTALE)
     }
 
@@ -249,16 +256,19 @@ impl Inodes {
         if let Some(index) = self.free.pop() {
             let slot = self.slots.get_mut(index as usize).ok_or(Errno::ESTALE)?;
             *slot = inode;
+            self.changed.set(index);
             return Ok(InodeId(index));
         }
         let index = u32::try_from(self.slots.len()).map_err(|_| Errno::ENOSPC)?;
         self.slots.push(inode);
+        self.changed.set(index);
         Ok(InodeId(index))
     }
 
     /// Takes an inode out and gives its pages and its place in the quota back.
     pub(crate) fn remove(&mut self, id: InodeId, quota: &mut Quota) -> Option<Box<Inode>> {
         let inode = self.slots.get_mut(id.0 as usize)?.take()?;
+        self.changed.set(id.0);
         self.free.push(id.0);
         quota.release_pages(inode.pages());
         if inode.charged {

@@ -14,7 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
-//! exchange files to and from the server
+//! exchange files to and from the server   changes  what differs from the base
 //! ```
 
 #![allow(unreachable_pub, reason = "the room's public items are its interface to the other rooms")]
@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 pub mod archive;
 mod attr;
 pub mod bytes;
+mod changes;
 mod chunks;
 mod cwd;
 pub mod device;

@@ -52,6 +52,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
         zygote,
         limits,
         mounts: Vec::new(),
+        mounted: false,
         paused: false,
         busy: false,
         generation: 0,
@@ -116,6 +117,9 @@ struct Worker {
     zygote: Pid,
     limits: Limits,
     mounts: Vec<(String, bool)>,
+    /// They are in the guest's file system. Not before the first request: a machine that becomes a sleeping session has that
+    /// one's files.
+    mounted: bool,
     /// Forked from another machine and not resumed yet.
     paused: bool,
     /// In the middle of a request that changes the state.
@@ -138,8 +142,14 @@ impl Worker {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
         crate::files::connect_events(&mut host.vfs, &output, &self.channel);
-        crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel);
         limits::protect(&self.limits);
+    }
+
+    fn mount(&mut self) {
+        if !std::mem::replace(&mut self.mounted, true) {
+            let host = self.machine.host();
+            crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel);
+        }
     }
 
     fn set_limits(&mut self) {
@@ -188,6 +198,7 @@ impl Worker {
         };
         let (failed, revoked) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
+                self.mounted = true;
                 self.set_limits();
                 self.machine.refresh()?;
                 (None, revoked)
@@ -197,9 +208,9 @@ impl Worker {
         Ok(self.channel.send(&FromMachine::Thawed { failed, revoked })?)
     }
 
-    fn freeze(&mut self, to: impl Write) -> Result<(), ImageError> {
-        let frozen = self.machine.freeze()?;
-        image::difference::write(to, &self.base, self.machine.memory(), frozen)
+    fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
+        let frozen = self.machine.freeze_changes()?;
+        image::difference::write(to, &self.base, self.machine.memory(), page_map, frozen)
     }
 
     /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
@@ -211,7 +222,7 @@ impl Worker {
         // The last request's limits are not this one's.
         limits::lift();
         // Whoever wakes the session finds what was written, or what slept before.
-        let _ = will.write(self.generation, |to| self.freeze(to));
+        let _ = will.write(self.generation, |to| self.freeze(to, None));
     }
 
     /// From here on the state is one that the server does not know; if it vanishes, so does this machine.
@@ -244,6 +255,9 @@ impl Worker {
                 will.tell(Phase::Idle);
             }
             return Ok(());
+        }
+        if !matches!(request, ToMachine::Start { .. } | ToMachine::Thaw { .. }) {
+            self.mount();
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -285,7 +299,10 @@ impl Worker {
             }
             ToMachine::Freeze => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
-                let frozen = self.freeze(&to).map(|()| self.generation).map_err(|error| error.to_string());
+                let frozen = self
+                    .freeze(&to, fds.next().map(File::from).as_ref())
+                    .map(|()| self.generation)
+                    .map_err(|error| error.to_string());
                 self.channel.send(&FromMachine::Frozen(frozen))?;
             }
             ToMachine::Thaw { generation } => {

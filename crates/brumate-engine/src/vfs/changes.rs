@@ -1,0 +1,124 @@
+//! What a file system is more than the one it began as: forks of one image differ in few of their inodes.
+//!
+//! [`Vfs::begin_changes`] draws the line. [`Vfs::save_changes`] writes the inodes that may have changed since and everything
+//! that is small; [`Vfs::continue_from`] makes of a file system at that line what was saved. As elsewhere in [`restore`],
+//! nothing in saved state is believed: what is joined is checked as a whole by [`Vfs::reopen`].
+//!
+//! [`restore`]: super::restore
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::Vfs;
+use super::inode::{Inode, Inodes};
+use super::restore::RestoreError;
+
+/// Places of the arena that were asked for to be changed, one bit each.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    words: Vec<u64>,
+}
+
+impl Marks {
+    pub(super) fn set(&mut self, index: u32) {
+        let word = (index / u64::BITS) as usize;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (index % u64::BITS);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().zip(0u32..).flat_map(|(&word, number)| {
+            (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * u64::BITS + bit)
+        })
+    }
+}
+
+/// Inodes that differ, by place. Places beyond the base's are all among them, in order.
+#[derive(Serialize, Deserialize)]
+struct InodeChanges<I> {
+    changed: Vec<(u32, Option<I>)>,
+    free: Vec<u32>,
+    last_ino: u64,
+}
+
+impl Inodes {
+    fn changes(&self) -> InodeChanges<&Inode> {
+        let present = |index: &u32| (*index as usize) < self.slots.len();
+        let changed = self.changed.iter().filter(present);
+        let changed = changed.map(|index| (index, self.slots[index as usize].as_deref())).collect();
+        InodeChanges { changed, free: self.free.clone(), last_ino: self.last_ino }
+    }
+
+    fn apply(&mut self, changes: InodeChanges<Box<Inode>>) -> Result<(), RestoreError> {
+        for (index, inode) in changes.changed {
+            match (index as usize).cmp(&self.slots.len()) {
+                Ordering::Less => self.slots[index as usize] = inode,
+                Ordering::Equal => self.slots.push(inode),
+                Ordering::Greater => return Err(RestoreError::Inconsistent("inode place")),
+            }
+            self.changed.set(index);
+        }
+        self.free = changes.free;
+        self.last_ino = changes.last_ino;
+        Ok(())
+    }
+}
+
+impl Vfs {
+    /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes.
+    pub fn begin_changes(&mut self) {
+        self.inodes.changed = Marks::default();
+    }
+
+    /// Whether no inode has changed since the line.
+    pub fn is_unchanged(&self) -> bool {
+        self.inodes.changed.is_empty()
+    }
+
+    /// Everything that may differ from what the file system was at the line.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn save_changes(&mut self) -> Result<Vec<u8>, postcard::Error> {
+        // All but the inodes is small.
+        let inodes = std::mem::take(&mut self.inodes);
+        let saved = postcard::to_allocvec(&(inodes.changes(), &*self));
+        self.inodes = inodes;
+        saved
+    }
+
+    /// What [`Vfs::save_changes`] wrote, on top of `base`, which is at the line. Layers and devices are to be attached.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn continue_from(base: Vfs, saved: &[u8]) -> Result<Vfs, RestoreError> {
+        let damaged = |_| RestoreError::Inconsistent("encoding");
+        let (changes, mut vfs): (InodeChanges<Box<Inode>>, Vfs) = postcard::from_bytes(saved).map_err(damaged)?;
+        vfs.inodes = base.inodes;
+        vfs.inodes.apply(changes)?;
+        Ok(vfs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Marks;
+
+    #[test]
+    fn marks_are_kept_in_order() {
+        let mut marks = Marks::default();
+        assert!(marks.is_empty());
+        for index in [200, 3, 64, 3, 63] {
+            marks.set(index);
+        }
+        assert!(!marks.is_empty());
+        assert_eq!(marks.iter().collect::<Vec<_>>(), [3, 63, 64, 200]);
+    }
+}
