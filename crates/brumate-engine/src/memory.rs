@@ -105,6 +105,27 @@ impl Drop for Mapped {
 
 /// Copies the private pages `pages` of `memory`, by number, that are about to be written to. A page fault each is dearer.
 pub(crate) fn populate(memory: &mut [u8], pages: &[u32]) {
+    for_runs(memory, pages, populate_write);
+}
+
+/// Maps the pages `pages` of `memory`, by number, that are about to be read.
+pub(crate) fn populate_for_reading(memory: &mut [u8], pages: &[u32]) {
+    for_runs(memory, pages, |run| advise(run, Advice::LinuxPopulateRead));
+}
+
+/// Copies the private pages of a part of the linear memory, whole pages.
+pub(crate) fn populate_write(run: &mut [u8]) {
+    advise(run, Advice::LinuxPopulateWrite);
+}
+
+fn advise(run: &mut [u8], populate: Advice) {
+    // SAFETY: the range is mapped writable and borrowed mutably; either advice leaves its content. Where the kernel does not know
+    // it, or the range is not of whole pages, pages are mapped when they are used.
+    let _ = unsafe { madvise(run.as_mut_ptr().cast(), run.len(), populate) };
+}
+
+/// Calls `with` for each run of neighbours among `pages`.
+fn for_runs(memory: &mut [u8], pages: &[u32], with: impl Fn(&mut [u8])) {
     let mut runs = pages.iter().map(|&page| page as usize).peekable();
     while let Some(first) = runs.next() {
         let mut end = first + 1;
@@ -113,9 +134,7 @@ pub(crate) fn populate(memory: &mut [u8], pages: &[u32]) {
         }
         let range = first * PAGE_BYTES..end * PAGE_BYTES;
         if let Some(run) = memory.get_mut(range) {
-            // SAFETY: the range is part of the memory, which is mapped writable and borrowed mutably; its content stays. Where
-            // the kernel does not know the advice, the pages are copied when they are written to.
-            let _ = unsafe { madvise(run.as_mut_ptr().cast(), run.len(), Advice::LinuxPopulateWrite) };
+            with(run);
         }
     }
 }

@@ -139,6 +139,7 @@ impl Reader<'_> {
             let start = first as usize * PAGE_BYTES;
             let end = start.saturating_add(count as usize * PAGE_BYTES);
             let place = memory.get_mut(start..end).ok_or_else(|| ImageError::Damaged("page".to_owned()))?;
+            crate::memory::populate_write(place);
             self.stream.read_exact(place).map_err(|error| ImageError::Damaged(error.to_string()))?;
         }
         Ok(())

@@ -98,7 +98,11 @@ impl Machine {
         let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
         let (offset, length) = (image::file::HEADER_BYTES, base.header.memory);
         memory::reset(&mut self.store, self.memory, &base.file, offset, length).map_err(failed)?;
-        pages.pages(self.memory.data_mut(&mut self.store))?;
+        let memory = self.memory.data_mut(&mut self.store);
+        pages.pages(memory)?;
+        // As a fork of the base has them.
+        memory::populate(memory, &base.pages.written);
+        memory::populate_for_reading(memory, &base.pages.read);
         self.store.data_mut().vfs = vfs;
         Ok(joined)
     }

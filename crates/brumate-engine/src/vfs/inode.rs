@@ -160,9 +160,9 @@ impl Directory {
     pub(crate) fn is_consistent(&self) -> bool {
         self.next_cookie <= COUNTER_MAX
             && self.by_name.len() == self.by_cookie.len()
-            && self.by_name.iter().all(|(name, entry)| {
-                (FIRST_COOKIE..self.next_cookie).contains(&entry.cookie)
-                    && self.by_cookie.get(&entry.cookie) == Some(name)
+            && self.by_cookie.iter().all(|(cookie, name)| {
+                (FIRST_COOKIE..self.next_cookie).contains(cookie)
+                    && self.by_name.get(name).is_some_and(|entry| entry.cookie == *cookie)
             })
     }
 }
@@ -278,8 +278,12 @@ impl Inodes {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (InodeId, &Inode)> {
-        let with_id = |(index, slot): (usize, &'_ Option<Box<Inode>>)| slot.is_some().then_some(InodeId(index as u32));
-        self.slots.iter().enumerate().filter_map(with_id).filter_map(|id| Some((id, self.get(id).ok()?)))
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| Some((InodeId(index), slot.as_deref()?)))
+    }
+
+    /// Places of the arena, empty ones included.
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
     }
 
     /// Whether the free list names exactly the empty places (for state read from outside).

@@ -5,7 +5,7 @@
 //! [`Vfs::attach_host`] for everything that [`Vfs::unattached`] names, then [`Vfs::reopen`], which checks the whole
 //! structure. Saved state may come from a machine that was taken over: nothing in it is believed unchecked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
@@ -33,10 +33,30 @@ pub enum RestoreError {
     Inconsistent(&'static str),
 }
 
-/// From every inode in the tree to the directory it is in.
-type Parents = HashMap<InodeId, InodeId>;
-/// How often each inode ought to be pinned.
-type Pins = BTreeMap<InodeId, u32>;
+/// For every place of the arena the directory that the inode is in, when it is in the tree.
+struct Parents(Vec<Option<InodeId>>);
+
+impl Parents {
+    fn contains(&self, id: InodeId) -> bool {
+        self.0.get(id.0 as usize).is_some_and(Option::is_some)
+    }
+
+    /// False when there was one already, or there is no such place.
+    fn insert(&mut self, id: InodeId, parent: InodeId) -> bool {
+        self.0.get_mut(id.0 as usize).is_some_and(|place| place.replace(parent).is_none())
+    }
+}
+
+/// For every place of the arena how often its inode ought to be pinned.
+struct Pins(Vec<u32>);
+
+impl Pins {
+    fn add(&mut self, id: InodeId) -> Result<(), RestoreError> {
+        let count = self.0.get_mut(id.0 as usize).ok_or(RestoreError::Inconsistent("inode reference"))?;
+        *count = count.saturating_add(1);
+        Ok(())
+    }
+}
 
 impl Vfs {
     /// Gives the file system a clock again.
@@ -148,9 +168,9 @@ impl Vfs {
             if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
         };
         let known = |id: InodeId| self.inodes.get(id).map_err(|_| RestoreError::Inconsistent("inode reference"));
-        let mut parents = Parents::new();
-        let mut pins = Pins::new();
-        *pins.entry(self.root).or_default() += 1;
+        let places = self.inodes.places();
+        let (mut parents, mut pins) = (Parents(vec![None; places]), Pins(vec![0; places]));
+        pins.add(self.root)?;
         ensure(known(self.root)?.linked && known(self.root)?.parent == self.root, "root")?;
         ensure(self.inodes.directory(self.root).is_ok(), "root")?;
         parents.insert(self.root, self.root);
@@ -164,7 +184,7 @@ impl Vfs {
                 let inode = known(child)?;
                 let valid = !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX;
                 ensure(valid && !name.iter().any(|&b| b == b'/' || b == 0), "entry name")?;
-                ensure(inode.linked && parents.insert(child, id).is_none(), "links")?;
+                ensure(inode.linked && parents.insert(child, id), "links")?;
                 if inode.is_directory() {
                     subdirectories += 1;
                     ensure(inode.parent == id, "parent directory")?;
@@ -174,7 +194,7 @@ impl Vfs {
             ensure(subdirectories == entries.subdirectories, "subdirectory count")?;
         }
         for (id, inode) in self.inodes.iter() {
-            ensure(inode.linked == parents.contains_key(&id), "unreachable inode")?;
+            ensure(inode.linked == parents.contains(id), "unreachable inode")?;
             ensure((inode.mount.0 as usize) < self.mounts.len(), "mount")?;
             ensure(inode.permissions <= 0o7777, "permissions")?;
             match &inode.kind {
@@ -183,7 +203,7 @@ impl Vfs {
                     if !inode.linked {
                         ensure(entries.is_empty(), "removed directory")?;
                         known(inode.parent)?;
-                        *pins.entry(inode.parent).or_default() += 1;
+                        pins.add(inode.parent)?;
                     }
                 }
                 Kind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
@@ -201,7 +221,7 @@ impl Vfs {
         // Removed directories lead upwards to the tree without a cycle.
         for (id, inode) in self.inodes.iter().filter(|(_, inode)| inode.is_directory() && !inode.linked) {
             let (mut at, mut steps) = (inode.parent, 0);
-            while !parents.contains_key(&at) {
+            while !parents.contains(at) {
                 steps += 1;
                 ensure(at != id && steps <= super::limits::DIRECTORY_DEPTH_MAX, "removed directory")?;
                 at = known(at)?.parent;
@@ -218,7 +238,7 @@ impl Vfs {
         match &self.cwd {
             Node::Inode(id) => {
                 ensure(self.inodes.get(*id).is_ok_and(|inode| inode.is_directory()), "current directory")?;
-                *pins.entry(*id).or_default() += 1;
+                pins.add(*id)?;
             }
             Node::Host(host, path) => {
                 ensure((host.0 as usize) < self.host_records.len() && is_clean(path), "current directory")?;
@@ -236,7 +256,7 @@ impl Vfs {
             ensure(references.remove(&id) == Some(description.references), "description references")?;
             match &description.target {
                 Target::Inode(inode) => {
-                    *pins.entry(*inode).or_default() += 1;
+                    pins.add(*inode)?;
                     let (readers, writers) = ends.entry(*inode).or_default();
                     *readers += u32::from(description.flags.reads());
                     *writers += u32::from(description.flags.writes());
@@ -249,13 +269,14 @@ impl Vfs {
         }
         ensure(references.is_empty(), "descriptor without description")?;
         for (id, inode) in self.inodes.iter() {
-            ensure(pins.remove(&id).unwrap_or(0) == inode.pins, "inode references")?;
-            ensure(inode.pins > 0 || parents.contains_key(&id), "inode without name or reference")?;
+            let expected = pins.0.get_mut(id.0 as usize).map(std::mem::take);
+            ensure(expected == Some(inode.pins), "inode references")?;
+            ensure(inode.pins > 0 || parents.contains(id), "inode without name or reference")?;
             if let Kind::Pipe(pipe) = &inode.kind {
                 ensure(ends.get(&id).copied().unwrap_or((0, 0)) == (pipe.readers, pipe.writers), "pipe ends")?;
             }
         }
-        ensure(pins.is_empty(), "reference to a missing inode")
+        ensure(pins.0.iter().all(|&count| count == 0), "reference to a missing inode")
     }
 }
 
