@@ -208,10 +208,16 @@ impl Sandbox {
     pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
         will::adopt(path).await?;
         let path = path.to_owned();
-        let loaded = tokio::task::spawn_blocking(move || load(&path)).await;
-        let (header, payload, generation) = loaded.map_err(io::Error::other)??;
+        let opened = tokio::task::spawn_blocking(move || {
+            let mut file = File::open(path)?;
+            Ok::<_, Error>((Header::read(&mut file)?, file))
+        });
+        let (header, file) = opened.await.map_err(io::Error::other)??;
         let image = Image::of(header.modules);
+        // The machine is forked meanwhile.
+        let loading = tokio::task::spawn_blocking(move || load(file));
         let mut machine = self.machine_of(&image, spec).await?;
+        let (payload, generation) = loading.await.map_err(io::Error::other)??;
         if machine.pool.base().id != header.base {
             return Err(Error::Image(format!(
                 "the session cannot be woken: this Brumate's image `{image}` is not the one it began with"
@@ -223,16 +229,14 @@ impl Sandbox {
     }
 }
 
-/// Reads and checks a file; returns what the machine wrote, in memory, and how many changes it had seen.
-fn load(path: &Path) -> Result<(Header, File, u64), Error> {
-    let mut file = File::open(path)?;
-    let header = Header::read(&mut file)?;
+/// Reads and checks what follows the header; returns what the machine wrote, in memory, and how many changes it had seen.
+fn load(mut file: File) -> Result<(File, u64), Error> {
     let start = file.stream_position()?;
     let trailer = trailer(&mut file, start)?;
     let mut payload = File::from(memory_file("session")?);
     copy_checked(&mut file, &trailer, &payload)?;
     payload.rewind()?;
-    Ok((header, payload, trailer.generation))
+    Ok((payload, trailer.generation))
 }
 
 /// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.

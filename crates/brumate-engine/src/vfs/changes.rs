@@ -7,6 +7,7 @@
 //! [`restore`]: super::restore
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::inode::{Inode, Inodes};
 use super::restore::RestoreError;
 
 /// Places of the arena that were asked for to be changed, one bit each.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     words: Vec<u64>,
 }
@@ -29,12 +30,24 @@ impl Marks {
         self.words[word] |= 1 << (index % u64::BITS);
     }
 
+    /// All places below `end`.
+    pub(super) fn up_to(end: usize) -> Marks {
+        let mut words = vec![u64::MAX; end / u64::BITS as usize];
+        words.push((1 << (end % u64::BITS as usize)) - 1);
+        Marks { words }
+    }
+
+    pub(super) fn has(&self, index: u32) -> bool {
+        self.words.get((index / u64::BITS) as usize).is_some_and(|word| word >> (index % u64::BITS) & 1 == 1)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    fn iter(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().zip(0u32..).flat_map(|(&word, number)| {
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        let some = self.words.iter().zip(0u32..).filter(|(word, _)| **word != 0);
+        some.flat_map(|(&word, number)| {
             (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * u64::BITS + bit)
         })
     }
@@ -72,9 +85,10 @@ impl Inodes {
 }
 
 impl Vfs {
-    /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes.
+    /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes. The structure must hold.
     pub fn begin_changes(&mut self) {
         self.inodes.changed = Marks::default();
+        self.line = Some(Arc::new(self.line()));
     }
 
     /// Whether no inode has changed since the line.
@@ -102,6 +116,7 @@ impl Vfs {
         let damaged = |_| RestoreError::Inconsistent("encoding");
         let (changes, mut vfs): (InodeChanges<Box<Inode>>, Vfs) = postcard::from_bytes(saved).map_err(damaged)?;
         vfs.inodes = base.inodes;
+        vfs.line = base.line;
         vfs.inodes.apply(changes)?;
         Ok(vfs)
     }
@@ -120,5 +135,9 @@ mod tests {
         }
         assert!(!marks.is_empty());
         assert_eq!(marks.iter().collect::<Vec<_>>(), [3, 63, 64, 200]);
+        assert!(marks.has(64) && !marks.has(65) && !marks.has(1000));
+        for end in [0, 1, 63, 64, 65, 130] {
+            assert_eq!(Marks::up_to(end).iter().collect::<Vec<_>>(), (0..end as u32).collect::<Vec<_>>());
+        }
     }
 }

@@ -281,11 +281,6 @@ impl Inodes {
         self.slots.iter().zip(0..).filter_map(|(slot, index)| Some((InodeId(index), slot.as_deref()?)))
     }
 
-    /// Places of the arena, empty ones included.
-    pub(crate) fn places(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Whether the free list names exactly the empty places (for state read from outside).
     pub(crate) fn is_consistent(&self) -> bool {
         let mut free: Vec<u32> = self.free.clone();
@@ -296,6 +291,5 @@ impl Inodes {
             && free.len() == self.free.len()
             && free.len() == empty
             && free.iter().all(|&index| self.slots.get(index as usize).is_some_and(Option::is_none))
-            && self.slots.iter().flatten().all(|inode| inode.ino <= self.last_ino)
     }
 }

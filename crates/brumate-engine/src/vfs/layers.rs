@@ -95,6 +95,11 @@ impl Layers {
         count
     }
 
+    /// What is remembered of each, in order.
+    pub(crate) fn records(&self) -> &[LayerRecord] {
+        &self.records
+    }
+
     /// Names of the layers that saved state refers to and that are not attached.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &[u8]> {
         let unattached = |index: &usize| !self.attached.contains_key(&LayerId(*index as u32));

@@ -15,11 +15,13 @@
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
 //! exchange files to and from the server   changes  what differs from the base
+//! check    proves the structure after reading it                          restore  joins what was read
 //! ```
 
 #![allow(unreachable_pub, reason = "the room's public items are its interface to the other rooms")]
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,7 @@ pub mod archive;
 mod attr;
 pub mod bytes;
 mod changes;
+mod check;
 mod chunks;
 mod cwd;
 pub mod device;
@@ -132,6 +135,9 @@ pub struct Vfs {
     hosts: Vec<Option<Box<dyn HostDir>>>,
     #[serde(skip)]
     clock: Clock,
+    /// What is known of the file system this one goes on from.
+    #[serde(skip)]
+    line: Option<Arc<check::Line>>,
 }
 
 impl fmt::Debug for Vfs {
@@ -184,6 +190,7 @@ impl Vfs {
             devices: Vec::new(),
             hosts: Vec::new(),
             clock,
+            line: None,
         };
         vfs.populate()?;
         Ok(vfs)

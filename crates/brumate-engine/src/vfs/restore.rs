@@ -5,20 +5,16 @@
 //! [`Vfs::attach_host`] for everything that [`Vfs::unattached`] names, then [`Vfs::reopen`], which checks the whole
 //! structure. Saved state may come from a machine that was taken over: nothing in it is believed unchecked.
 
-use std::collections::BTreeMap;
-
 use thiserror::Error;
 
 use super::Vfs;
 use super::archive::{Archive, LayerBytes};
 use super::device::{Device, DeviceKind};
-use super::fds::{DescriptionId, Target};
+use super::fds::Target;
 use super::flags::OpenFlags;
 use super::host::HostDir;
-use super::inode::{Content, InodeId, Kind};
 use super::layers::Layer;
-use super::limits::{MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PATH_MAX, PIPE_CAPACITY};
-use super::resolve::Node;
+use super::limits::{NAME_MAX, PATH_MAX};
 use super::time::{Clock, ClockFn};
 
 /// Why saved state cannot be used.
@@ -31,31 +27,6 @@ pub enum RestoreError {
     /// The state contradicts itself.
     #[error("inconsistent file system state: {0}")]
     Inconsistent(&'static str),
-}
-
-/// For every place of the arena the directory that the inode is in, when it is in the tree.
-struct Parents(Vec<Option<InodeId>>);
-
-impl Parents {
-    fn contains(&self, id: InodeId) -> bool {
-        self.0.get(id.0 as usize).is_some_and(Option::is_some)
-    }
-
-    /// False when there was one already, or there is no such place.
-    fn insert(&mut self, id: InodeId, parent: InodeId) -> bool {
-        self.0.get_mut(id.0 as usize).is_some_and(|place| place.replace(parent).is_none())
-    }
-}
-
-/// For every place of the arena how often its inode ought to be pinned.
-struct Pins(Vec<u32>);
-
-impl Pins {
-    fn add(&mut self, id: InodeId) -> Result<(), RestoreError> {
-        let count = self.0.get_mut(id.0 as usize).ok_or(RestoreError::Inconsistent("inode reference"))?;
-        *count = count.saturating_add(1);
-        Ok(())
-    }
 }
 
 impl Vfs {
@@ -125,7 +96,10 @@ impl Vfs {
         if let Some(name) = self.unattached().into_iter().next() {
             return Err(RestoreError::NotAttached(name));
         }
-        self.check()?;
+        match self.line.clone() {
+            Some(line) => self.check_changes(&line)?,
+            None => self.check()?,
+        }
         let hosts = &mut self.hosts;
         for description in self.descriptions.iter_mut() {
             let flags = description.flags;
@@ -140,148 +114,10 @@ impl Vfs {
         }
         Ok(())
     }
-
-    /// Checks every invariant of the structure: links, references, quota, tables.
-    ///
-    /// # Errors
-    /// [`RestoreError::Inconsistent`] for the first violation.
-    pub fn check(&self) -> Result<(), RestoreError> {
-        let ensure = |holds: bool, what| {
-            if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
-        };
-        ensure(self.inodes.is_consistent(), "inode arena")?;
-        let (parents, pins) = self.check_tree()?;
-        self.check_references(&parents, pins)?;
-        let (mut pages, mut charged) = (0, 0);
-        for (_, inode) in self.inodes.iter() {
-            pages += inode.pages();
-            charged += u64::from(inode.charged);
-        }
-        let usage = self.usage();
-        ensure(usage.bytes == pages * super::limits::PAGE, "bytes used")?;
-        ensure(usage.inodes == charged, "inodes used")
-    }
-
-    /// Walks the tree: every linked inode is reached by exactly one name, every directory knows the one above.
-    fn check_tree(&self) -> Result<(Parents, Pins), RestoreError> {
-        let ensure = |holds: bool, what| {
-            if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
-        };
-        let known = |id: InodeId| self.inodes.get(id).map_err(|_| RestoreError::Inconsistent("inode reference"));
-        let places = self.inodes.places();
-        let (mut parents, mut pins) = (Parents(vec![None; places]), Pins(vec![0; places]));
-        pins.add(self.root)?;
-        ensure(known(self.root)?.linked && known(self.root)?.parent == self.root, "root")?;
-        ensure(self.inodes.directory(self.root).is_ok(), "root")?;
-        parents.insert(self.root, self.root);
-        let mut open = vec![self.root];
-        while let Some(id) = open.pop() {
-            let Kind::Directory(entries) = &known(id)?.kind else {
-                continue;
-            };
-            let mut subdirectories = 0;
-            for (name, child) in entries.names() {
-                let inode = known(child)?;
-                let valid = !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX;
-                ensure(valid && !name.iter().any(|&b| b == b'/' || b == 0), "entry name")?;
-                ensure(inode.linked && parents.insert(child, id), "links")?;
-                if inode.is_directory() {
-                    subdirectories += 1;
-                    ensure(inode.parent == id, "parent directory")?;
-                    open.push(child);
-                }
-            }
-            ensure(subdirectories == entries.subdirectories, "subdirectory count")?;
-        }
-        for (id, inode) in self.inodes.iter() {
-            ensure(inode.linked == parents.contains(id), "unreachable inode")?;
-            ensure((inode.mount.0 as usize) < self.mounts.len(), "mount")?;
-            ensure(inode.permissions <= 0o7777, "permissions")?;
-            match &inode.kind {
-                Kind::Directory(entries) => {
-                    ensure(entries.is_consistent(), "directory")?;
-                    if !inode.linked {
-                        ensure(entries.is_empty(), "removed directory")?;
-                        known(inode.parent)?;
-                        pins.add(inode.parent)?;
-                    }
-                }
-                Kind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
-                Kind::File(Content::Layer(file)) => ensure(self.layers.holds(file), "layer reference")?,
-                Kind::Device(device) => ensure((device.0 as usize) < self.device_records.len(), "device reference")?,
-                Kind::Pipe(pipe) => ensure(pipe.buffer.len() <= PIPE_CAPACITY, "pipe")?,
-                Kind::HostRoot(host) => {
-                    let record = self.host_records.get(host.0 as usize);
-                    ensure(record.is_some_and(|record| record.inode == id), "host reference")?;
-                }
-                Kind::Symlink(target) => ensure(Self::check_path(target).is_ok(), "link target")?,
-                Kind::FdDirectory => {}
-            }
-        }
-        // Removed directories lead upwards to the tree without a cycle.
-        for (id, inode) in self.inodes.iter().filter(|(_, inode)| inode.is_directory() && !inode.linked) {
-            let (mut at, mut steps) = (inode.parent, 0);
-            while !parents.contains(at) {
-                steps += 1;
-                ensure(at != id && steps <= super::limits::DIRECTORY_DEPTH_MAX, "removed directory")?;
-                at = known(at)?.parent;
-            }
-        }
-        Ok((parents, pins))
-    }
-
-    /// Recounts the references of inodes and descriptions.
-    fn check_references(&self, parents: &Parents, mut pins: Pins) -> Result<(), RestoreError> {
-        let ensure = |holds: bool, what| {
-            if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
-        };
-        match &self.cwd {
-            Node::Inode(id) => {
-                ensure(self.inodes.get(*id).is_ok_and(|inode| inode.is_directory()), "current directory")?;
-                pins.add(*id)?;
-            }
-            Node::Host(host, path) => {
-                ensure((host.0 as usize) < self.host_records.len() && is_clean(path), "current directory")?;
-            }
-            Node::Fd(_) => ensure(false, "current directory")?,
-        }
-        ensure(self.fds.slot_count() <= OPEN_FILES_MAX, "descriptor table")?;
-        ensure(self.mappings.iter().count() <= MAPPINGS_MAX, "mappings")?;
-        let mut references: BTreeMap<DescriptionId, u32> = BTreeMap::new();
-        for id in self.fds.references().chain(self.mappings.iter().map(|mapping| mapping.description)) {
-            *references.entry(id).or_default() += 1;
-        }
-        let mut ends: BTreeMap<InodeId, (u32, u32)> = BTreeMap::new();
-        for (id, description) in self.descriptions.iter() {
-            ensure(references.remove(&id) == Some(description.references), "description references")?;
-            match &description.target {
-                Target::Inode(inode) => {
-                    pins.add(*inode)?;
-                    let (readers, writers) = ends.entry(*inode).or_default();
-                    *readers += u32::from(description.flags.reads());
-                    *writers += u32::from(description.flags.writes());
-                }
-                Target::Host(target) => {
-                    let known = (target.host.0 as usize) < self.host_records.len();
-                    ensure(known && is_clean(&target.path), "host reference")?;
-                }
-            }
-        }
-        ensure(references.is_empty(), "descriptor without description")?;
-        for (id, inode) in self.inodes.iter() {
-            let expected = pins.0.get_mut(id.0 as usize).map(std::mem::take);
-            ensure(expected == Some(inode.pins), "inode references")?;
-            ensure(inode.pins > 0 || parents.contains(id), "inode without name or reference")?;
-            if let Kind::Pipe(pipe) = &inode.kind {
-                ensure(ends.get(&id).copied().unwrap_or((0, 0)) == (pipe.readers, pipe.writers), "pipe ends")?;
-            }
-        }
-        ensure(pins.0.iter().all(|&count| count == 0), "reference to a missing inode")
-    }
 }
 
 /// Whether a path below a host directory is one that resolution can have made.
-fn is_clean(path: &[u8]) -> bool {
+pub(super) fn is_clean(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX && !name.contains(&0);
     path.is_empty() || (path.len() < PATH_MAX && path.split(|&b| b == b'/').all(is_name))
 }

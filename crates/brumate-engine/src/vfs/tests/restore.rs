@@ -131,6 +131,98 @@ fn tampered_state_is_refused_or_harmless() {
     assert!(unreadable > 100 && refused > 100 && accepted > 20, "{unreadable} {refused} {accepted}");
 }
 
+/// A file system at the line, out of `saved`.
+fn at_the_line(saved: &[u8]) -> Vfs {
+    let mut vfs: Vfs = postcard::from_bytes(saved).unwrap();
+    attach(&mut vfs);
+    vfs.reopen().unwrap();
+    vfs.begin_changes();
+    vfs
+}
+
+/// Changes something of everything.
+fn change(vfs: &mut Vfs) {
+    vfs.mkdir("/tmp/new").unwrap();
+    let fd = vfs.open("/tmp/new/file", O::RDWR | O::CREAT).unwrap();
+    vfs.write(fd, &[6; 5000]).unwrap();
+    vfs.rename("/tmp/d", "/tmp/new/d").unwrap();
+    vfs.unlink("/tmp/l").unwrap();
+    vfs.open("/home/upload", O::WRONLY | O::TRUNC).unwrap();
+    vfs.mkdir("/tmp/gone").unwrap();
+    vfs.rmdir("/tmp/gone").unwrap();
+    vfs.close(20).unwrap();
+    vfs.pipe(O(0)).unwrap();
+    vfs.unlink("/tmp/new/d/f").unwrap();
+    vfs.check().unwrap();
+}
+
+#[test]
+fn changes_on_top_of_the_base_are_the_whole() {
+    let base = postcard::to_stdvec(&busy()).unwrap();
+    let mut vfs = at_the_line(&base);
+    assert!(vfs.is_unchanged());
+    // More than once: what goes on from changes has changed by as much.
+    for round in 0..3 {
+        if round != 1 {
+            change(&mut vfs);
+            vfs.rename("/tmp/new/d", "/tmp/d").unwrap();
+            vfs.rename("/tmp/new", &format!("/tmp/{round}")).unwrap();
+            vfs.symlink("d", "/tmp/l").unwrap();
+            vfs.dup(3, 20, true).unwrap();
+            vfs.open("/tmp/d/f", O::RDWR | O::CREAT).unwrap();
+        }
+        let whole = postcard::to_stdvec(&vfs).unwrap();
+        let saved = vfs.save_changes().unwrap();
+        assert_eq!(postcard::to_stdvec(&vfs).unwrap(), whole, "saving changes nothing");
+        let mut other = Vfs::continue_from(at_the_line(&base), &saved).unwrap();
+        attach(&mut other);
+        other.reopen().unwrap();
+        other.check().unwrap();
+        assert_eq!(postcard::to_stdvec(&other).unwrap(), whole);
+        vfs = other;
+    }
+}
+
+#[test]
+fn tampered_changes_are_refused_or_hold_as_a_whole() {
+    let base = postcard::to_stdvec(&busy()).unwrap();
+    let mut changed = at_the_line(&base);
+    change(&mut changed);
+    let saved = changed.save_changes().unwrap();
+    let mut random = Random(12);
+    let (mut unreadable, mut refused, mut accepted) = (0, 0, 0);
+    for _ in 0..6000 {
+        let mut bytes = saved.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(bytes.len() as u64) as usize;
+            let at = if matches!(bytes[at], 5 | 6) { random.below(3000) as usize } else { at };
+            bytes[at] = random.next() as u8;
+        }
+        let Ok(mut vfs) = Vfs::continue_from(at_the_line(&base), &bytes) else {
+            unreadable += 1;
+            continue;
+        };
+        vfs.set_clock(Box::new(|| 1));
+        vfs.attach_archive(b"stdlib", &layer());
+        vfs.attach_file(b"upload", Arc::new(b"bytes"));
+        for name in ["/dev/null", "stdin", "/dev/zero", "/dev/full", "stdout"] {
+            vfs.attach_device(name.as_bytes(), Box::new(Null));
+        }
+        let partial = vfs.reopen();
+        if !matches!(partial, Err(RestoreError::NotAttached(_))) {
+            assert_eq!(partial.is_ok(), vfs.check().is_ok(), "{partial:?} {:?}", vfs.check());
+        }
+        match partial {
+            Err(_) => refused += 1,
+            Ok(()) => {
+                accepted += 1;
+                exercise(&mut vfs);
+            }
+        }
+    }
+    assert!(unreadable > 100 && refused > 50 && accepted > 20, "{unreadable} {refused} {accepted}");
+}
+
 /// Touches a bit of everything; results do not matter, only that nothing panics and the structure stays sound.
 fn exercise(vfs: &mut Vfs) {
     let _ = vfs.find_files(b"/", None, 1000);

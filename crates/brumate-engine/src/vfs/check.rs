@@ -1,0 +1,325 @@
+//! Whether the structure holds: links, references, quota, tables.
+//!
+//! Saved state may come from a machine that was taken over; after it has been read, everything that the rest of the room
+//! takes for granted is proved. Of a session that goes on from a base which was proved before, only what may differ is
+//! looked at, and what is known of the rest ([`Line`]) lies side by side: looking at thousands of inodes is what takes time.
+
+use std::collections::BTreeMap;
+
+use super::Vfs;
+use super::changes::Marks;
+use super::fds::{DescriptionId, Target};
+use super::inode::{Content, Directory, Inode, InodeId, Kind};
+use super::layers::LayerRecord;
+use super::limits::{DIRECTORY_DEPTH_MAX, MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PAGE, PIPE_CAPACITY};
+use super::resolve::Node;
+use super::restore::{RestoreError, is_clean};
+
+/// What is known of a file system whose structure holds.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// For every place of the arena the directory that the inode is in.
+    parents: Vec<Option<InodeId>>,
+    /// For every place, how often its inode is pinned.
+    pins: Vec<u32>,
+    /// Pages and places that inodes take from the quota, of those that take any.
+    charges: Vec<(InodeId, u64, bool)>,
+    directories: Marks,
+    root: Option<InodeId>,
+    /// Inodes that hold or not depending on others: nameless ones and pipes.
+    dependent: Vec<InodeId>,
+    layers: Vec<LayerRecord>,
+    mounts: usize,
+    devices: usize,
+    last_ino: u64,
+}
+
+fn ensure(holds: bool, what: &'static str) -> Result<(), RestoreError> {
+    if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
+}
+
+/// What a check has found out so far.
+struct Check<'a> {
+    vfs: &'a Vfs,
+    line: &'a Line,
+    /// Places that are looked at.
+    changed: Marks,
+    parents: Vec<Option<InodeId>>,
+    /// How often each inode ought to be pinned.
+    pins: Vec<u32>,
+    /// Directories from which the way up ends at the root.
+    sound: Marks,
+}
+
+impl Vfs {
+    /// Checks every invariant of the structure: links, references, quota, tables.
+    ///
+    /// # Errors
+    /// [`RestoreError::Inconsistent`] for the first violation.
+    pub fn check(&self) -> Result<(), RestoreError> {
+        Check::new(self, &Line::default(), Marks::up_to(self.inodes.slots.len())).run()
+    }
+
+    /// As [`Vfs::check`], of a file system that goes on from one at `line`.
+    pub(super) fn check_changes(&self, line: &Line) -> Result<(), RestoreError> {
+        let mut changed = self.inodes.changed.clone();
+        line.dependent.iter().for_each(|id| changed.set(id.0));
+        Check::new(self, line, changed).run()
+    }
+
+    /// What is known of this file system, which holds.
+    pub(super) fn line(&self) -> Line {
+        let places = self.inodes.slots.len();
+        let mut line = Line {
+            parents: vec![None; places],
+            pins: vec![0; places],
+            layers: self.layers.records().to_vec(),
+            mounts: self.mounts.len(),
+            devices: self.device_records.len(),
+            last_ino: self.inodes.last_ino,
+            root: Some(self.root),
+            ..Line::default()
+        };
+        for (id, inode) in self.inodes.iter() {
+            line.pins[id.0 as usize] = inode.pins;
+            if inode.charged || inode.pages() > 0 {
+                line.charges.push((id, inode.pages(), inode.charged));
+            }
+            if !inode.linked || matches!(inode.kind, Kind::Pipe(_)) {
+                line.dependent.push(id);
+            }
+            if inode.is_directory() {
+                line.directories.set(id.0);
+            }
+            if let Kind::Directory(entries) = &inode.kind {
+                for (_, child) in entries.names() {
+                    if let Some(parent) = line.parents.get_mut(child.0 as usize) {
+                        *parent = Some(id);
+                    }
+                }
+            }
+        }
+        if let Some(root) = line.parents.get_mut(self.root.0 as usize) {
+            *root = Some(self.root);
+        }
+        line
+    }
+}
+
+impl<'a> Check<'a> {
+    fn new(vfs: &'a Vfs, line: &'a Line, changed: Marks) -> Check<'a> {
+        let places = vfs.inodes.slots.len();
+        let mut parents = line.parents.clone();
+        parents.resize(places, None);
+        Check { vfs, line, changed, parents, pins: vec![0; places], sound: Marks::default() }
+    }
+
+    fn run(mut self) -> Result<(), RestoreError> {
+        let (vfs, line) = (self.vfs, self.line);
+        ensure(self.parents.len() >= line.parents.len(), "inode arena")?;
+        ensure(vfs.inodes.is_consistent() && vfs.inodes.last_ino >= line.last_ino, "inode arena")?;
+        ensure(vfs.layers.records().starts_with(&line.layers), "layers")?;
+        ensure(vfs.mounts.len() >= line.mounts, "mount")?;
+        ensure(vfs.device_records.len() >= line.devices, "device reference")?;
+        self.tree()?;
+        let ends = self.references()?;
+        self.inodes(&ends)?;
+        self.quota()
+    }
+
+    /// The inodes that are looked at.
+    fn changed(&self) -> impl Iterator<Item = (InodeId, &'a Inode)> + use<'a> {
+        let vfs = self.vfs;
+        let ids: Vec<u32> = self.changed.iter().collect();
+        ids.into_iter().filter_map(|index| Some((InodeId(index), vfs.inodes.get(InodeId(index)).ok()?)))
+    }
+
+    fn known(&self, id: InodeId) -> Result<&'a Inode, RestoreError> {
+        self.vfs.inodes.get(id).map_err(|_| RestoreError::Inconsistent("inode reference"))
+    }
+
+    fn parent(&self, id: InodeId) -> Option<InodeId> {
+        self.parents.get(id.0 as usize).copied().flatten()
+    }
+
+    fn pin(&mut self, id: InodeId) -> Result<(), RestoreError> {
+        let count = self.pins.get_mut(id.0 as usize).ok_or(RestoreError::Inconsistent("inode reference"))?;
+        *count = count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Every linked inode is reached from the root by exactly one name, every directory knows the one above.
+    fn tree(&mut self) -> Result<(), RestoreError> {
+        let root = self.vfs.root;
+        ensure(self.line.root.is_none_or(|before| before == root), "root")?;
+        let top = self.known(root)?;
+        ensure(top.linked && top.parent == root && matches!(top.kind, Kind::Directory(_)), "root")?;
+        self.pin(root)?;
+        // What lies in directories that are looked at is found anew.
+        let changed = &self.changed;
+        for parent in &mut self.parents {
+            if parent.is_some_and(|id| changed.has(id.0)) {
+                *parent = None;
+            }
+        }
+        if let Some(parent) = self.parents.get_mut(root.0 as usize) {
+            *parent = Some(root);
+        }
+        for (id, inode) in self.changed() {
+            match &inode.kind {
+                Kind::Directory(entries) if inode.linked => self.directory(id, entries)?,
+                Kind::Directory(entries) => {
+                    ensure(entries.is_empty() && entries.is_consistent(), "removed directory")?;
+                }
+                _ => {}
+            }
+        }
+        for (id, inode) in self.changed() {
+            let parent = self.parent(id);
+            ensure(inode.linked == parent.is_some(), "unreachable inode")?;
+            if inode.is_directory() {
+                ensure(parent.is_none_or(|parent| inode.parent == parent), "parent directory")?;
+                self.leads_up(id, inode)?;
+            }
+            // A directory that is not looked at has counted it.
+            let counted = parent.is_some_and(|parent| parent != id && !self.changed.has(parent.0));
+            ensure(!counted || self.line.directories.has(id.0) == inode.is_directory(), "subdirectory count")?;
+        }
+        let gone = self.changed.iter().filter(|&index| self.vfs.inodes.get(InodeId(index)).is_err());
+        for index in gone {
+            ensure(self.parent(InodeId(index)).is_none(), "inode reference")?;
+        }
+        // The others are where they were.
+        let others = (0..).zip(self.line.parents.iter().zip(&self.parents));
+        for (index, (before, now)) in others.filter(|(index, _)| !self.changed.has(*index)) {
+            ensure(before.is_some() == now.is_some(), "unreachable inode")?;
+            ensure(before == now || self.known(InodeId(index))?.linked, "links")?;
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, id: InodeId, entries: &Directory) -> Result<(), RestoreError> {
+        ensure(entries.is_consistent(), "directory")?;
+        let mut subdirectories = 0;
+        for (name, child) in entries.names() {
+            let valid = !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX;
+            ensure(valid && !name.iter().any(|&b| b == b'/' || b == 0), "entry name")?;
+            let inode = self.known(child)?;
+            let place = self.parents.get_mut(child.0 as usize);
+            ensure(inode.linked && place.is_some_and(|place| place.replace(id).is_none()), "links")?;
+            if inode.is_directory() {
+                subdirectories += 1;
+                ensure(inode.parent == id, "parent directory")?;
+            }
+        }
+        ensure(subdirectories == entries.subdirectories, "subdirectory count")
+    }
+
+    /// From a directory the way up ends at the root: there is no cycle.
+    fn leads_up(&mut self, id: InodeId, inode: &Inode) -> Result<(), RestoreError> {
+        if !inode.linked {
+            // Its own `..` goes on existing.
+            self.known(inode.parent)?;
+            self.pin(inode.parent)?;
+        }
+        let (mut at, mut way) = (id, Vec::new());
+        while at != self.vfs.root && !self.sound.has(at.0) {
+            way.push(at);
+            ensure(way.len() <= DIRECTORY_DEPTH_MAX as usize + 1, "directory cycle")?;
+            at = match self.parent(at) {
+                Some(parent) => parent,
+                None => self.known(at)?.parent,
+            };
+        }
+        way.iter().for_each(|id| self.sound.set(id.0));
+        Ok(())
+    }
+
+    /// Recounts the references of descriptions; returns the ends of pipes, readers and writers.
+    fn references(&mut self) -> Result<BTreeMap<InodeId, (u32, u32)>, RestoreError> {
+        let vfs = self.vfs;
+        match &vfs.cwd {
+            Node::Inode(id) => {
+                ensure(self.known(*id)?.is_directory(), "current directory")?;
+                self.pin(*id)?;
+            }
+            Node::Host(host, path) => {
+                ensure((host.0 as usize) < vfs.host_records.len() && is_clean(path), "current directory")?;
+            }
+            Node::Fd(_) => ensure(false, "current directory")?,
+        }
+        ensure(vfs.fds.slot_count() <= OPEN_FILES_MAX, "descriptor table")?;
+        ensure(vfs.mappings.iter().count() <= MAPPINGS_MAX, "mappings")?;
+        let mut references: BTreeMap<DescriptionId, u32> = BTreeMap::new();
+        for id in vfs.fds.references().chain(vfs.mappings.iter().map(|mapping| mapping.description)) {
+            *references.entry(id).or_default() += 1;
+        }
+        let mut ends: BTreeMap<InodeId, (u32, u32)> = BTreeMap::new();
+        for (id, description) in vfs.descriptions.iter() {
+            ensure(references.remove(&id) == Some(description.references), "description references")?;
+            match &description.target {
+                Target::Inode(inode) => {
+                    self.known(*inode)?;
+                    self.pin(*inode)?;
+                    let (readers, writers) = ends.entry(*inode).or_default();
+                    *readers += u32::from(description.flags.reads());
+                    *writers += u32::from(description.flags.writes());
+                }
+                Target::Host(target) => {
+                    let known = (target.host.0 as usize) < vfs.host_records.len();
+                    ensure(known && is_clean(&target.path), "host reference")?;
+                }
+            }
+        }
+        ensure(references.is_empty(), "descriptor without description")?;
+        Ok(ends)
+    }
+
+    fn inodes(&self, ends: &BTreeMap<InodeId, (u32, u32)>) -> Result<(), RestoreError> {
+        let vfs = self.vfs;
+        for (id, inode) in self.changed() {
+            ensure(inode.ino <= vfs.inodes.last_ino, "inode arena")?;
+            ensure((inode.mount.0 as usize) < vfs.mounts.len(), "mount")?;
+            ensure(inode.permissions <= 0o7777, "permissions")?;
+            ensure(inode.pins > 0 || self.parent(id).is_some(), "inode without name or reference")?;
+            match &inode.kind {
+                Kind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
+                Kind::File(Content::Layer(file)) => ensure(vfs.layers.holds(file), "layer reference")?,
+                Kind::Device(device) => ensure((device.0 as usize) < vfs.device_records.len(), "device reference")?,
+                Kind::Pipe(pipe) => {
+                    ensure(pipe.buffer.len() <= PIPE_CAPACITY, "pipe")?;
+                    let expected = ends.get(&id).copied().unwrap_or((0, 0));
+                    ensure(expected == (pipe.readers, pipe.writers), "pipe ends")?;
+                }
+                Kind::HostRoot(host) => {
+                    let record = vfs.host_records.get(host.0 as usize);
+                    ensure(record.is_some_and(|record| record.inode == id), "host reference")?;
+                }
+                Kind::Symlink(target) => ensure(Vfs::check_path(target).is_ok(), "link target")?,
+                Kind::Directory(_) | Kind::FdDirectory => {}
+            }
+        }
+        for (&expected, index) in self.pins.iter().zip(0..) {
+            let pins = if self.changed.has(index) {
+                vfs.inodes.get(InodeId(index)).map_or(0, |inode| inode.pins)
+            } else {
+                self.line.pins.get(index as usize).copied().unwrap_or(0)
+            };
+            ensure(expected == pins, "inode references")?;
+        }
+        Ok(())
+    }
+
+    fn quota(&self) -> Result<(), RestoreError> {
+        let unchanged = self.line.charges.iter().filter(|(id, ..)| !self.changed.has(id.0)).copied();
+        let changed = self.changed().map(|(id, inode)| (id, inode.pages(), inode.charged));
+        let (mut pages, mut charged) = (0u64, 0u64);
+        for (_, more, counts) in unchanged.chain(changed) {
+            pages = pages.saturating_add(more);
+            charged += u64::from(counts);
+        }
+        let usage = self.vfs.usage();
+        ensure(usage.bytes == pages.saturating_mul(PAGE), "bytes used")?;
+        ensure(usage.inodes == charged, "inodes used")
+    }
+}
