@@ -17,8 +17,8 @@ def measure(contestants, options):
     figures = [json.loads(line) for line in done.stdout.splitlines()]
     of = lambda what: [figure for figure in figures if figure["what"] == what]
     result = Section("Sessions")
-    rows = [[figure["image"], figure["processes"] / figure["sessions"], megabytes(figure["bytes"])] for figure in of("memory")]
-    result.table(["image", "processes of a session", "memory, MB"], rows)
+    rows = [[figure["image"], megabytes(figure["bytes"])] for figure in of("memory")]
+    result.table(["image", "memory of an idle session, MB"], rows)
     size = megabytes(of("size")[0]["bytes"])
     names = ("hibernate", "wake and next cell")
     rows = [[name, *milliseconds(of(name)[0]), size] for name in names]
@@ -28,7 +28,8 @@ def measure(contestants, options):
     header = ["live sessions", "new session and first cell: p50, ms", "p99, ms", "later cell: p50, ms", "p99, ms"]
     result.table(header, rows)
     result.notes.append(
-        "Memory of an idle session: dirty pages of its machine and its checkpoint, common ones once, and page tables. Cells are of "
+        "Memory of an idle session: what each of a hundred adds to the dirty pages and page tables of all processes, machine, "
+        "checkpoint and zygote. Cells are of "
         "the image `data` and run one at a time with 10 ms between them."
     )
     result.raw["microseconds_and_bytes"] = figures

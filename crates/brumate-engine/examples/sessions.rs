@@ -23,6 +23,9 @@ const WEIGHED: usize = 100;
 /// Samples of each latency.
 const SAMPLES: usize = 100;
 
+/// How long a session is not used before it is weighed.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// Pause between samples: an idle server, whose checkpoints are made.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -63,21 +66,17 @@ async fn run(live: usize) -> Result<(), Error> {
 
 /// Memory of idle sessions.
 async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), Error> {
-    let before = processes();
+    tokio::time::sleep(IDLE).await;
+    let before = memory_of_all();
     let mut sessions = Vec::new();
     for _ in 0..WEIGHED {
         let session = begin(sandbox, image).await?;
         cell(&session, "x = 1").await?;
         sessions.push(session);
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let theirs: Vec<i32> = processes().into_iter().filter(|pid| !before.contains(pid)).collect();
-    let total: u64 = theirs.iter().filter_map(|&pid| memory(pid)).sum();
-    say(&format!(
-        r#"{{"what":"memory","image":"{image}","sessions":{WEIGHED},"processes":{},"bytes":{}}}"#,
-        theirs.len(),
-        total / WEIGHED as u64
-    ));
+    tokio::time::sleep(IDLE).await;
+    let more = memory_of_all().saturating_sub(before);
+    say(&format!(r#"{{"what":"memory","image":"{image}","sessions":{WEIGHED},"bytes":{}}}"#, more / WEIGHED as u64));
     Ok(())
 }
 
@@ -156,14 +155,31 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// All processes of this machine.
-fn processes() -> Vec<i32> {
+/// Memory of all processes below this one, zygotes included: what a session adds to it is its own, shared with none.
+fn memory_of_all() -> u64 {
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let parents: std::collections::HashMap<u32, u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, parent(pid)?)))
+        .collect();
+    let is_below = |mut pid: u32| {
+        while let Some(&parent) = parents.get(&pid) {
+            if parent == std::process::id() {
+                return true;
+            }
+            pid = parent;
+        }
+        false
+    };
+    parents.keys().filter(|&&pid| is_below(pid)).filter_map(|&pid| memory(pid)).sum()
 }
 
-/// What a process has of its own: dirty memory, with its share of what it has in common with its checkpoint, and page tables.
-fn memory(pid: i32) -> Option<u64> {
+/// Dirty memory of a process, with its share of what it has in common with others, and page tables.
+fn memory(pid: u32) -> Option<u64> {
     let field = |file: &str, name: &str| -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

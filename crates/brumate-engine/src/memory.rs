@@ -108,6 +108,21 @@ pub(crate) fn populate(memory: &mut [u8], pages: &[u32]) {
     for_runs(memory, pages, populate_write);
 }
 
+/// Gives back those of the pages `pages` of `memory`, by number, that hold what the file does which lies under it, `base`. They
+/// are the file's from then on.
+pub(crate) fn release(memory: &mut [u8], base: &[u8], pages: &[u32]) {
+    for &page in pages {
+        let range = page as usize * PAGE_BYTES..(page as usize + 1) * PAGE_BYTES;
+        if let (Some(own), Some(original)) = (memory.get_mut(range.clone()), base.get(range))
+            && own == original
+        {
+            // SAFETY: one page of a private mapping of the file, borrowed mutably. Reading it gives the file's bytes afterwards,
+            // which are those it has.
+            let _ = unsafe { madvise(own.as_mut_ptr().cast(), PAGE_BYTES, Advice::LinuxDontNeed) };
+        }
+    }
+}
+
 /// Maps the pages `pages` of `memory`, by number, that are about to be read.
 pub(crate) fn populate_for_reading(memory: &mut [u8], pages: &[u32]) {
     for_runs(memory, pages, |run| advise(run, Advice::LinuxPopulateRead));

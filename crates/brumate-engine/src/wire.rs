@@ -128,6 +128,8 @@ pub enum ToMachine {
     Fork {
         /// It is this machine's checkpoint, and shares its last will; otherwise it has none.
         checkpoint: bool,
+        /// Nobody has used the session for a while: memory counts for more than time.
+        idle: bool,
     },
     /// Where to write a last will: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
     /// between the two.

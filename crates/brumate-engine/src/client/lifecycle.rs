@@ -35,25 +35,26 @@ impl Machine {
     /// # Errors
     /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
     pub async fn fork(&mut self) -> Result<Paused, Error> {
-        let mut other = self.fork_as(false).await?;
+        let mut other = self.fork_as(false, false).await?;
         other.machine.session = new_session()?;
         Ok(other)
     }
 
-    /// Forks what takes over when this machine ends: the same session, with the same last will.
+    /// Forks what takes over when this machine ends: the same session, with the same last will. When it is `idle`, the two share
+    /// all memory they can.
     ///
     /// # Errors
     /// Those of [`Machine::fork`].
-    pub(super) async fn checkpoint(&mut self) -> Result<Paused, Error> {
-        self.fork_as(true).await
+    pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<Paused, Error> {
+        self.fork_as(true, idle).await
     }
 
-    async fn fork_as(&mut self, checkpoint: bool) -> Result<Paused, Error> {
+    async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<Paused, Error> {
         let (mut channel, theirs) = pair()?;
         let patience = self.shared.patience.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
         let nobody = Interrupter::new();
-        let question = ToMachine::Fork { checkpoint };
+        let question = ToMachine::Fork { checkpoint, idle };
         let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
         match reply {

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{MutexGuard, mpsc};
 
@@ -29,6 +30,8 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
+    /// Counts the checkpoints.
+    checkpoints: u64,
     /// Last, so that it is dropped when nobody is left who could write it.
     pub(super) will: Option<WillFiles>,
 }
@@ -37,17 +40,28 @@ impl State {
     /// Makes the checkpoint if there is none of the present state.
     async fn checkpoint(&mut self) -> Result<(), Error> {
         if self.checkpoint.is_none() {
-            self.checkpoint = Some(self.machine.checkpoint().await?);
+            self.checkpoint = Some(self.machine.checkpoint(false).await?);
+            self.checkpoints += 1;
         }
         Ok(())
     }
+
+    /// Makes a checkpoint anew that shares with the machine all memory it can.
+    async fn settle(&mut self) -> Result<(), Error> {
+        drop(self.checkpoint.take());
+        self.checkpoint = Some(self.machine.checkpoint(true).await?);
+        Ok(())
+    }
 }
+
+/// A session that is not used for so long gives memory back: its next cell begins a little later.
+const SETTLE_AFTER: Duration = Duration::from_secs(2);
 
 impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let state = State { machine, checkpoint: None, will: None };
+        let state = State { machine, checkpoint: None, checkpoints: 0, will: None };
         let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         session.checkpoint_later();
         session
@@ -152,9 +166,22 @@ impl Session {
     fn checkpoint_later(&self) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
-            let Some(state) = state.upgrade() else { return };
-            let made = state.lock().await.checkpoint().await;
-            if let Err(error) = made {
+            let made = async {
+                let Some(present) = state.upgrade() else { return Ok(()) };
+                let mut present = present.lock_owned().await;
+                present.checkpoint().await?;
+                let made = present.checkpoints;
+                drop(present);
+                tokio::time::sleep(SETTLE_AFTER).await;
+                let Some(present) = state.upgrade() else { return Ok(()) };
+                let mut present = present.lock_owned().await;
+                if present.checkpoint.is_some() && present.checkpoints == made {
+                    present.settle().await
+                } else {
+                    Ok(())
+                }
+            };
+            if let Err(error) = made.await {
                 tracing::debug!(%error, "no checkpoint");
             }
         });

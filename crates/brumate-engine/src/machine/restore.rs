@@ -146,6 +146,13 @@ impl Machine {
         memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
+    /// Gives back the pages, among those that runs write, that are as in the base's file again.
+    pub(crate) fn give_back(&mut self, base: &Base) {
+        if let Ok(original) = memory::Mapped::new(&base.file, image::file::HEADER_BYTES, base.header.memory) {
+            memory::release(self.memory.data_mut(&mut self.store), original.bytes(), &base.pages.written);
+        }
+    }
+
     /// The linear memory.
     pub(crate) fn memory(&self) -> &[u8] {
         self.memory.data(&self.store)

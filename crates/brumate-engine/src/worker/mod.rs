@@ -54,6 +54,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zyg
         mounts: Vec::new(),
         mounted: false,
         paused: false,
+        cold: false,
         busy: false,
         generation: 0,
         will: None,
@@ -122,6 +123,8 @@ struct Worker {
     mounted: bool,
     /// Forked from another machine and not resumed yet.
     paused: bool,
+    /// Pages that a cell writes were given back.
+    cold: bool,
     /// In the middle of a request that changes the state.
     busy: bool,
     /// Changes of the state that the server was told of.
@@ -162,11 +165,16 @@ impl Worker {
     }
 
     /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
-    fn fork(&mut self, socket: OwnedFd, checkpoint: bool) -> Result<(), WireError> {
+    fn fork(&mut self, socket: OwnedFd, checkpoint: bool, idle: bool) -> Result<(), WireError> {
+        if idle {
+            // Before the fork: neither of the two keeps a page that is the base's.
+            self.machine.give_back(&self.base);
+        }
+        self.cold = idle;
         match crate::zygote::sys::fork_sibling() {
             Ok(Some(_)) => {
                 self.channel.send(&FromMachine::Forked(None))?;
-                if checkpoint {
+                if checkpoint && !idle {
                     // The next cell would copy these pages, which are shared again, one fault at a time.
                     self.machine.prefault(&self.base.pages.written);
                 }
@@ -259,6 +267,9 @@ impl Worker {
         if !matches!(request, ToMachine::Start { .. } | ToMachine::Thaw { .. }) {
             self.mount();
         }
+        if matches!(request, ToMachine::Execute(_) | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
+            self.machine.prefault(&self.base.pages.written);
+        }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
                 let stdin = if stdin { fds.next() } else { None };
@@ -289,8 +300,8 @@ impl Worker {
                     self.end_change();
                 }
             }
-            ToMachine::Fork { checkpoint } => {
-                self.fork(fds.next().ok_or(WireError::MissingDescriptor)?, checkpoint)?;
+            ToMachine::Fork { checkpoint, idle } => {
+                self.fork(fds.next().ok_or(WireError::MissingDescriptor)?, checkpoint, idle)?;
             }
             ToMachine::Will => {
                 let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;

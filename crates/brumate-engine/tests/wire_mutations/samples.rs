@@ -53,7 +53,11 @@ fn to_machine() -> Vec<ToMachine> {
         .map(ToMachine::Files),
     );
     messages.extend([Some(text()), None].map(|text| ToMachine::Input { question: u64::MAX, text }));
-    messages.extend([ToMachine::Fork { checkpoint: true }, ToMachine::Will, ToMachine::Thaw { generation: u64::MAX }]);
+    messages.extend([
+        ToMachine::Fork { checkpoint: true, idle: true },
+        ToMachine::Will,
+        ToMachine::Thaw { generation: u64::MAX },
+    ]);
     messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
     messages.extend(
         [
