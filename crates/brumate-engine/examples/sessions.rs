@@ -26,6 +26,12 @@ const SAMPLES: usize = 100;
 /// How long a session is not used before it is weighed.
 const IDLE: Duration = Duration::from_secs(5);
 
+/// After that an idle session has given back what it can.
+const SETTLED: Duration = Duration::from_millis(2500);
+
+/// Sessions that are used after such a pause.
+const AT_ONCE: usize = 10;
+
 /// Pause between samples: an idle server, whose checkpoints are made.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -116,20 +122,30 @@ async fn crowd(sandbox: &Sandbox, live: usize) -> Result<(), Error> {
             sessions.push(session);
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let (mut fresh, mut later) = (Vec::new(), Vec::new());
-        for sample in 0..SAMPLES {
-            tokio::time::sleep(PAUSE).await;
-            let start = Instant::now();
-            let session = begin(sandbox, &image).await?;
-            cell(&session, "1+1").await?;
-            fresh.push(start.elapsed());
-            drop(session);
-            tokio::time::sleep(PAUSE).await;
-            let start = Instant::now();
-            cell(&sessions[sample * 7919 % sessions.len()], "x += 1").await?;
-            later.push(start.elapsed());
+        let (mut fresh, mut resumed, mut later) = (Vec::new(), Vec::new(), Vec::new());
+        let mut next = 0;
+        while later.len() < SAMPLES {
+            // Long enough that idle sessions have settled.
+            tokio::time::sleep(SETTLED).await;
+            for _ in 0..AT_ONCE.min(step) {
+                let start = Instant::now();
+                let session = begin(sandbox, &image).await?;
+                cell(&session, "1+1").await?;
+                fresh.push(start.elapsed());
+                drop(session);
+                tokio::time::sleep(PAUSE).await;
+                next += 1;
+                let session = &sessions[next * 7919 % step];
+                for times in [&mut resumed, &mut later] {
+                    let start = Instant::now();
+                    cell(session, "x += 1").await?;
+                    times.push(start.elapsed());
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
         }
         times("new session", step, &mut fresh);
+        times("cell after a pause", step, &mut resumed);
         times("later cell", step, &mut later);
     }
     Ok(())
