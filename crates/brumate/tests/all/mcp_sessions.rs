@@ -90,6 +90,11 @@ cases! {
     bounded_text, list_changed,
 }
 
+cases! {
+    analyst_cases:
+    afternoon,
+}
+
 /// Cases that a module defines.
 fn written(source: &str) -> Vec<&str> {
     let definitions = source.lines().filter_map(|line| line.strip_prefix("async def "));
@@ -98,9 +103,11 @@ fn written(source: &str) -> Vec<&str> {
 
 #[test]
 fn no_case_is_forgotten() {
-    for (source, cases) in
-        [(session_cases::SOURCE, session_cases::CASES), (contract_cases::SOURCE, contract_cases::CASES)]
-    {
+    for (source, cases) in [
+        (session_cases::SOURCE, session_cases::CASES),
+        (contract_cases::SOURCE, contract_cases::CASES),
+        (analyst_cases::SOURCE, analyst_cases::CASES),
+    ] {
         assert_eq!(written(source), cases);
     }
 }
