@@ -54,7 +54,7 @@ macro_rules! client {
 
 /// The cases of a module, with both clients; those after `once` with the newer one.
 macro_rules! cases {
-    ($module:ident: $($case:ident),+ $(,)? $(; once: $($single:ident),+ $(,)?)?) => {
+    ($module:ident: $($case:ident),* $(,)? $(; once: $($single:ident),+ $(,)?)?) => {
         mod $module {
             /// Every case that is run.
             pub(super) const CASES: &[&str] = &[$(stringify!($case),)+ $($(stringify!($single)),+)?];
@@ -64,7 +64,7 @@ macro_rules! cases {
             $(mod $case {
                 client!($module, $case, mcp2, MCP2);
                 client!($module, $case, mcp1, MCP1);
-            })+
+            })*
             $($(mod $single {
                 client!($module, $single, mcp2, MCP2);
             })+)?
@@ -95,6 +95,11 @@ cases! {
     afternoon,
 }
 
+cases! {
+    random_cases:;
+    once: crowd, killed_under_load,
+}
+
 /// Cases that a module defines.
 fn written(source: &str) -> Vec<&str> {
     let definitions = source.lines().filter_map(|line| line.strip_prefix("async def "));
@@ -107,6 +112,7 @@ fn no_case_is_forgotten() {
         (session_cases::SOURCE, session_cases::CASES),
         (contract_cases::SOURCE, contract_cases::CASES),
         (analyst_cases::SOURCE, analyst_cases::CASES),
+        (random_cases::SOURCE, random_cases::CASES),
     ] {
         assert_eq!(written(source), cases);
     }
