@@ -25,7 +25,7 @@ LONG = bool(os.environ.get('BRUMATE_TEST_LONG'))
 SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))
 
 # What all processes of a server may take together beside its sessions, and for each that may be awake.
-SERVER_BYTES = 600 << 20
+SERVER_BYTES = 1 << 30
 SESSION_BYTES = 20 << 20
 
 # A checksum of all that a session was told: a cell that ran twice, or not at all, or somewhere else shows. One step of the
