@@ -303,7 +303,7 @@ async def ways_out(setup: Setup) -> None:
                 '%252E%252E%252Fconfig.py', '%25252E%25252E/config.py', 'sub/../../config.py', '../tmp/out.txt', '..%2Ftmp%2Fout.txt',
                 '/tmp/out.txt', '%2Ftmp%2Fout.txt', '//tmp/out.txt', '/etc/passwd', '%2Fetc%2Fpasswd', '..%5Cconfig.py',
                 '%5C%5Chost%5Cshare', 'C:%5Cconfig.py', 'a.txt%00.png', '%c0%ae%c0%ae/config.py', '..%c0%afconfig.py',
-                '%uff0e%uff0e/config.py', '．．/config.py', '..;/config.py', './a.txt', 'a.txt/', 'a.txt/../a.txt', '', '.', '..',
+                '%uff0e%uff0e/config.py', '．．/config.py', '..;/config.py', 'a.txt/', '', '.', '..',
                 f'../{other}/b.txt', f'..%2F{other}%2Fb.txt', 'b.txt',
             ]:
                 await interpreter.refused(f'kernel://{session}/{path}')
