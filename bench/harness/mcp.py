@@ -1,5 +1,6 @@
 """A client of the Model Context Protocol as thin as it can be: JSON-RPC on pipes, so that the server is measured."""
 
+import json
 import time
 
 from .processes import Failed, Partner
@@ -43,6 +44,16 @@ class Client(Partner):
         seconds = time.perf_counter() - start
         check(message, expected)
         return seconds
+
+    def tool(self, name, arguments):
+        """Calls a tool; returns seconds, and the structure of its answer."""
+        start = time.perf_counter()
+        self.request("tools/call", {"name": name, "arguments": arguments})
+        message = self.answer()
+        seconds = time.perf_counter() - start
+        # Some servers put structures that have no schema into the text alone.
+        result = message["result"]
+        return seconds, result.get("structuredContent") or json.loads(result["content"][0]["text"])
 
     def calls(self, code, expected, count, in_flight):
         """Makes `count` calls, `in_flight` of them always open; returns seconds for all."""

@@ -78,8 +78,11 @@ def text_of(result: dict[str, Any]) -> str:
 
 
 @contextlib.asynccontextmanager
-async def connect(setup: Setup, *flags: str, log_level: str | None = None) -> AsyncIterator[Connection]:
-    """Starts a server and opens a session. `log_level` is what the client wants logged, however its protocol says so."""
+async def connect(
+    setup: Setup, *flags: str, log_level: str | None = None, messages: Any = None
+) -> AsyncIterator[Connection]:
+    """Starts a server and opens a session. `log_level` is what the client wants logged, however its protocol says so;
+    `messages` is called with every message that answers no request."""
     logs: list[tuple[str, Any]] = []
 
     async def log(params: Any) -> None:
@@ -89,7 +92,7 @@ async def connect(setup: Setup, *flags: str, log_level: str | None = None) -> As
     if SDK_MAJOR >= 2:
         from mcp import Client
 
-        client = Client(setup.parameters(*flags), mode=setup.era, logging_callback=log, log_level=log_level)
+        client = Client(setup.parameters(*flags), mode=setup.era, logging_callback=log, log_level=log_level, message_handler=messages)
         async with client:
             connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs)
             connection.processes = sorted(children() - before)
@@ -98,7 +101,7 @@ async def connect(setup: Setup, *flags: str, log_level: str | None = None) -> As
             yield connection
         return
     async with stdio_client(setup.parameters(*flags)) as (read, write):
-        async with ClientSession(read, write, logging_callback=log) as session:
+        async with ClientSession(read, write, logging_callback=log, message_handler=messages) as session:
             await session.initialize()
             connection = Connection(session, modern=False, logs=logs)
             connection.processes = sorted(children() - before)

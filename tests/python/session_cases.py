@@ -55,6 +55,11 @@ class Interpreter:
         assert answer['success'], answer
         return answer['result']
 
+    async def printed(self, session: str, code: str) -> str:
+        answer = await self.cell(code, session)
+        assert answer['success'], answer
+        return ''.join(answer['output'])
+
     async def read(self, uri: str) -> dict[str, Any]:
         with anyio.fail_after(PATIENCE):
             result = plain(await self.client.session.read_resource(uri))

@@ -67,6 +67,7 @@ pub(crate) fn mime_of_name(name: &str) -> Option<&'static str> {
         "parquet" => Some("application/vnd.apache.parquet"),
         "ipynb" => Some("application/x-ipynb+json"),
         "npy" | "npz" | "pkl" | "pickle" => Some(UNKNOWN_MIME),
+        "py" => Some("text/x-python"),
         "ts" => Some("text/plain"),
         _ => mime_guess::from_ext(extension).first_raw(),
     }
@@ -209,6 +210,7 @@ mod tests {
             ("a.svg", "image/svg+xml"),
             ("a.csv", "text/csv"),
             ("a.txt", "text/plain"),
+            ("a.py", "text/x-python"),
             ("a.json", "application/json"),
             ("a.html", "text/html"),
             ("a.pdf", "application/pdf"),

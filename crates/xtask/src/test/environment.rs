@@ -48,9 +48,9 @@ impl Environment {
         Ok(Self { variables, tools })
     }
 
-    /// A Python with a Jupyter kernel, which only measurements need.
+    /// A Python with a Jupyter kernel, and what a server of kernels needs; only for measurements.
     pub(crate) fn kernel() -> Result<PathBuf> {
-        python(&workspace::target().join("test-env/kernel"), "ipykernel>=7,<8")
+        python(&workspace::target().join("test-env/kernel"), "ipykernel>=7,<8 mcp>=1,<2")
     }
 
     /// A cargo command that sees the environment.
@@ -76,12 +76,12 @@ fn with_tools(tools: &Path) -> OsString {
     path
 }
 
-/// A virtual environment with `requirement`; returns its interpreter.
+/// A virtual environment with `requirement`, one or more between blanks; returns its interpreter.
 fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
     let interpreter = directory.join("bin/python");
     once(directory, requirement, || {
         process::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory))?;
-        process::run(Command::new(&interpreter).args(["-m", "pip", "install", "--quiet", requirement]))
+        process::run(Command::new(&interpreter).args(["-m", "pip", "install", "--quiet"]).args(requirement.split(' ')))
     })?;
     Ok(interpreter)
 }

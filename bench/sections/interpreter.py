@@ -1,0 +1,79 @@
+"""The code interpreter through MCP: new sessions and cells, beside a server of Jupyter kernels and a bare kernel."""
+
+import json
+import subprocess
+import tempfile
+
+from harness.contestants import BENCH
+from harness.figures import Summary, decimal, paired_ratio, percentile
+from harness.mcp import Client
+from harness.processes import Failed
+from harness.report import Section
+
+CODE, RESULT = "1+1", "2"
+# Of a round: new sessions and cells of Brumate, those of the server of kernels, cells of the bare kernel.
+NEW, CELLS, PEER_CELLS, KERNEL_CELLS = 40, 200, 3, 100
+WARM_UP = 20
+
+
+def cell(client, session=""):
+    """Runs a cell; returns the seconds and the session."""
+    seconds, answer = client.tool("execute_code", {"code": CODE, "session_id": session})
+    if answer["result"] != RESULT:
+        raise Failed(f"a cell said {answer}")
+    return seconds, session or answer["session_info"]["session_id"]
+
+
+def new_session(client):
+    """Seconds of a first cell. Its session is cleared."""
+    seconds, session = cell(client)
+    client.tool("clear_session", {"session_id": session})
+    return seconds
+
+
+def measure(contestants, options):
+    if options.kernel is None:
+        raise Failed("--kernel is missing: a Python with ipykernel and mcp 1.x")
+    sample = {name: [] for name in ("new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_cell")}
+    medians = {name: [] for name in sample}
+    inside = BENCH / "inside"
+    with tempfile.TemporaryDirectory() as data:
+        ours = [*contestants.brumate.stdio(), "--tools", "interpreter", "--data-dir", data]
+        theirs = [options.kernel, str(inside / "kernel_server.py")]
+        with Client(ours) as server, Client(theirs) as peer:
+            for _ in range(WARM_UP):
+                new_session(server)
+            session, peer_session = cell(server)[1], cell(peer)[1]
+            for _ in range(options.rounds):
+                values = {
+                    "new": [new_session(server) for _ in range(NEW)],
+                    "cell": [cell(server, session)[0] for _ in range(CELLS)],
+                    "peer_new": [new_session(peer)],
+                    "peer_cell": [cell(peer, peer_session)[0] for _ in range(PEER_CELLS)],
+                    "kernel_new": kernel(options, 1),
+                    "kernel_cell": kernel(options, 1, KERNEL_CELLS),
+                }
+                for name, of_round in values.items():
+                    sample[name] += of_round
+                    medians[name].append(Summary.of(of_round).median)
+    result = Section("Code interpreter through MCP")
+    for what, kinds in [("new session and `1+1`", ("new", "peer_new", "kernel_new")), ("`1+1` in a session", ("cell", "peer_cell", "kernel_cell"))]:
+        names = ("Brumate, MCP on pipes", "server of Jupyter kernels, MCP on pipes", "ipykernel, its own client")
+        rows = [
+            [name, Summary.of(sample[kind]).milliseconds(), decimal(1000 * percentile(sample[kind], 0.99)),
+             decimal(paired_ratio(medians[kind], medians[kinds[0]]))]
+            for name, kind in zip(names, kinds, strict=True)
+        ]
+        result.table([what, "ms", "p99, ms", "÷ Brumate"], rows)
+    result.notes.append(
+        "One at a time; median and quartiles. The server of kernels is written after the documentation of MCP Python Code "
+        "Interpreter, with the 0.2 s that each of its calls waits; a new kernel has nothing imported, Brumate's sessions have numpy, "
+        "pandas and matplotlib ready."
+    )
+    result.raw = {f"{name}_seconds": values for name, values in sample.items()}
+    return result
+
+
+def kernel(options, *arguments):
+    command = [options.kernel, BENCH / "inside" / "kernel.py", *map(str, arguments)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
