@@ -68,6 +68,12 @@ cases! {
     uploads,
     figures,
     long_output,
+    questions,
+    thinking,
+    nobody_to_ask,
+    inputs,
+    figures_once,
+    blank_session,
 }
 
 #[test]
