@@ -7,7 +7,7 @@ import atexit
 import sys
 import types
 
-from . import channel, display, figures, interrupts, loops, notebook, pristine, reports, space, streams, values
+from . import channel, display, figures, interrupts, loops, notebook, pristine, reports, space, stdin, streams, values
 from .source import Program
 from .text import parse, quote
 
@@ -85,6 +85,13 @@ class _Execution:
         program.compile(self.script, home.futures)
         home.futures |= program.futures if self.session else 0
         namespace = home.namespace
+        if request.get("allow_stdin") is True:
+            stdin.answer = channel.ask
+            with stdin.Asking():
+                return self._evaluate(program, namespace)
+        return self._evaluate(program, namespace)
+
+    def _evaluate(self, program, namespace):
         if program.needs_loop:
             value = loops.run(loops.run_program(program, namespace))
         else:

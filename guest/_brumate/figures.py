@@ -1,10 +1,16 @@
-"""matplotlib figures as events. Nothing here imports matplotlib: who has no figures does not pay for them."""
+"""matplotlib figures as events. Nothing here imports matplotlib: who has no figures does not pay for them.
+
+A figure is captured once per cell and change, whatever shows it: `plt.show()`, its being displayed, the end of the cell. One
+that an earlier cell has shown is captured again when a later one draws into it.
+"""
 
 from .pristine import __builtins__
 
 import binascii
+import hashlib
 import io
 import sys
+import weakref
 
 from . import channel, pictures, streams
 
@@ -25,15 +31,19 @@ SVG = "image/svg+xml"
 class _State:
     left = MAX_FIGURES
     publish = None
-    # Figures that the cell has displayed itself, by identity: they are not shown again at its end.
-    shown = {}
+    # Digests of what this cell has captured: by figure (its identity, and a weak reference), and of other contents.
+    captured = {}
+    contents = set()
+    # Figures that were captured, and are still there, by identity: `(weak reference, digest)`, the newest last.
+    known = {}
 
 
 def start_run():
     """Renews the allowance of figures."""
     _State.left = MAX_FIGURES
     _State.publish = None
-    _State.shown.clear()
+    _State.captured.clear()
+    _State.contents.clear()
 
 
 def publish_with(function):
@@ -57,9 +67,44 @@ def publish(data):
     return True
 
 
-def was_shown(figure):
-    """Notes that a figure was displayed by itself, so that it is not shown again when the cell ends."""
-    _State.shown[id(figure)] = figure
+def is_new_content(content):
+    """Whether this cell has not captured this content (bytes) yet; from now on it has."""
+    digest = _digest(content)
+    new = digest not in _State.contents
+    _State.contents.add(digest)
+    return new
+
+
+def _captured(figure):
+    """Digests of what this cell has captured of a figure, as a set to add to."""
+    reference, digests = _State.captured.get(id(figure), (None, None))
+    if reference is None or reference() is not figure:
+        digests = set()
+        _State.captured[id(figure)] = weakref.ref(figure), digests
+    return digests
+
+
+def _is_new(figure, png):
+    """Whether this cell has not captured this picture of a figure yet; from now on it has."""
+    digests, digest = _captured(figure), _digest(png)
+    new = digest not in digests
+    digests.add(digest)
+    return new
+
+
+def _digest(content):
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def _know(figure, png):
+    """Notes what was captured of a figure."""
+    known = _State.known
+    known.pop(id(figure), None)
+    known[id(figure)] = weakref.ref(figure), _digest(png)
+    while len(known) > MAX_FIGURES:
+        del known[next(iter(known))]
+    # Drawing sets it; from now on, only changes do.
+    figure.stale = False
 
 
 def is_figure(kind):
@@ -69,9 +114,19 @@ def is_figure(kind):
 
 
 def bundle(figure, svg=False):
-    """The mime bundle of a figure: its text, and pictures of it. Drawing runs guest code and may raise."""
-    data = {"text/plain": repr(figure)}
+    """The mime bundle of a figure: its text, and pictures of it that this cell has not captured yet. Drawing runs guest code
+    and may raise."""
     png = _png(figure)
+    if _is_new(figure, png):
+        data = _pictures(figure, png, svg)
+    else:
+        data = {"text/plain": repr(figure)}
+    _know(figure, png)
+    return data
+
+
+def _pictures(figure, png, svg):
+    data = {"text/plain": repr(figure)}
     if len(png) <= MAX_PNG_BYTES:
         data[pictures.PNG] = binascii.b2a_base64(png, newline=False).decode()
         pictures.fit(data)
@@ -135,21 +190,41 @@ def show(managers):
 
 def emit(figure):
     """Sends one figure as `display_data`, unless it has nothing in it or the run has shown enough."""
-    if not figure.get_children()[1:] or not take_one():  # the first child is the background
+    if not figure.get_children()[1:] or _State.left <= 0:  # the first child is the background
         return
-    data = bundle(figure, svg=_State.publish is not None)
+    png = _png(figure)
+    if not _is_new(figure, png):
+        _know(figure, png)
+        return
+    take_one()
+    data = _pictures(figure, png, svg=_State.publish is not None)
+    _know(figure, png)
     if not publish(data):
         streams.flush()
         channel.emit("DisplayData", data)
 
 
 def show_open():
-    """Emits the figures that are still open at the end of a run, and were not displayed; closes them all."""
+    """At the end of a run: emits the figures that are still open, closes them all, and emits those that were shown before and
+    drawn into since."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     if helpers is None:
         return
-    managers = helpers.Gcf.get_all_fig_managers()
-    for manager in managers:
-        if id(manager.canvas.figure) in _State.shown:
+    open_ones = []
+    for manager in helpers.Gcf.get_all_fig_managers():
+        figure = manager.canvas.figure
+        if _captured(figure) and not figure.stale:
             helpers.Gcf.destroy(manager)
-    show([manager for manager in managers if id(manager.canvas.figure) not in _State.shown])
+        else:
+            open_ones.append(manager)
+    show(open_ones)
+    for identity, (reference, digest) in list(_State.known.items()):
+        figure = reference()
+        if figure is None:
+            del _State.known[identity]
+        elif figure.stale:
+            # Saving a figure makes it stale as well: only another picture is a change.
+            if _digest(_png(figure)) == digest:
+                figure.stale = False
+            else:
+                emit(figure)

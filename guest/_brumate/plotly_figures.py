@@ -2,15 +2,16 @@
 
 from .pristine import __builtins__
 
+import binascii
 import sys
+import zlib
 
 from . import channel, streams
 from .text import well_formed
 
 JSON = "application/vnd.plotly.v1+json"
-# Characters of a figure's JSON, and of its page; what is longer is left out.
+# Characters of a figure's JSON; what is longer is left out. Its page has plotly.js as well, 2 MiB of it.
 MAX_JSON_CHARS = 3 << 20
-MAX_HTML_CHARS = 8 << 20
 # Names of traces in a figure's text.
 _MAX_NAMED = 6
 NO_PICTURE = "no static picture: plotly needs a browser for that, and there is none here"
@@ -26,7 +27,6 @@ def is_figure(kind):
 def bundle(figure):
     """The mime bundle of a figure (a dictionary)."""
     from .display import JsonText
-    from plotly.io import to_html
     from plotly.io._json import to_json_plotly
 
     notes = [NO_PICTURE]
@@ -34,13 +34,50 @@ def bundle(figure):
     json = to_json_plotly(figure)
     if len(json) <= MAX_JSON_CHARS:
         data[JSON] = JsonText(well_formed(json))
-        page = to_html(figure, include_plotlyjs=True, full_html=True, validate=False, default_height="100%")
-        if len(page) <= MAX_HTML_CHARS:
-            data["text/html"] = well_formed(page)
+        data["text/html"] = well_formed(_page(json))
     if "text/html" not in data:
         notes.append("the figure is too large to be shown; plot fewer points, or use fig.write_html(...)")
     data["text/plain"] = f"{_describe(figure)} ({'; '.join(notes)})"
     return data
+
+
+# A page that needs neither a network nor another file. plotly.js is in it as the browser unpacks it: a third of its size.
+_PAGE = """<!DOCTYPE html>
+<html>
+<head><meta charset="utf-8"><style>html, body, #figure {{ height: 100%; margin: 0 }}</style></head>
+<body>
+<div id="figure"></div>
+<script type="application/json" id="data">{figure}</script>
+<script type="text/plain" id="plotly.js-deflate-base64">{library}</script>
+<script>
+(async () => {{
+  const text = (id) => document.getElementById(id).textContent;
+  const packed = Uint8Array.from(atob(text("plotly.js-deflate-base64")), (character) => character.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const library = document.createElement("script");
+  library.textContent = await new Response(unpacked).text();
+  document.head.append(library);
+  const figure = JSON.parse(text("data"));
+  await Plotly.newPlot("figure", figure.data, figure.layout, {{ responsive: true, ...figure.config }});
+  if (figure.frames) Plotly.addFrames("figure", figure.frames);
+}})();
+</script>
+</body>
+</html>
+"""
+
+
+class _Library:
+    packed = None
+
+
+def _page(json):
+    """The page of a figure. Nothing in its JSON ends the element that it stands in."""
+    if _Library.packed is None:
+        from plotly.offline import get_plotlyjs
+
+        _Library.packed = binascii.b2a_base64(zlib.compress(get_plotlyjs().encode(), 9), newline=False).decode()
+    return _PAGE.format(figure=json.replace("<", "\\u003c"), library=_Library.packed)
 
 
 def _describe(figure):
@@ -56,9 +93,10 @@ def emit(figure):
     """Shows a figure (a dictionary)."""
     from . import figures
 
-    if not figures.take_one():
-        return
     data = bundle(figure)
+    content = data.get(JSON, data["text/plain"])
+    if not figures.is_new_content(content.encode()) or not figures.take_one():
+        return
     if not figures.publish(data):
         streams.flush()
         channel.emit("DisplayData", data)

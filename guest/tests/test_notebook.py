@@ -1,5 +1,6 @@
 """Cells of a notebook, beyond what a real kernel is compared with: figures, input, interrupts, state."""
 
+import base64
 import importlib.util
 import json
 import os
@@ -106,8 +107,8 @@ class Input(unittest.TestCase):
             self.assertEqual(raised["evalue"], f"{name} was called, but this frontend does not support input requests.")
 
     def test_somebody_answers(self):
-        code = "import _brumate.stdin as s\ns.answer = lambda prompt, password: f'{prompt}|{password}'"
-        result = cells(code, "import getpass\n[input('name? '), getpass.getpass('secret? ')]")
+        code = "import _brumate.stdin as s, getpass\ns.answer = lambda prompt, password: f'{prompt}|{password}'\n"
+        result = cells(code + "[input('name? '), getpass.getpass('secret? ')]")
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "['name? |False', 'secret? |True']"}])
 
     def test_outside_of_cells_it_is_pythons(self):
@@ -120,6 +121,57 @@ class Figures(unittest.TestCase):
     def test_forms(self):
         (data,) = bundles(cells(HEAD + "plt.plot([1, 2])\nplt.show()"))
         self.assertEqual(sorted(data), ["image/png", "image/svg+xml", "text/plain"])
+
+    def test_once_per_cell_and_change(self):
+        begin = "fig, ax = plt.subplots()\nax.plot([1, 2])\n"
+        for code, count in [
+            ("plt.show()\nfig", 1),
+            ("display(fig)\ndisplay(fig)", 1),
+            ("display(fig)\nplt.show()", 1),
+            ("fig.savefig('a.png')\nplt.show()", 1),
+            ("display(fig)\nfig.savefig('a.png')", 1),
+            ("plt.show()\nax.plot([2, 1])\ndisplay(fig)", 2),
+            ("plt.show()\nax.plot([2, 1])", 2),
+            ("display(fig)\nax.plot([2, 1])\nplt.show()", 2),
+            ("plt.close()", 0),
+            ("plt.close('all')", 0),
+            ("display(fig)\nplt.close(fig)", 1),
+            ("plt.subplots(2, 2)", 2),
+        ]:
+            pictures = [data for data in _all_bundles(cells(HEAD + begin + code)) if "image/png" in data]
+            self.assertEqual(len(pictures), count, code)
+
+    def test_later_cells(self):
+        begin = HEAD + "fig, ax = plt.subplots()\nax.plot([1, 2])\nNone"
+        for codes, count in [
+            (["1"], 1),
+            (["ax.get_title()", "fig.get_size_inches()"], 1),
+            (["fig.savefig('a.png', dpi=300)", "1"], 1),
+            (["ax.plot([2, 1])\nNone", "1"], 2),
+            (["ax.set_title('a')", "ax.set_title('b')"], 3),
+            (["ax.lines[0].set_ydata([3, 4])"], 2),
+            (["ax.set_title('a')\ndisplay(fig)"], 2),
+            (["fig"], 2),
+            (["del fig, ax\nplt.plot([5])\nNone", "1"], 2),
+        ]:
+            pictures = [data for data in _all_bundles(cells(begin, *codes)) if "image/png" in data]
+            self.assertEqual(len(pictures), count, codes)
+
+    def test_alike_is_not_the_same(self):
+        code = "for _ in range(3):\n    plt.plot([1, 2])\n    plt.show()"
+        self.assertEqual(len(_all_bundles(cells(HEAD + code))), 3)
+
+    @unittest.skipIf(importlib.util.find_spec("seaborn") is None, "seaborn is not installed")
+    def test_seaborn(self):
+        code = "import seaborn as sns, pandas as pd\nd = pd.DataFrame({'a': [1, 2], 'b': [3, 1]})\n"
+        for plot in (
+            "sns.lineplot(d, x='a', y='b')",
+            "g = sns.relplot(d, x='a', y='b')\ng",
+            "g = sns.pairplot(d)\ng.figure",
+            "sns.barplot(d, x='a', y='b')\nplt.show()",
+        ):
+            pictures = [data for data in _all_bundles(cells(HEAD + code + plot)) if "image/png" in data]
+            self.assertEqual(len(pictures), 1, plot)
 
     def test_captured(self):
         result = cells("%%capture c\n" + HEAD + "plt.plot([1])", "len(c.outputs)")
@@ -195,6 +247,29 @@ class Plotly(unittest.TestCase):
             self.assertEqual(json.loads(data["application/vnd.plotly.v1+json"])["data"][0]["type"], "bar")
             self.assertTrue(data["text/plain"].startswith("plotly Figure with 1 trace: bar (no static picture"))
 
+    def test_once_per_cell_and_change(self):
+        for code, count in [
+            ("fig.show()\nfig", 1),
+            ("fig.show()\nfig.show()", 1),
+            ("fig.show()\nfig.add_bar(y=[3])\nfig.show()", 2),
+            ("fig", 1),
+            ("None", 0),
+        ]:
+            self.assertEqual(len([data for data in _all_bundles(cells(self.CODE + code)) if len(data) > 1]), count, code)
+
+    def test_a_page_has_all_it_needs(self):
+        from plotly.offline import get_plotlyjs
+
+        code = self.CODE + "fig.update_layout(title='</script><!-- ü')\nfig.show()"
+        (data,) = bundles(cells(code))
+        page = data["text/html"]
+        self.assertLess(len(page), 2_500_000)
+        packed = page.partition('id="plotly.js-deflate-base64">')[2].partition("<")[0]
+        self.assertEqual(zlib.decompress(base64.b64decode(packed)).decode(), get_plotlyjs())
+        figure = json.loads(page.partition('id="data">')[2].partition("<")[0])
+        self.assertEqual(figure["layout"]["title"]["text"], "</script><!-- ü")
+        self.assertNotIn("http", page.replace(packed, "").replace(json.dumps(figure), ""))
+
     def test_outside_of_notebooks(self):
         (data,) = bundles(run(self.CODE + "fig.show()"))
         self.assertIn("text/html", data)
@@ -203,6 +278,11 @@ class Plotly(unittest.TestCase):
         (data,) = bundles(cells(self.CODE + "go.Figure(go.Scatter(y=[n / 7 for n in range(400_000)])).show()"))
         self.assertEqual(list(data), ["text/plain"])
         self.assertIn("too large", data["text/plain"])
+
+
+def _all_bundles(result):
+    """The mime bundles of all cells, displayed ones and results."""
+    return [data for event in result.events for shown in event.values() if (data := shown.get("data"))]
 
 
 def _png(width, height, pixels=None):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import inspect
 import os
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import ElicitResult
 
 SDK_MAJOR = int(importlib.metadata.version('mcp').split('.')[0])
 
@@ -32,9 +35,9 @@ class Setup:
     # 'auto' (the newest protocol that both know) or 'legacy' (with an initialize handshake).
     era: str
 
-    def parameters(self, *flags: str) -> StdioServerParameters:
+    def parameters(self, *flags: str, environment: dict[str, str] | None = None) -> StdioServerParameters:
         args = ['stdio', '--cache-dir', str(self.cache_dir), *flags]
-        return StdioServerParameters(command=str(self.brumate), args=args)
+        return StdioServerParameters(command=str(self.brumate), args=args, env=environment)
 
 
 @dataclass
@@ -45,6 +48,8 @@ class Connection:
     modern: bool
     logs: list[tuple[str, Any]] = field(default_factory=list)
     processes: list[int] = field(default_factory=list)
+    # Forms that the client was asked to show: their parameters.
+    forms: list[dict[str, Any]] = field(default_factory=list)
 
     async def tools(self) -> list[dict[str, Any]]:
         return plain(await self.session.list_tools())['tools']
@@ -79,11 +84,31 @@ def text_of(result: dict[str, Any]) -> str:
 
 @contextlib.asynccontextmanager
 async def connect(
-    setup: Setup, *flags: str, log_level: str | None = None, messages: Any = None
+    setup: Setup,
+    *flags: str,
+    log_level: str | None = None,
+    answer: Callable[[dict[str, Any]], Any] | None = None,
+    errors: Any = sys.stderr,
+    environment: dict[str, str] | None = None,
+    messages: Any = None,
 ) -> AsyncIterator[Connection]:
-    """Starts a server and opens a session. `log_level` is what the client wants logged, however its protocol says so;
-    `messages` is called with every message that answers no request."""
+    """Starts a server and opens a session. `log_level` is what the client wants logged, however its protocol says so.
+
+    `answer` is the person before the client: given a form's parameters, it returns the result of the elicitation. `errors` is
+    where the server's standard error goes, `environment` what it has beside the client's defaults. `messages` is called with every message that
+    answers no request.
+    """
     logs: list[tuple[str, Any]] = []
+    forms: list[dict[str, Any]] = []
+
+    async def elicit(_context: Any, params: Any) -> Any:
+        forms.append(plain(params))
+        result = answer(forms[-1])
+        return ElicitResult.model_validate(await result if inspect.isawaitable(result) else result)
+
+    asking: dict[str, Any] = {'message_handler': messages}
+    if answer is not None:
+        asking['elicitation_callback'] = elicit
 
     async def log(params: Any) -> None:
         logs.append((params.level, params.data))
@@ -92,18 +117,19 @@ async def connect(
     if SDK_MAJOR >= 2:
         from mcp import Client
 
-        client = Client(setup.parameters(*flags), mode=setup.era, logging_callback=log, log_level=log_level, message_handler=messages)
+        transport = stdio_client(setup.parameters(*flags, environment=environment), errlog=errors)
+        client = Client(transport, mode=setup.era, logging_callback=log, log_level=log_level, **asking)
         async with client:
-            connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs)
+            connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs, forms=forms)
             connection.processes = sorted(children() - before)
             if log_level and not connection.modern:
                 await connection.set_level(log_level)
             yield connection
         return
-    async with stdio_client(setup.parameters(*flags)) as (read, write):
-        async with ClientSession(read, write, logging_callback=log, message_handler=messages) as session:
+    async with stdio_client(setup.parameters(*flags, environment=environment), errlog=errors) as (read, write):
+        async with ClientSession(read, write, logging_callback=log, **asking) as session:
             await session.initialize()
-            connection = Connection(session, modern=False, logs=logs)
+            connection = Connection(session, modern=False, logs=logs, forms=forms)
             connection.processes = sorted(children() - before)
             if log_level:
                 await connection.set_level(log_level)

@@ -5,9 +5,13 @@ predecessor as a case that passes. As in `cases.py`, a case raises when a promis
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import os
+import random
 import struct
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -87,8 +91,8 @@ class Host:
     def __exit__(self, *_: Any) -> None:
         self.data.cleanup()
 
-    def server(self, *flags: str, tools: str = 'interpreter') -> Any:
-        return connect(self.setup, '--tools', tools, '--data-dir', self.data.name, *flags)
+    def server(self, *flags: str, tools: str = 'interpreter', **options: Any) -> Any:
+        return connect(self.setup, '--tools', tools, '--data-dir', self.data.name, *flags, **options)
 
 
 async def transcript(setup: Setup) -> None:
@@ -365,6 +369,166 @@ async def figures(setup: Setup) -> None:
             assert 0 < max(width, height) <= 1568, (width, height)
             left_open = await Interpreter(client).cell('plt.plot([1, 2])\nNone', answer['session_info']['session_id'])
             same([file['name'] for file in left_open['files']], ['figure_2.png', 'figure_2.svg'])
+
+
+def accept(value: str) -> dict[str, Any]:
+    return {'action': 'accept', 'content': {'value': value}}
+
+
+async def questions(setup: Setup) -> None:
+    """`input()` and `getpass()` ask the person before the client, in sessions and without; no password is in a log."""
+    answers: list[dict[str, Any]] = []
+    with Host(setup) as host, tempfile.TemporaryFile() as errors:
+        options = {'answer': lambda _: answers.pop(0), 'errors': errors, 'environment': {'BRUMATE_LOG': 'trace'}}
+        async with host.server('--timeout', '5m', tools='all', **options) as client:
+            interpreter = Interpreter(client)
+            answers[:] = [accept('Zoë'), accept('hunter-two')]
+            code = "import getpass\nname = input('name? ')\nsecret = getpass.getpass('Password: ')\n(name, len(secret))"
+            asked = await interpreter.cell(code)
+            same((asked['error'], asked['result'], asked['output']), (None, "('Zoë', 10)", []))
+            same(
+                [form['message'] for form in client.forms],
+                ['Python code asks for input: name?', 'Python code asks for a password: Password:'],
+            )
+            contains(json.dumps(client.forms[1]['requestedSchema']), 'password')
+            session = asked['session_info']['session_id']
+            answers[:] = [{'action': 'decline'}]
+            same((await interpreter.cell("input('more? ')", session))['error'], 'EOFError: EOF when reading a line')
+            answers[:] = [{'action': 'cancel'}]
+            dismissed = await interpreter.cell("x = 1\ninput()\nx = 2", session)
+            contains(dismissed['error'], 'KeyboardInterrupt')
+            contains(''.join(dismissed['output']), '[the question was dismissed]')
+            same(await interpreter.value(session, 'x, name'), "(1, 'Zoë')")
+            answers[:] = [accept('inside'), accept('alone')]
+            for more in ({'session_id': session}, {}):
+                result = await client.call_raw('run_python_code', {'python_code': "input('? ') + '!'", **more})
+                contains(result['content'][0]['text'], '<status>success</status>', 'alone!' if answers == [] else 'inside!')
+        errors.seek(0)
+        log = errors.read()
+        leaks = [line[:200] for line in log.splitlines() if b'hunter-two' in line]
+        same(leaks, [])
+
+
+async def thinking(setup: Setup) -> None:
+    """A person may think for longer than code may run, but not for ever."""
+
+    async def slowly(_form: Any) -> dict[str, Any]:
+        await anyio.sleep(4)
+        return accept('at last')
+
+    with Host(setup) as host:
+        async with host.server('--timeout', '3s', answer=slowly) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            same(await interpreter.value(session, 'input()'), "'at last'")
+        async with host.server('--input-timeout', '1s', answer=slowly) as client:
+            interpreter = Interpreter(client)
+            late = await client.call_raw('execute_code', {'code': 'y = 1\ninput()', 'session_id': session})
+            if client.modern:
+                # The call that the client repeated came too late.
+                contains(late['content'][0]['text'], 'does not wait for this input any more')
+            else:
+                contains(''.join(late['structuredContent']['output']), 'nobody answered within 1 s (set by --input-timeout')
+            same(await interpreter.value(session, 'y'), '1')
+
+
+async def nobody_to_ask(setup: Setup) -> None:
+    with Host(setup) as host:
+        async with host.server(tools='all') as client:
+            failed = await Interpreter(client).cell("input('?')")
+            contains(failed['error'], 'StdinNotImplementedError', 'does not support input requests')
+            contains(await client.text('input()'), 'EOFError')
+
+
+async def inputs(setup: Setup) -> None:
+    """Files of an input directory are copied by name, without passing through the protocol, and nothing else is."""
+    with Host(setup) as host, tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        (root / 'in' / 'sub').mkdir(parents=True)
+        (root / 'secret').write_text('secret')
+        (root / 'in' / 'a.csv').write_text('a,b\n1,2\n')
+        (root / 'in' / 'sub' / 'empty').write_bytes(b'')
+        large = random.Random(1).randbytes(5_000_000)
+        (root / 'in' / 'sub' / 'large.bin').write_bytes(large)
+        with (root / 'in' / 'huge').open('wb') as huge:
+            huge.truncate(1 << 40)
+        (root / 'in' / 'out').symlink_to('../secret')
+        (root / 'in' / 'absolute').symlink_to(root / 'secret')
+        (root / 'in' / 'up').symlink_to('..')
+        os.mkfifo(root / 'in' / 'pipe')
+        flags = ('--input-dir', f'{root}/in', '--input-dir', f'named={root}/in/sub', '--files', '16MiB')
+        async with host.server(*flags) as client:
+            interpreter = Interpreter(client)
+            (upload,) = [tool for tool in await client.tools() if tool['name'] == 'upload_file']
+            contains(upload['inputSchema']['properties']['from']['description'], 'named/...')
+            first = await interpreter.tool('upload_file', **{'from': 'a.csv'})
+            same((first['success'], first['file']['name'], first['file']['size']), (True, 'a.csv', 8))
+            session = first['session_info']['session_id']
+            same(await interpreter.value(session, "open('a.csv').read()"), "'a,b\\n1,2\\n'")
+            for name in ('sub/large.bin', 'named/large.bin'):
+                await interpreter.tool('upload_file', filename='data/x.bin', session_id=session, **{'from': name})
+                digest = "import hashlib\nhashlib.sha256(open('data/x.bin', 'rb').read()).hexdigest()"
+                same(await interpreter.value(session, digest), repr(hashlib.sha256(large).hexdigest()))
+            await interpreter.tool('upload_file', session_id=session, **{'from': 'sub/empty'})
+            same(await interpreter.value(session, "open('empty').read()"), "''")
+            for name in (
+                '..', '.', '/', '../secret', 'sub/../../secret', '/etc/passwd', '//etc/passwd', 'out', 'absolute', 'up/secret', 'up',
+                'pipe', 'sub', 'none', 'named/../a.csv', 'a.csv/', '..\\secret', '%2e%2e/secret', '/proc/self/environ', 'a\0',
+            ):  # fmt: skip
+                refused = await interpreter.tool('upload_file', filename='got', session_id=session, **{'from': name})
+                same((refused['success'], refused['file']), (False, None))
+                assert place not in refused['message'], refused
+            huge = await interpreter.tool('upload_file', session_id=session, **{'from': 'huge'})
+            contains(huge['message'], 'no space is left in the session (set by --files')
+            same(await interpreter.value(session, "import os\nsorted(name for name in os.listdir() if name[0] != '.')"), "['a.csv', 'data', 'empty']")
+            both = await client.call_raw('upload_file', {'from': 'a.csv', 'content': 'x'})
+            contains(both['content'][0]['text'], '`content` and `from` exclude each other')
+        async with host.server() as client:
+            without = await Interpreter(client).tool('upload_file', filename='x', **{'from': 'a.csv'})
+            contains(without['message'], 'no input directory (set by --input-dir)')
+
+
+async def figures_once(setup: Setup) -> None:
+    """Each figure is captured once per cell and change, whatever shows it."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            begin = 'import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2])\n'
+            session = await interpreter.open()
+
+            async def pictures(code: str) -> int:
+                answer = await interpreter.cell(code, session)
+                assert answer['success'], answer
+                return sum(file['name'].startswith('figure_') and file['name'].endswith(('.png', '.html')) for file in answer['files'])
+
+            for code, count in [
+                (begin + 'plt.show()\nfig', 1),
+                (begin + 'display(fig)\ndisplay(fig)', 1),
+                (begin + "plt.savefig('a.png')\nplt.show()", 1),
+                (begin + 'plt.close()', 0),
+                ('plt.subplots(2, 2)', 1),
+                (begin + 'None', 1),
+                ("fig.savefig('a.png')\nax.get_title()", 0),
+                ("ax.set_title('changed')\nNone", 1),
+                ('None', 0),
+                ("import seaborn as sns, pandas as pd\nsns.relplot(pd.DataFrame({'a': [1, 2], 'b': [2, 1]}), x='a', y='b')", 1),
+                ('import plotly.graph_objects as go\nbars = go.Figure(go.Bar(y=[1, 2]))\nbars.show()\nbars', 1),
+                ('bars', 1),
+                ('None', 0),
+            ]:
+                same((code, await pictures(code)), (code, count))
+            (page,) = [file for file in (await interpreter.cell('bars', session))['files'] if file['name'].endswith('.html')]
+            assert page['size'] < 2_500_000, page
+            contains((await interpreter.read(page['uri']))['text'], 'DecompressionStream')
+
+
+async def blank_session(setup: Setup) -> None:
+    """A name that is almost empty means no session that there is, and makes none."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            for name in (' ', '\n', ' 0', '0 '):
+                contains((await interpreter.cell('1', name))['error'], 'SessionExpiredError')
 
 
 async def long_output(setup: Setup) -> None:

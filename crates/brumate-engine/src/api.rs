@@ -179,7 +179,8 @@ pub struct Execute {
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`].
     pub figures: bool,
-    /// Someone answers [`Event::InputRequest`].
+    /// Someone answers [`Event::InputRequest`]. Until they do, the wall clock of this execution stands still; who asks decides
+    /// how long to wait, with [`crate::client::Interrupter`].
     pub allow_stdin: bool,
 }
 

@@ -101,9 +101,9 @@ impl Reader {
         }
     }
 
-    /// The session; `None` when a new one is meant.
+    /// The session; `None` when a new one is meant. What is almost empty means none that there is.
     pub(crate) fn session(&mut self) -> Option<String> {
-        self.optional(SESSION_ID).filter(|id| !matches!(id.trim(), "" | "0"))
+        self.optional(SESSION_ID).filter(|id| !matches!(id.as_str(), "" | "0"))
     }
 
     pub(crate) fn object(&mut self, name: &str) -> JsonObject {

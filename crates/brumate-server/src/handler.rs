@@ -3,9 +3,10 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_session::sessions::{CellRequest, Sessions};
-use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest, Runner};
+use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -17,12 +18,18 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
 use serde_json::Value;
+use tokio::task::JoinError;
 
 use crate::format::{ReturnMode, failure_text, result_text, structured};
 use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
+use crate::questions::{self, Audience, Conversation, Parked, Resumed, Step};
 use crate::{arguments, tool};
+
+/// What a client is told that comes back too late.
+const GONE: &str = "The code does not wait for this input any more: it was given already, or came too late, and the code was \
+                    interrupted. What a session had done until then is kept. Run the code again.";
 
 /// Which tools a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +53,9 @@ pub struct PythonServer {
     tools: ToolSet,
     /// There unless the tools are [`ToolSet::Run`].
     interpreter: Option<Interpreter>,
+    /// How long a person has for an answer.
+    patience: Duration,
+    parked: Parked,
 }
 
 /// What a tool call asks for.
@@ -59,6 +69,20 @@ enum Work {
     Call(Interpreter, Call),
 }
 
+impl Work {
+    /// The same work, whose code's questions go to `questions`.
+    fn asking(self, questions: Option<Questions>) -> Self {
+        match self {
+            Work::Run(request) => Work::Run(request.with_questions(questions)),
+            Work::RunInSession(interpreter, cell) => Work::RunInSession(interpreter, cell.with_questions(questions)),
+            Work::Call(interpreter, Call::Execute(cell)) => {
+                Work::Call(interpreter, Call::Execute(cell.with_questions(questions)))
+            }
+            other => other,
+        }
+    }
+}
+
 impl PythonServer {
     /// A server whose tool runs code with `runner` and answers in `mode`.
     pub fn new(runner: Runner, mode: ReturnMode) -> Self {
@@ -69,7 +93,16 @@ impl PythonServer {
             stop: CancellationToken::new(),
             tools: ToolSet::Run,
             interpreter: None,
+            patience: questions::DEFAULT_PATIENCE,
+            parked: Parked::default(),
         }
+    }
+
+    /// The same server that waits at most `patience` for each answer to a question of running code.
+    #[must_use]
+    pub fn with_input_timeout(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The same server with `tools`, which work on `sessions`.
@@ -120,34 +153,66 @@ impl PythonServer {
         Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None))
     }
 
-    /// Does it, while the client hears what it wants to hear.
-    async fn perform(&self, work: Work, context: RequestContext<RoleServer>) -> CallToolResult {
-        let log = LogPump::new(context.peer.clone(), self.log_level(&context));
-        let progress = ProgressPump::new(context.peer.clone(), context.meta.get_progress_token());
-        let cancel = self.stop.child_token();
-        let answer = async {
-            let mut onlooker = |event: RunEvent| {
-                log.push(&event);
-                progress.push(&event);
-            };
-            let answer = match work {
-                Work::Run(request) => self.run(request, &cancel, &mut onlooker).await,
-                Work::RunInSession(interpreter, request) => {
-                    match interpreter.run(request, &cancel, &mut onlooker).await {
-                        Ok(report) => self.report_result(&report.into_run_report()),
-                        Err(message) => error_result(failure_text(&message, self.mode)),
+    /// Begins to do it.
+    fn begin(&self, work: Work, digest: u64, context: &RequestContext<RoleServer>) -> Conversation {
+        let server = self.clone();
+        let can_ask = questions::can_be_asked(context);
+        Conversation::begin(self.stop.child_token(), digest, move |part| async move {
+            let work = work.asking(can_ask.then(|| part.questions.clone()));
+            server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await
+        })
+    }
+
+    async fn perform(
+        &self,
+        work: Work,
+        cancel: &CancellationToken,
+        onlooker: &mut (dyn FnMut(RunEvent) + Send),
+    ) -> CallToolResult {
+        match work {
+            Work::Run(request) => self.run(request, cancel, onlooker).await,
+            Work::RunInSession(interpreter, request) => match interpreter.run(request, cancel, onlooker).await {
+                Ok(report) => self.report_result(&report.into_run_report()),
+                Err(message) => error_result(failure_text(&message, self.mode)),
+            },
+            Work::Call(interpreter, call) => interpreter.perform(call, cancel, onlooker).await,
+        }
+    }
+
+    /// Accompanies a call to its end or, since 2026-07-28, to its next question; meanwhile the client hears what it wants to
+    /// hear.
+    async fn attend(&self, mut call: Conversation, context: &RequestContext<RoleServer>) -> CallToolResponse {
+        let audience = Arc::new(Audience {
+            log: LogPump::new(context.peer.clone(), self.log_level(context)),
+            progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
+        });
+        let cancel = call.cancel();
+        let modern = is_modern(context);
+        let response = async {
+            call.listen(Some(Arc::clone(&audience)));
+            let response = loop {
+                match call.step().await {
+                    Step::Ended(ended) => break (self.ended(ended).into(), Some(call)),
+                    Step::Asked(question) if modern => {
+                        call.listen(None);
+                        match self.parked.park(call, question, self.patience) {
+                            Ok(required) => break (required.into(), None),
+                            Err(kept) => call = kept,
+                        }
+                    }
+                    Step::Asked(question) => {
+                        // Ends with the question.
+                        tokio::spawn(questions::ask(context.peer.clone(), question, self.patience));
                     }
                 }
-                Work::Call(interpreter, call) => interpreter.perform(call, &cancel, &mut onlooker).await,
             };
-            log.close();
-            progress.close();
-            answer
+            audience.close();
+            response
         };
         // Whoever cancelled does not listen any more, so nothing is sent to them.
         let send = async {
             tokio::select! {
-                _ = async { tokio::join!(log.run(), progress.run()) } => {}
+                () = audience.tell() => {}
                 () = cancel.cancelled() => {}
             }
         };
@@ -157,9 +222,25 @@ impl PythonServer {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            (answer, ()) = async { tokio::join!(answer, send) } => answer,
-            () = pass_on_cancellation => error_result("the call was cancelled".to_owned()),
+            // The call goes last: that cancels what is left of it.
+            ((response, _call), ()) = async { tokio::join!(response, send) } => response,
+            () = pass_on_cancellation => error_result("the call was cancelled".to_owned()).into(),
         }
+    }
+
+    /// The result of a call; a panic that is not caught leaves its request without an answer for ever.
+    fn ended(&self, ended: Result<CallToolResult, JoinError>) -> CallToolResult {
+        ended.unwrap_or_else(|error| {
+            let Ok(panic) = error.try_into_panic() else { return error_result("the server ends".to_owned()) };
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            tracing::error!(%message, "a call panicked; this is a defect");
+            let text = "Brumate failed; this is a defect, and its log says more. Other calls are not affected.";
+            error_result(failure_text(text, self.mode))
+        })
     }
 
     async fn run(
@@ -187,11 +268,16 @@ impl PythonServer {
         result
     }
 
+    fn session_tools(&self) -> Vec<Tool> {
+        let inputs = self.interpreter.as_ref().map(|interpreter| interpreter.sessions().settings().inputs.clone());
+        schemas::tools(&inputs.unwrap_or_default())
+    }
+
     fn listed_tools(&self) -> Vec<Tool> {
         match self.tools {
             ToolSet::Run => vec![tool::tool()],
-            ToolSet::Interpreter => schemas::tools().to_vec(),
-            ToolSet::All => std::iter::once(tool::with_session()).chain(schemas::tools().iter().cloned()).collect(),
+            ToolSet::Interpreter => self.session_tools(),
+            ToolSet::All => std::iter::once(tool::with_session()).chain(self.session_tools()).collect(),
         }
     }
 
@@ -243,31 +329,30 @@ impl ServerHandler for PythonServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let work = match self.work(&request.name, request.arguments)? {
-            Ok(work) => work,
-            Err(message) => return Ok(error_result(message).into()),
+        let call = match &request.request_state {
+            Some(state) => match self.parked.resume(state, &request)? {
+                Resumed::Call(call) => call,
+                Resumed::Again(required) => return Ok(required.into()),
+                Resumed::Gone => return Ok(error_result(GONE.to_owned()).into()),
+            },
+            None => {
+                let digest = questions::digest(&request);
+                match self.work(&request.name, request.arguments)? {
+                    Ok(work) => self.begin(work, digest, &context),
+                    Err(message) => return Ok(error_result(message).into()),
+                }
+            }
         };
         let (peer, modern) = (context.peer.clone(), is_modern(&context));
         let cancelled = context.ct.clone();
-        // A panic that is not caught here leaves the request without an answer for ever.
-        let contained = AssertUnwindSafe(self.perform(work, context)).catch_unwind().await;
-        let result = contained.unwrap_or_else(|panic| {
-            let message = panic
-                .downcast_ref::<&str>()
-                .map(ToString::to_string)
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            tracing::error!(%message, "a call panicked; this is a defect");
-            let text = "Brumate failed; this is a defect, and its log says more. Other calls are not affected.";
-            error_result(failure_text(text, self.mode))
-        });
+        let response = self.attend(call, &context).await;
         if let Some(interpreter) = &self.interpreter {
             tokio::select! {
                 () = interpreter.tell_changes(&peer, modern) => {}
                 () = cancelled.cancelled() => {}
             }
         }
-        Ok(result.into())
+        Ok(response)
     }
 
     async fn list_resources(

@@ -20,6 +20,7 @@ mod inflight;
 mod interpreter;
 mod log;
 mod progress;
+mod questions;
 mod serve;
 mod tool;
 mod transport;

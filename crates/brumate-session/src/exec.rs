@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason};
+use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason, StreamName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +10,7 @@ use crate::choice::image_for;
 use crate::dependencies::Inference;
 use crate::engine::Died;
 use crate::explain;
+use crate::question::Asker;
 use crate::report::RunEnd;
 use crate::request::{Failure, RunEvent};
 use crate::runner::{Driven, Job, Runner};
@@ -96,7 +97,19 @@ impl Runner {
         };
         let image = image_for(&execute.code, &self.settings().images);
         let spec = MachineSpec { image, limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
-        let driven = self.drive(Job { spec, execute, inference: Inference::Lenient }, events, cancel).await?;
+        let job = Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None) };
+        let driven = self.drive(job, events.clone(), cancel).await?;
+        if let Driven::Ran { end, .. } = &driven {
+            let dropped = match end {
+                RunEnd::Ended(outcome) => outcome.output_dropped,
+                RunEnd::Died { output_dropped, .. } => *output_dropped,
+            };
+            if dropped > 0 {
+                let text = format!("{}\n", explain::output_dropped(dropped, self.limits()));
+                // Who does not read any more needs not know.
+                let _ = events.send(RunEvent::Output { name: StreamName::Stderr, text }).await;
+            }
+        }
         Ok(match driven {
             Driven::InstallError { error } => ScriptEnd::InstallError { text: error },
             Driven::Ran { end, .. } => self.script_end(end),

@@ -36,8 +36,11 @@ pub const MAX_SESSIONS: Setting = Setting { flag: "--max-sessions", variable: "B
 /// Bytes of sleeping sessions on disk.
 pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK" };
 
+/// Time that an answer is waited for.
+pub const INPUT_TIMEOUT: Setting = Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT" };
+
 /// Every setting that a text can name.
-pub const SETTINGS: [Setting; 10] = [
+pub const SETTINGS: [Setting; 11] = [
     TIMEOUT,
     CPU_TIMEOUT,
     GRACE,
@@ -48,6 +51,7 @@ pub const SETTINGS: [Setting; 10] = [
     MAX_LIVE_SESSIONS,
     MAX_SESSIONS,
     SESSIONS_DISK,
+    INPUT_TIMEOUT,
 ];
 
 impl std::fmt::Display for Setting {

@@ -30,6 +30,7 @@ mod dependencies;
 pub mod engine;
 mod exec;
 pub mod explain;
+mod question;
 mod report;
 mod request;
 mod runner;
@@ -40,6 +41,7 @@ pub mod units;
 
 pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptRequest};
+pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};
 pub use report::{OutputChunk, RunReport, Status};
 pub use request::{Failure, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;

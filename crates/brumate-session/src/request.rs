@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::engine::EngineError;
 use crate::explain;
+use crate::question::Questions;
 
 /// Settings of a [`Runner`](crate::Runner).
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub struct RunRequest {
     pub file_name: String,
     /// Globals beside Python's own.
     pub globals: serde_json::Map<String, serde_json::Value>,
+    /// Who takes the code's questions; nobody: it finds the end of the input.
+    pub questions: Option<Questions>,
 }
 
 impl RunRequest {
@@ -55,6 +58,13 @@ impl RunRequest {
     #[must_use]
     pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
         self.globals = globals;
+        self
+    }
+
+    /// Code whose questions somebody takes.
+    #[must_use]
+    pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
+        self.questions = questions;
         self
     }
 

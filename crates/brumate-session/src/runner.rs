@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Execute, Limits, MachineSpec};
+use brumate_engine::api::{Analysis, Event, Execute, Limits, MachineSpec};
 use brumate_packages::Bundle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use crate::admission::Admission;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference, Plan};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
+use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, RunEvent, RunRequest, RunnerSettings};
 
@@ -41,6 +42,7 @@ pub(crate) struct Job {
     pub(crate) spec: MachineSpec,
     pub(crate) execute: Execute,
     pub(crate) inference: Inference,
+    pub(crate) asker: Asker,
 }
 
 /// How far a job came.
@@ -88,9 +90,11 @@ impl Runner {
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
         let image = image_for(&request.code, &self.settings.images);
-        let execute = Execute { code: request.code, file_name, globals_json, ..Execute::default() };
+        let asker = Asker::new(request.questions);
+        let execute =
+            Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
         let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
-        let job = Job { spec, execute, inference: Inference::Strict };
+        let job = Job { spec, execute, inference: Inference::Strict, asker };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -138,7 +142,7 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<Driven, Failure> {
-        let Job { spec, execute, inference } = job;
+        let Job { spec, execute, inference, asker } = job;
         let ready = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
@@ -152,7 +156,7 @@ impl Runner {
                 return Ok(Driven::Ran { dependencies: Vec::new(), end });
             }
         };
-        let end = self.execute(&mut *machine, execute, &events, cancel).await?;
+        let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
         Ok(Driven::Ran { dependencies: plan.dependencies, end })
     }
 
@@ -206,14 +210,31 @@ impl Runner {
         &self,
         machine: &mut dyn Machine,
         execute: Execute,
+        mut asker: Asker,
         events: &mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<RunEnd, Failure> {
         let limits = self.limits();
+        let waiting = asker.waiting();
         let stop = KillOnDrop(machine.interrupter());
         let (sender, mut received) = mpsc::channel(EVENT_QUEUE);
         let pass_on = async {
-            while let Some(event) = received.recv().await {
+            loop {
+                let event = tokio::select! {
+                    event = received.recv() => match event {
+                        None => break,
+                        Some(Event::InputRequest { prompt, password }) => {
+                            asker.ask(prompt, password, &*stop.0);
+                            continue;
+                        }
+                        Some(event) => event,
+                    },
+                    reply = asker.replied() => {
+                        let Some(event) = pass_on(reply, &*stop.0) else { continue };
+                        stop.0.interrupt();
+                        event
+                    }
+                };
                 if let Some((name, text)) = output_of(event) {
                     let _ = events.send(RunEvent::Output { name, text }).await;
                 }
@@ -223,12 +244,14 @@ impl Runner {
         let overdue = async {
             // Whichever comes first: the time that the engine has in any case, or that after a cancellation.
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
-            if timeout(whole, cancel.cancelled()).await.is_ok() {
-                stop.0.interrupt();
-                tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                return Died::Cancelled;
+            tokio::select! {
+                () = cancel.cancelled() => {
+                    stop.0.interrupt();
+                    tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
+                    Died::Cancelled
+                }
+                () = passed(whole, waiting) => Died::TimeLimit,
             }
-            Died::TimeLimit
         };
         let result = tokio::select! {
             result = running => result,

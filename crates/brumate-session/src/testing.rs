@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, Execute, MachineSpec, Outcome, StopReason};
+use brumate_engine::api::{Analysis, Ended, Event, Execute, MachineSpec, Outcome, StopReason, StreamName};
 use tokio::sync::{mpsc, watch};
 
 use crate::engine::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
@@ -92,7 +92,7 @@ impl FakeEngine {
 impl FakeEngine {
     fn fake_machine(&self) -> FakeMachine {
         self.state.born();
-        let signal = Arc::new(Signal(watch::channel(Urgency::None).0));
+        let signal = Arc::new(Signal::new());
         FakeMachine { scripts: self.scripts.clone(), state: Arc::clone(&self.state), signal }
     }
 }
@@ -131,10 +131,22 @@ enum Urgency {
     Kill,
 }
 
-/// How urgently the machine is asked to stop.
-struct Signal(watch::Sender<Urgency>);
+/// What the machine wants to read.
+#[derive(Debug, PartialEq)]
+enum Input {
+    NotAsked,
+    Asked,
+    Given(Option<String>),
+}
+
+/// How urgently the machine is asked to stop, and what it reads.
+struct Signal(watch::Sender<Urgency>, watch::Sender<Input>);
 
 impl Signal {
+    fn new() -> Self {
+        Self(watch::Sender::new(Urgency::None), watch::Sender::new(Input::NotAsked))
+    }
+
     fn raise(&self, urgency: Urgency) {
         self.0.send_if_modified(|now| {
             let raised = urgency > *now;
@@ -160,6 +172,16 @@ impl Interrupter for Signal {
 
     fn kill(&self) {
         self.raise(Urgency::Kill);
+    }
+
+    fn answer(&self, line: Option<String>) -> bool {
+        self.1.send_if_modified(|input| {
+            let asked = *input == Input::Asked;
+            if asked {
+                *input = Input::Given(line);
+            }
+            asked
+        })
     }
 
     fn withdraw(&self) {
@@ -188,7 +210,7 @@ impl Drop for FakeMachine {
 impl FakeMachine {
     fn another(&self) -> Self {
         self.state.born();
-        let signal = Arc::new(Signal(watch::channel(Urgency::None).0));
+        let signal = Arc::new(Signal::new());
         FakeMachine { scripts: self.scripts.clone(), state: Arc::clone(&self.state), signal }
     }
 
@@ -201,6 +223,23 @@ impl FakeMachine {
         let mut signal = self.signal.0.subscribe();
         // The sender lives in `self`.
         let _ = signal.wait_for(|now| *now >= urgency).await;
+    }
+
+    /// KeyboardInterrupt, as soon as there is one.
+    async fn interrupted(&self) -> Result<Outcome, EngineError> {
+        self.asked_to(Urgency::Interrupt).await;
+        if *self.signal.0.borrow() == Urgency::Kill {
+            return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0 });
+        }
+        self.signal.withdraw();
+        let traceback =
+            "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nKeyboardInterrupt\n";
+        let ended = Ended::Raised {
+            ename: "KeyboardInterrupt".to_owned(),
+            evalue: String::new(),
+            traceback: traceback.to_owned(),
+        };
+        Ok(outcome(ended, Some(StopReason::Cancelled)))
     }
 
     /// Plays a script; what it does to a session's state is done to `memory`.
@@ -218,19 +257,20 @@ impl FakeMachine {
                     let _ = events.send(event).await;
                 }
                 Step::Sleep(duration) => tokio::time::sleep(duration).await,
-                Step::Loop => {
-                    self.asked_to(Urgency::Interrupt).await;
-                    if *self.signal.0.borrow() == Urgency::Kill {
-                        return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0 });
+                Step::Loop => return self.interrupted().await,
+                Step::Ask(prompt, password) => {
+                    self.signal.1.send_replace(Input::Asked);
+                    let _ = events.send(Event::InputRequest { prompt, password }).await;
+                    let mut input = self.signal.1.subscribe();
+                    tokio::select! {
+                        // The sender lives in `self`; what this gives holds its lock.
+                        () = async { drop(input.wait_for(|input| matches!(input, Input::Given(_))).await) } => {}
+                        ended = self.interrupted() => return ended,
                     }
-                    self.signal.withdraw();
-                    let traceback = "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nKeyboardInterrupt\n";
-                    let ended = Ended::Raised {
-                        ename: "KeyboardInterrupt".to_owned(),
-                        evalue: String::new(),
-                        traceback: traceback.to_owned(),
+                    let Input::Given(Some(text)) = self.signal.1.send_replace(Input::NotAsked) else {
+                        return Script::raising("EOFError", "EOF when reading a line").end;
                     };
-                    return Ok(outcome(ended, Some(StopReason::Cancelled)));
+                    let _ = events.send(Event::Stream { name: StreamName::Stdout, text }).await;
                 }
                 Step::Hang => {
                     self.asked_to(Urgency::Kill).await;

@@ -115,6 +115,10 @@ pub(crate) struct Options {
     /// Directory for sessions; one server at a time uses it [default: brumate in the user's data directory]
     #[arg(long, global = true, env = env_vars::DATA_DIR, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Directory of the host whose files `upload_file` may copy into sessions by name, for reading only; may be given several
+    /// times, with a name each
+    #[arg(long, global = true, value_name = "[NAME=]DIR")]
+    pub(crate) input_dir: Vec<OsString>,
     /// Sessions that are awake at the same time; others sleep in files [default: 50, fewer on small hosts]
     #[arg(long, global = true, env = env_vars::MAX_LIVE_SESSIONS, value_name = "NUMBER")]
     pub(crate) max_live_sessions: Option<usize>,
@@ -130,6 +134,9 @@ pub(crate) struct Options {
     /// Sessions are removed after this time without use, or `never`
     #[arg(long, global = true, env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = lapse)]
     pub(crate) session_timeout: Lapse,
+    /// How long a person has for each answer to `input()` or `getpass()`; this does not count as time of the run
+    #[arg(long, global = true, env = env_vars::INPUT_TIMEOUT, default_value = "10m", value_name = "TIME", value_parser = duration)]
+    pub(crate) input_timeout: Duration,
     /// When sessions are written to disk
     #[arg(long, global = true, env = env_vars::DURABILITY, default_value = "shutdown", value_enum)]
     pub(crate) durability: DurabilityArg,

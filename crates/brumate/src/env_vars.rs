@@ -29,6 +29,8 @@ variables! {
     DURABILITY = "BRUMATE_DURABILITY" since "0.1.0";
     /// Idle time after which sessions sleep; as `--hibernate-after`.
     HIBERNATE_AFTER = "BRUMATE_HIBERNATE_AFTER" since "0.1.0";
+    /// Time for an answer to `input()`; as `--input-timeout`.
+    INPUT_TIMEOUT = "BRUMATE_INPUT_TIMEOUT" since "0.1.0";
     /// Sessions that are awake at the same time; as `--max-live-sessions`.
     MAX_LIVE_SESSIONS = "BRUMATE_MAX_LIVE_SESSIONS" since "0.1.0";
     /// Sessions in all; as `--max-sessions`.

@@ -2,7 +2,11 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::env_vars;
 
@@ -24,10 +28,15 @@ pub(crate) fn start(verbose: bool) -> Result<(), String> {
         }
         None => EnvFilter::new(if verbose { VERBOSE } else { DEFAULT }),
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_filter(filter_fn(is_discreet));
+    tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
+}
+
+/// Below warnings, rmcp logs every message with all it holds, passwords that were asked for among it: never shown.
+fn is_discreet(metadata: &Metadata<'_>) -> bool {
+    !metadata.target().starts_with("rmcp") || *metadata.level() <= Level::WARN
 }

@@ -1,10 +1,12 @@
 //! What the command line means for sessions.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate_session::RunnerSettings;
-use brumate_session::sessions::{Durability, SessionSettings};
+use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
 
 use crate::cli::{DurabilityArg, Lapse, Options};
@@ -22,6 +24,8 @@ const MAX_SESSIONS: usize = 1_000_000;
 const MAX_DISK: u64 = 1 << 50;
 /// Longest time without use: ten years.
 const MAX_IDLE: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+/// Longest name of an input directory.
+const MAX_INPUT_NAME: usize = 64;
 /// Shortest time without use after which something happens.
 const MIN_IDLE: Duration = Duration::from_secs(1);
 
@@ -49,6 +53,10 @@ pub(crate) fn resolve(
     let Some(data_dir) = options.data_dir.clone().or_else(|| default_data_dir(environment)) else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
     settings.limits = runner.limits;
+    let inputs: Vec<(String, PathBuf)> =
+        options.input_dir.iter().map(|text| input_dir(text)).collect::<Result<_, _>>()?;
+    settings.inputs = InputDirs::open(inputs.iter().map(|(name, path)| (name.as_str(), path.as_path())))
+        .map_err(|error| format!("`--input-dir`: {error}"))?;
     settings.max_concurrent = runner.max_concurrent;
     settings.max_live = max_live;
     settings.max_sessions = max_sessions;
@@ -60,6 +68,19 @@ pub(crate) fn resolve(
         DurabilityArg::Cell => Durability::Cell,
     };
     Ok(Some(settings))
+}
+
+/// Reads `[NAME=]DIR`. A directory with `=` in its path is written with one before it: `=DIR`.
+fn input_dir(text: &OsStr) -> Result<(String, PathBuf), String> {
+    let bytes = text.as_bytes();
+    let Some(split) = bytes.iter().position(|&byte| byte == b'=') else { return Ok((String::new(), text.into())) };
+    let (name, path) = (&bytes[..split], OsStr::from_bytes(&bytes[split + 1..]));
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let name = std::str::from_utf8(name).ok().filter(|name| name.bytes().all(|byte| fits(&byte)) && *name != "..");
+    let name = name.filter(|name| *name != "." && name.len() <= MAX_INPUT_NAME);
+    let name =
+        name.ok_or("`--input-dir`: a name is letters, digits, `-`, `_` and `.`; write `=DIR` for a path with `=`")?;
+    Ok((name.to_owned(), path.into()))
 }
 
 /// As many as the host has memory for.

@@ -16,6 +16,8 @@ use crate::{env_vars, session_settings};
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// Shortest time limit; below it not even `pass` is sure to end.
 const MIN_TIME: Duration = Duration::from_millis(50);
+/// Shortest time for an answer.
+const MIN_INPUT: Duration = Duration::from_secs(1);
 /// Least memory: the interpreter itself and some room.
 const MIN_MEMORY: u64 = 64 << 20;
 /// Most memory: what 32-bit addresses reach.
@@ -40,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) ready: usize,
     pub(crate) return_mode: ReturnMode,
     pub(crate) tools: ToolSet,
+    /// Time for each answer to a question of running code.
+    pub(crate) input_timeout: Duration,
     /// `None` when there is no place for them, which matters only when they are wanted.
     pub(crate) sessions: Option<SessionSettings>,
 }
@@ -106,6 +110,7 @@ impl Settings {
             Tools::Interpreter => ToolSet::Interpreter,
             Tools::All => ToolSet::All,
         };
+        let input_timeout = within("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
         let sessions = session_settings::resolve(options, &runner, environment)?;
         let wanted = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
         if wanted && sessions.is_none() {
@@ -113,7 +118,16 @@ impl Settings {
                 "there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned()
             );
         }
-        Ok(Self { runner, cache_dir, require_jail: options.require_jail, ready, return_mode, tools, sessions })
+        Ok(Self {
+            runner,
+            cache_dir,
+            require_jail: options.require_jail,
+            ready,
+            return_mode,
+            tools,
+            input_timeout,
+            sessions,
+        })
     }
 }
 
@@ -230,6 +244,7 @@ mod tests {
             (vec!["stdio", "--max-live-sessions", "0"], "`--max-live-sessions` must be from 1 to 4096, not 0"),
             (vec!["stdio", "--session-timeout", "0"], "`--session-timeout` must be from 1 s to"),
             (vec!["stdio", "--sessions-disk", "1"], "not 1 byte"),
+            (vec!["stdio", "--input-timeout", "0"], "`--input-timeout` must be from 1 s to 86400 s, not 0 s"),
         ] {
             let error = resolve(&arguments).unwrap_err();
             assert!(error.contains(part), "{error}");
@@ -287,6 +302,26 @@ mod tests {
         assert_eq!((sessions.max_live, sessions.max_sessions, sessions.max_disk_bytes), (3, 9, 1 << 30));
         assert_eq!((sessions.timeout, sessions.hibernate_after, sessions.durability), (None, None, Durability::Cell));
         assert_eq!((sessions.limits.wall, sessions.max_concurrent), (Duration::from_secs(5), 2));
+    }
+
+    #[test]
+    fn input_directories_have_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().display();
+        let inputs = |values: &[String]| {
+            let line: Vec<&str> = values.iter().flat_map(|value| ["--input-dir", value.as_str()]).collect();
+            resolve(&[&["stdio"], line.as_slice()].concat()).map(|settings| settings.sessions.unwrap().inputs)
+        };
+        let opened = inputs(&[format!("{path}"), format!("data={path}")]).unwrap();
+        assert_eq!(opened.names().collect::<Vec<_>>(), ["", "data"]);
+        assert!(inputs(&[format!("={path}")]).is_ok());
+        for (value, part) in
+            [("../a=/b", "a name is letters"), ("/nowhere/at/all", "cannot be opened"), ("..=/b", "a name")]
+        {
+            let error = inputs(&[value.to_owned()]).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(inputs(&[format!("{path}"), format!("{path}")]).unwrap_err().contains("NAME=DIR"));
     }
 
     #[test]

@@ -268,11 +268,16 @@ impl Conversation<'_> {
         let someone_answers = matches!(question, ToMachine::Execute(request) if request.allow_stdin);
         // Questions of the guest so far, and whether the last one waits for its answer.
         let (mut questions, mut waits) = (0, false);
+        // The clock stands still while a person thinks. A guest that goes on instead of waiting has its CPU time only.
+        let mut still = None;
         loop {
             let said = tokio::select! {
                 said = self.channel.receive::<FromMachine>() => said?,
                 text = self.interrupter.answered(), if waits => {
                     waits = false;
+                    if let Some(still) = still.take() {
+                        self.clock.go_on(still);
+                    }
                     self.channel.send(&ToMachine::Input { question: questions, text }, &[]).await?;
                     continue;
                 }
@@ -287,6 +292,7 @@ impl Conversation<'_> {
                             continue;
                         }
                         self.interrupter.ask();
+                        still = still.or_else(|| Some(self.clock.stand_still()));
                     }
                     if let Event::OutputDropped { bytes } = event {
                         *self.dropped = bytes.max(*self.dropped);
@@ -296,6 +302,9 @@ impl Conversation<'_> {
                         && sender.send(event).await.is_err()
                     {
                         events = None;
+                        if let Some(still) = still.take() {
+                            self.clock.go_on(still);
+                        }
                         if std::mem::take(&mut waits) {
                             self.channel.send(&ToMachine::Input { question: questions, text: None }, &[]).await?;
                         }

@@ -40,7 +40,7 @@ pub use patience::Patience;
 pub use prepare::Progress;
 pub use probe::probe;
 pub use session::Session;
-pub use sleep::Woken;
+pub use sleep::{Woken, check_asleep};
 pub use stop::Interrupter;
 
 use crate::api::{Image, MachineSpec};

@@ -239,6 +239,18 @@ fn load(mut file: File) -> Result<(File, u64), Error> {
     Ok((payload, trailer.generation))
 }
 
+/// Checks the file of a sleeping session: whole, and of a kind that this version knows. Reads all of it.
+///
+/// # Errors
+/// [`Error::Image`] when it is damaged or of another version, [`Error::Io`] when it cannot be read.
+pub fn check_asleep(path: &Path) -> Result<(), Error> {
+    let mut file = File::open(path)?;
+    Header::read(&mut file)?;
+    let start = file.stream_position()?;
+    let trailer = trailer(&mut file, start)?;
+    copy_checked(&mut file, &trailer, io::sink())
+}
+
 /// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.
 pub(super) fn look(path: &Path) -> Option<(SessionId, u64)> {
     let mut file = File::open(path).ok()?;

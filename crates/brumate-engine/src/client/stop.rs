@@ -191,6 +191,13 @@ pub(super) struct Clock {
     stopped: OnceLock<StopReason>,
 }
 
+/// A clock that stands still.
+#[derive(Debug)]
+pub(super) struct StandsStill {
+    deadline: Option<Instant>,
+    since: Instant,
+}
+
 impl Clock {
     /// Starts; a time beyond all measure is none.
     pub(super) fn start(wall: Duration) -> Clock {
@@ -204,11 +211,20 @@ impl Clock {
 
     /// Does `work`, which does not count as the guest's time.
     pub(super) async fn paused<T>(&self, work: impl Future<Output = T>) -> T {
-        let deadline = self.deadline.send_replace(None);
-        let start = Instant::now();
+        let still = self.stand_still();
         let done = work.await;
-        self.deadline.send_replace(deadline.and_then(|at| at.checked_add(start.elapsed())));
+        self.go_on(still);
         done
+    }
+
+    /// Stands still from now on; gives what [`Clock::go_on`] wants.
+    pub(super) fn stand_still(&self) -> StandsStill {
+        StandsStill { deadline: self.deadline.send_replace(None), since: Instant::now() }
+    }
+
+    /// Goes on: what passed meanwhile does not count as the guest's time.
+    pub(super) fn go_on(&self, still: StandsStill) {
+        self.deadline.send_replace(still.deadline.and_then(|at| at.checked_add(still.since.elapsed())));
     }
 
     /// Interrupts the guest when its time is up or when asked to. Returns when the process has to be killed, and why.

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, Upload};
+use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, SessionId, Upload};
 use brumate_session::{CancellationToken, RunEvent};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ pub(crate) enum Call {
     List(String),
     Clear(String),
     Upload(Option<String>, Upload),
+    /// Session, name in it, name in an input directory.
+    UploadFrom(Option<String>, FileName, String),
     Fork(String),
     Reset(String),
     Interrupt(String),
@@ -51,9 +53,17 @@ impl Call {
 
 fn upload(arguments: Option<JsonObject>) -> Result<Call, String> {
     let mut reader = Reader::new(UPLOAD, arguments);
-    let name = reader.required("filename", "name of the file");
-    let content = reader.required("content", "content of the file");
+    let given = reader.optional("filename");
+    let from = reader.optional("from").filter(|from| !from.is_empty());
     let session = reader.session();
+    if let Some(from) = from {
+        return upload_from(reader, session, given, from);
+    }
+    let name = given.unwrap_or_else(|| {
+        reader.problem("`filename` (string, name of the file) is missing".to_owned());
+        String::new()
+    });
+    let content = reader.required("content", "content of the file");
     let encoding = reader.optional("encoding").unwrap_or_else(|| "text".to_owned());
     let offset = reader.number("offset");
     let last = reader.flag("last", true);
@@ -77,6 +87,31 @@ fn upload(arguments: Option<JsonObject>) -> Result<Call, String> {
     let upload = name.ok().map(|name| Upload { name, offset, bytes, last });
     // Without a name there is a problem, so that nothing comes of the missing upload.
     let call = upload.map(|upload| Call::Upload(session, upload));
+    reader.finish(call)?.ok_or_else(String::new)
+}
+
+/// A file of the host; it is called as there unless the caller says otherwise.
+fn upload_from(
+    mut reader: Reader,
+    session: Option<String>,
+    given: Option<String>,
+    from: String,
+) -> Result<Call, String> {
+    if reader.optional("content").is_some() {
+        reader.problem("`content` and `from` exclude each other".to_owned());
+    }
+    // Without an effect here; what they may say is what they say by default.
+    if reader.optional("encoding").is_some_and(|encoding| encoding != "text")
+        || reader.number("offset") != 0
+        || !reader.flag("last", true)
+    {
+        reader.problem("`encoding`, `offset` and `last` belong to `content`, not to `from`".to_owned());
+    }
+    let name = given.filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| from.rsplit('/').next().unwrap_or(&from).to_owned());
+    let name = FileName::parse(&name).map_err(|error| reader.problem(format!("`filename`: {error}")));
+    let call = name.ok().map(|name| Call::UploadFrom(session, name, from));
+    // Without a name there is a problem, so that nothing comes of the missing upload.
     reader.finish(call)?.ok_or_else(String::new)
 }
 
@@ -106,7 +141,15 @@ impl Interpreter {
                 Ok(false) => done(false, format!("Session {} not found", brief(&id))),
                 Err(error) => done(false, told(&error)),
             },
-            Call::Upload(session, upload) => self.upload(session, upload, cancel).await,
+            Call::Upload(session, upload) => {
+                let written = upload.bytes.len() as u64;
+                let uploaded = self.sessions().upload(principal, session.as_deref(), upload, cancel).await;
+                self.uploaded(session.is_none(), Some(written), uploaded)
+            }
+            Call::UploadFrom(session, name, from) => {
+                let uploaded = self.sessions().upload_from(principal, session.as_deref(), name, &from, cancel).await;
+                self.uploaded(session.is_none(), None, uploaded)
+            }
             Call::Fork(id) => match self.sessions().fork(principal, &id, cancel).await {
                 Ok(fork) => {
                     self.remember(fork.as_str());
@@ -163,14 +206,20 @@ impl Interpreter {
         }
     }
 
-    async fn upload(&self, session: Option<String>, upload: Upload, cancel: &CancellationToken) -> CallToolResult {
-        let written = upload.bytes.len();
-        match self.sessions().upload(self.principal(), session.as_deref(), upload, cancel).await {
+    /// The answer of `upload_file`; `written` bytes, or all that the file has now.
+    fn uploaded(
+        &self,
+        created: bool,
+        written: Option<u64>,
+        uploaded: Result<(SessionId, SessionFile), SessionError>,
+    ) -> CallToolResult {
+        match uploaded {
             Ok((id, file)) => {
+                let written = written.unwrap_or(file.size);
                 self.remember(id.as_str());
                 self.set_changed();
                 let timeout = self.sessions().timeout_in_words();
-                let info = session.is_none().then(|| answer::session_info(id.as_str(), timeout));
+                let info = created.then(|| answer::session_info(id.as_str(), timeout));
                 let mut result = answer::structured(json!({
                     "success": true,
                     "message": format!("{written} bytes written to {}, which has {} now", file.name, file.size),

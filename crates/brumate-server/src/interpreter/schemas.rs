@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use brumate_session::sessions::InputDirs;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
@@ -20,6 +21,9 @@ pub(crate) const UPLOAD: &str = "upload_file";
 pub(crate) const FORK: &str = "fork_session";
 pub(crate) const RESET: &str = "reset_session";
 pub(crate) const INTERRUPT: &str = "interrupt";
+
+const UPLOAD_FROM: &str = "Write a file into the working directory of a session, where code can open it by its name: its \
+    content, or, with from, a file of the host's input directory, which is copied without passing through this call.";
 
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
@@ -93,9 +97,16 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     ]
 });
 
-/// The tools as `tools/list` shows them.
-pub(crate) fn tools() -> &'static [Tool] {
-    &TOOLS
+/// The tools as `tools/list` shows them. With input directories, files can be uploaded from there as well.
+pub(crate) fn tools(inputs: &InputDirs) -> Vec<Tool> {
+    let mut tools = TOOLS.clone();
+    if !inputs.is_empty()
+        && let Some(upload) = tools.iter_mut().find(|tool| tool.name == UPLOAD)
+    {
+        upload.description = Some(UPLOAD_FROM.into());
+        upload.input_schema = object(upload_from_input(inputs));
+    }
+    tools
 }
 
 fn tool(name: &'static str, title: &str, description: &'static str, input: Value, output: Value) -> Tool {
@@ -166,6 +177,21 @@ fn upload_input() -> Value {
         }),
         &["filename", "content"],
     )
+}
+
+/// As [`upload_input`], with `from` in the place of the content.
+fn upload_from_input(inputs: &InputDirs) -> Value {
+    let named: Vec<String> = inputs.names().filter(|name| !name.is_empty()).map(|name| format!("{name}/...")).collect();
+    let mut description = "File of the input directory to copy instead of content, by its path there".to_owned();
+    if !named.is_empty() {
+        description = format!("{description}; directories with names: {}", named.join(", "));
+    }
+    let mut schema = upload_input();
+    schema["properties"]["from"] = json!({"type": "string", "description": description});
+    schema["properties"]["filename"]["description"] =
+        json!("Name of the file, relative to the working directory; with from, its name there if left out");
+    schema["required"] = json!([]);
+    schema
 }
 
 fn upload_output() -> Value {

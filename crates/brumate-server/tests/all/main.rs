@@ -2,6 +2,7 @@
 
 mod interpreter;
 mod protocol;
+mod questions;
 mod resources;
 mod results;
 mod running;

@@ -26,6 +26,7 @@ pub(crate) struct Client {
     pub(crate) shutdown: CancellationToken,
     server: JoinHandle<Result<(), ServeError>>,
     next_id: i64,
+    pub(crate) sessions: Option<Sessions>,
     /// Where sessions are kept, if there are any.
     _data: Option<tempfile::TempDir>,
 }
@@ -59,15 +60,32 @@ impl Client {
         client
     }
 
+    /// Connects to a server with all tools that waits for answers to questions for `patience` only, and opens a connection of
+    /// a client that can ask.
+    pub(crate) async fn hasty(engine: FakeEngine, patience: Duration) -> Self {
+        let mut client = Self::connect_patient(engine, ToolSet::All, patience).await;
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info});
+        client.request("initialize", params).await;
+        client.notify("notifications/initialized", json!({})).await;
+        client
+    }
+
     /// Connects to a server with sessions without opening a connection.
     pub(crate) async fn connect_interpreter(engine: FakeEngine, tools: ToolSet) -> Self {
+        Self::connect_patient(engine, tools, PATIENCE).await
+    }
+
+    /// The same, and how long answers to questions are waited for.
+    pub(crate) async fn connect_patient(engine: FakeEngine, tools: ToolSet, patience: Duration) -> Self {
         let engine = Arc::new(engine);
         let data = tempfile::tempdir().unwrap();
         let fake: Arc<FakeEngine> = Arc::clone(&engine);
         let sessions = Sessions::open(fake, SessionSettings::new(data.path())).await.unwrap();
         let runner = runner(&engine, RunnerSettings::default());
-        let server = PythonServer::new(runner, ReturnMode::Xml).with_sessions(sessions, tools);
-        Self::serve(engine, server, Some(data))
+        let server = PythonServer::new(runner, ReturnMode::Xml).with_input_timeout(patience);
+        let server = server.with_sessions(sessions.clone(), tools);
+        Self { sessions: Some(sessions), ..Self::serve(engine, server, Some(data)) }
     }
 
     fn serve(engine: Arc<FakeEngine>, server: PythonServer, data: Option<tempfile::TempDir>) -> Self {
@@ -83,6 +101,7 @@ impl Client {
             shutdown,
             server,
             next_id: 0,
+            sessions: None,
             _data: data,
         }
     }

@@ -7,6 +7,7 @@ use brumate_engine::api::{Analysis, Event, Execute, Image, MachineSpec, Outcome}
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::local_session::LocalSession;
 use super::{BoxFuture, Died, Engine, EngineError, FileError, Interrupter, Machine, Session};
@@ -77,12 +78,14 @@ impl LocalEngine {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
     }
 
-    /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox.
-    pub fn start_in_background(&self) {
+    /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes
+    /// of the process's own end, which cancels `shutdown`, is none.
+    pub fn start_in_background(&self, shutdown: CancellationToken) {
         let engine = self.clone();
         tokio::spawn(async move {
             match engine.sandbox().await {
                 Ok(sandbox) => sandbox.start_if_built(&Image::data()).await,
+                Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the sandbox did not start any more"),
                 Err(error) => tracing::error!(%error, "the sandbox does not start"),
             }
         });
@@ -157,6 +160,10 @@ impl Interrupter for LocalInterrupter {
 
     fn kill(&self) {
         self.0.kill();
+    }
+
+    fn answer(&self, line: Option<String>) -> bool {
+        self.0.answer(line)
     }
 
     fn withdraw(&self) {

@@ -86,6 +86,9 @@ pub trait Interrupter: Send + Sync {
     fn interrupt(&self);
     /// Ends the machine without asking it.
     fn kill(&self);
+    /// Answers the question that the guest waits for: a line without its end, or `None` for the end of the input. False when
+    /// it waits for none, or the line is longer than [`MAX_INPUT`](brumate_engine::api::MAX_INPUT).
+    fn answer(&self, line: Option<String>) -> bool;
     /// Takes back an interrupt that came too late for what it was meant for.
     fn withdraw(&self);
 }

@@ -7,6 +7,7 @@ use super::error::SessionError;
 use super::figures::{Figures, next_number};
 use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content, mime_of_name};
 use super::id::SessionId;
+use super::inputs::InputFile;
 use super::record::SessionState;
 use super::registry::Parts;
 use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
@@ -32,6 +33,14 @@ pub struct Upload {
     pub bytes: Vec<u8>,
     /// The file ends after them.
     pub last: bool,
+}
+
+/// What is to be in a file.
+enum Content {
+    /// A part that the caller sent.
+    Part { offset: u64, bytes: Vec<u8>, last: bool },
+    /// All of a file of the host.
+    Input(InputFile),
 }
 
 impl Sessions {
@@ -103,12 +112,52 @@ impl Sessions {
         upload: Upload,
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
+        let Upload { name, offset, bytes, last } = upload;
+        self.put_file(principal, id, name, Content::Part { offset, bytes, last }, cancel).await
+    }
+
+    /// Copies a file of an input directory ([`SessionSettings::inputs`](super::SessionSettings::inputs)) into a session, piece
+    /// by piece; without a session into a new one. Returns the session and the file as it is now. When the copy ends early,
+    /// nothing is left of it.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Input`], and those of [`Sessions::upload`].
+    pub async fn upload_from(
+        &self,
+        principal: &str,
+        id: Option<&str>,
+        name: FileName,
+        from: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(SessionId, SessionFile), SessionError> {
+        if self.inner.settings.inputs.is_empty() {
+            let error = FileError::Other("this server has no input directory (set by --input-dir)".to_owned());
+            return Err(SessionError::Input { name: from.escape_debug().take(80).collect(), error });
+        }
+        let (inputs, wanted) = (self.inner.settings.inputs.clone(), from.to_owned());
+        let opened = tokio::task::spawn_blocking(move || inputs.open_file(&wanted));
+        let file = opened.await.map_err(|error| SessionError::Storage(error.to_string()))??;
+        if file.size > self.inner.settings.limits.file_bytes {
+            return Err(SessionError::File { name: name.as_str().to_owned(), error: FileError::NoSpace });
+        }
+        self.put_file(principal, id, name, Content::Input(file), cancel).await
+    }
+
+    async fn put_file(
+        &self,
+        principal: &str,
+        id: Option<&str>,
+        name: FileName,
+        content: Content,
+        cancel: &CancellationToken,
+    ) -> Result<(SessionId, SessionFile), SessionError> {
         let (slot, created) = match id {
             Some(id) => (self.find(principal, id).await?, false),
             None => (self.create(principal)?, true),
         };
         self.detached(cancel, |sessions, cancel| async move {
-            let uploaded = sessions.upload_to(&slot, upload, &cancel).await;
+            let uploaded = sessions.put_file_in(&slot, name, content, &cancel).await;
             if uploaded.is_err()
                 && created
                 && let Some(turn) = slot.try_turn()
@@ -121,10 +170,11 @@ impl Sessions {
         .await
     }
 
-    async fn upload_to(
+    async fn put_file_in(
         &self,
         slot: &Slot,
-        upload: Upload,
+        name: FileName,
+        content: Content,
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
         let mut turn = slot.turn(cancel).await?;
@@ -132,9 +182,12 @@ impl Sessions {
             return Err(SessionError::ShuttingDown);
         }
         let session = self.awake(slot, &mut turn, cancel).await?;
-        let name = upload.name.as_str();
-        write_all(session, name, upload.offset, upload.bytes, upload.last).await?;
-        // From here on the session has changed, whatever fails.
+        let name = name.as_str();
+        let written = match content {
+            Content::Part { offset, bytes, last } => write_all(session, name, offset, bytes, last).await,
+            Content::Input(file) => copy_in(session, name, file, cancel).await,
+        };
+        // From here on the session has changed, whatever fails, and even by what failed.
         {
             let mut record = slot.record();
             record.generation = record.generation.saturating_add(1);
@@ -143,6 +196,7 @@ impl Sessions {
         let listed = self.note_files(slot, session).await;
         let Body::Live(live) = &*turn else { return Err(self.gone(slot)) };
         self.record_change(slot, &*live.session, Parts::All).await?;
+        written?;
         listed?;
         let mut record = slot.record();
         record.last_used = self.now();
@@ -295,6 +349,42 @@ async fn read_all(session: &dyn Session, name: &str, limit: u64) -> Result<Vec<u
             return Ok(bytes);
         }
     }
+}
+
+/// Copies a file; one that does not get there whole is removed.
+async fn copy_in(
+    session: &dyn Session,
+    name: &str,
+    mut file: InputFile,
+    cancel: &CancellationToken,
+) -> Result<(), SessionError> {
+    let mut offset = 0_u64;
+    let copied = loop {
+        if cancel.is_cancelled() {
+            break Err(SessionError::Cancelled);
+        }
+        let piece = match file.next().await {
+            Ok(piece) => piece,
+            Err(error) => {
+                let error = FileError::Other(error.kind().to_string());
+                break Err(SessionError::File { name: name.to_owned(), error });
+            }
+        };
+        // The last piece is empty, and ends the file.
+        let (length, last) = (piece.len() as u64, piece.is_empty());
+        if let Err(error) = session.write_file(&guest_path(name), offset, piece, last).await {
+            break Err(file_error(name, error));
+        }
+        if last {
+            break Ok(());
+        }
+        offset += length;
+    };
+    if copied.is_err() {
+        // It may not even be there.
+        let _ = session.remove_file(&guest_path(name)).await;
+    }
+    copied
 }
 
 async fn write_all(

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Execute, Outcome, StopReason, StreamName};
+use brumate_engine::api::{Event, Execute, Outcome, StopReason, StreamName};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
@@ -16,6 +15,7 @@ use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
 use crate::engine::{Died, EngineError, Session};
+use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::RunEvent;
 
 /// Machine events that may wait for their consumer; beyond that the guest waits.
@@ -34,6 +34,8 @@ pub struct CellRequest {
     pub code: String,
     /// Globals to set before.
     pub globals: serde_json::Map<String, serde_json::Value>,
+    /// Who takes the code's questions; nobody: asking fails.
+    pub questions: Option<Questions>,
 }
 
 impl CellRequest {
@@ -42,12 +44,26 @@ impl CellRequest {
         Self { session: session.map(str::to_owned), code: code.into(), ..Self::default() }
     }
 
+    /// Code whose questions somebody takes.
+    #[must_use]
+    pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
+        self.questions = questions;
+        self
+    }
+
     /// Sets globals.
     #[must_use]
     pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
         self.globals = globals;
         self
     }
+}
+
+/// Who hears what a cell says and asks.
+struct Listener<'a> {
+    gatherer: &'a mut Gatherer,
+    said: mpsc::Sender<Said>,
+    asker: Asker,
 }
 
 /// What a cell says while it runs.
@@ -127,7 +143,11 @@ impl Sessions {
         };
         let mut gatherer = Gatherer::new(self.limits());
         slot.begun(live.session.interrupter());
-        let ended = self.run(&*live.session, execute(request, number), cancel, &mut gatherer, said, slot).await;
+        let mut request = request;
+        let asker = Asker::new(request.questions.take());
+        let execute = Execute { allow_stdin: asker.allows(), ..execute(request, number) };
+        let listener = Listener { gatherer: &mut gatherer, said, asker };
+        let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
         slot.ended(stopped);
         let mut report = CellReport::new(id.clone());
@@ -164,14 +184,31 @@ impl Sessions {
         session: &dyn Session,
         request: Execute,
         cancel: &CancellationToken,
-        gatherer: &mut Gatherer,
-        said: mpsc::Sender<Said>,
+        listener: Listener<'_>,
         slot: &Slot,
     ) -> Result<Outcome, EngineError> {
         let limits = self.limits();
+        let Listener { gatherer, said, mut asker } = listener;
+        let waiting = asker.waiting();
+        let interrupter = session.interrupter();
         let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
         let gather = async {
-            while let Some(event) = events.recv().await {
+            loop {
+                let event = tokio::select! {
+                    event = events.recv() => match event {
+                        None => break,
+                        Some(Event::InputRequest { prompt, password }) => {
+                            asker.ask(prompt, password, &*interrupter);
+                            continue;
+                        }
+                        Some(event) => event,
+                    },
+                    reply = asker.replied() => {
+                        let Some(event) = pass_on(reply, &*interrupter) else { continue };
+                        slot.interrupt();
+                        event
+                    }
+                };
                 if let Some(piece) = gatherer.take(event) {
                     // A listener that is gone is no reason to stop.
                     let _ = said.send(piece).await;
@@ -181,12 +218,13 @@ impl Sessions {
         let running = async { tokio::join!(session.execute(request, sender), gather).0 };
         let overdue = async {
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
-            let reason = if timeout(whole, cancel.cancelled()).await.is_ok() {
-                slot.interrupt();
-                tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                Died::Cancelled
-            } else {
-                Died::TimeLimit
+            let reason = tokio::select! {
+                () = cancel.cancelled() => {
+                    slot.interrupt();
+                    tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
+                    Died::Cancelled
+                }
+                () = passed(whole, waiting) => Died::TimeLimit,
             };
             slot.kill();
             reason

@@ -108,6 +108,14 @@ pub enum SessionError {
         /// Why.
         error: FileError,
     },
+    /// A file cannot be taken from an input directory.
+    #[error("from {name}: {error}")]
+    Input {
+        /// As the caller wrote it, shortened when it is long.
+        name: String,
+        /// Why.
+        error: FileError,
+    },
     /// A file that is larger than what is read at once.
     #[error("{name} has {}; at most {} are read at once", format_size(*size), format_size(*limit))]
     TooLarge {

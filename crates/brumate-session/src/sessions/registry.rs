@@ -99,6 +99,24 @@ impl Registry {
         read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
+    /// As [`Registry::look`], after SQLite has gone through all of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn check(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let checked = Self::connect(&directory.registry(), flags).and_then(|connection| {
+            connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
+        });
+        match checked {
+            Ok(said) if said == "ok" => Self::look(directory),
+            Ok(said) => Err(failed(said)),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use brumate_engine::api::{Image, Limits};
 
+use super::inputs::InputDirs;
+
 /// Where a session's code works and its files lie, in the guest.
 pub const WORKSPACE: &str = "/workspace";
 /// Whom sessions belong to that were made over standard input and output.
@@ -65,6 +67,8 @@ pub struct SessionSettings {
     pub hibernate_after: Option<Duration>,
     /// Sessions are removed after this time without use; `None`: never.
     pub timeout: Option<Duration>,
+    /// Directories of the host from which files may be uploaded by name.
+    pub inputs: InputDirs,
     /// What survives what.
     pub durability: Durability,
     /// The time of day; another one in tests.
@@ -85,6 +89,7 @@ impl SessionSettings {
             max_concurrent: processors * 4,
             hibernate_after: Some(Duration::from_secs(60)),
             timeout: Some(Duration::from_secs(30 * 60)),
+            inputs: InputDirs::default(),
             durability: Durability::default(),
             now: Arc::new(SystemTime::now),
         }

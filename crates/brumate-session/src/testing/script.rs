@@ -25,6 +25,8 @@ pub(super) enum Step {
     /// Until it is killed.
     Hang,
     Sleep(Duration),
+    /// Writes the answer to its output; EOFError at the end of the input, KeyboardInterrupt when interrupted.
+    Ask(String, bool),
     Panic,
     Set(String, String),
     Get(String),
@@ -108,6 +110,12 @@ impl Script {
     #[must_use]
     pub fn stubborn(self) -> Self {
         self.then(Step::Hang)
+    }
+
+    /// Asks, and writes the answer to stdout; raises EOFError or KeyboardInterrupt when there is none.
+    #[must_use]
+    pub fn asks(self, prompt: &str, password: bool) -> Self {
+        self.then(Step::Ask(prompt.to_owned(), password))
     }
 
     /// Waits.

@@ -24,15 +24,18 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         }
     };
     // The client is answered at once; code waits for the sandbox if it has to.
-    sandbox.engine.start_in_background();
     let shutdown = CancellationToken::new();
-    let mut server = PythonServer::new(sandbox.runner, settings.return_mode);
+    let ends = shutdown.clone();
+    sandbox.engine.start_in_background(ends.clone());
+    let mut server = PythonServer::new(sandbox.runner, settings.return_mode).with_input_timeout(settings.input_timeout);
     if let Some(sessions) = &sessions {
         server = server.with_sessions(sessions.clone(), settings.tools);
-        prepare_in_background(sandbox.engine);
+        prepare_in_background(sandbox.engine, ends.clone());
     }
     let serving = async {
         let served = serve_stdio(server, shutdown.clone()).await;
+        // Whatever still starts needs not any more.
+        ends.cancel();
         if let Some(sessions) = &sessions {
             sessions.close().await;
         }
@@ -56,15 +59,17 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessi
 }
 
 /// Compiles what sessions begin with, and builds their image, before the first one needs it.
-fn prepare_in_background(engine: LocalEngine) {
+fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
         let wheels = Image::DATA.map(str::to_owned);
         let prepared = async {
             engine.prepare(&wheels).await?;
             engine.warm(&session_image()).await
         };
-        if let Err(error) = prepared.await {
-            tracing::error!(%error, "the packages of sessions cannot be prepared");
+        match prepared.await {
+            Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
+            Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
+            Ok(()) => {}
         }
     });
 }

@@ -176,7 +176,20 @@ async fn who_waits_for_an_answer_can_be_stopped() {
     let limits = Limits { wall: Duration::from_secs(2), ..Limits::default() };
     let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
     say(&session, "x = 1").await;
-    let (outcome, _) = asked(&session, &format!("{ASK}ask('')"), |_| {}).await;
+    // A person who thinks for longer than the limit does not use it up; the code's own time does.
+    let interrupter = session.interrupter();
+    let code = format!("{ASK}print(ask(''))\nwhile True: pass");
+    let (outcome, text) = asked(&session, &code, |event| {
+        if let Event::InputRequest { .. } = event {
+            let interrupter = interrupter.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(limits.wall * 2).await;
+                assert!(interrupter.answer(Some("at last".to_owned())));
+            });
+        }
+    })
+    .await;
+    assert_eq!(text, "at last\n");
     assert_eq!(outcome.expect("an outcome").stopped, Some(StopReason::WallLimit));
     for _ in 0..20 {
         // The first question is answered when the guest waits for it no longer, or never; that answer is not the second's.

@@ -81,6 +81,12 @@ cases! {
     uploads,
     figures,
     long_output,
+    questions,
+    thinking,
+    nobody_to_ask,
+    inputs,
+    figures_once,
+    blank_session,
 }
 
 cases! {

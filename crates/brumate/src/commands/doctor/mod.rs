@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use brumate_session::engine::bundle;
+use brumate_session::sessions::{Sessions, Subject};
 use brumate_session::units::format_size;
 use serde::Serialize;
 
@@ -77,6 +78,9 @@ fn text(report: &Report) -> String {
 async fn examine(settings: &Settings) -> anyhow::Result<Vec<Check>> {
     let sandbox = sandbox(settings)?;
     let mut checks = vec![bundle_check(), cache_check(&settings.cache_dir)];
+    if let Some(sessions) = &settings.sessions {
+        checks.extend(session_checks(&sessions.data_dir));
+    }
     let start = Instant::now();
     let walls = match sandbox.engine.sandbox().await {
         Ok(sandbox) => sandbox.missing_walls().await,
@@ -143,6 +147,37 @@ fn cache_check(directory: &Path) -> Check {
     Check::new("cache", State::Info, detail)
 }
 
+/// The data directory: whether sessions can be kept there, and whether those that are can be woken.
+fn session_checks(data_dir: &Path) -> Vec<Check> {
+    let check = |path: &Path| brumate_engine::client::check_asleep(path).map_err(|error| error.to_string());
+    let found = Sessions::examine(data_dir, &check);
+    let mut checks = Vec::new();
+    let mut add = |name: &str, subject: Subject, fine: (State, String)| {
+        let mut problems = found.problems.iter().filter(|problem| problem.subject == subject).peekable();
+        if problems.peek().is_none() {
+            checks.push(Check::new(name, fine.0, fine.1));
+        }
+        checks.extend(problems.map(|problem| Check::new(name, State::Failed, problem.text.clone())));
+    };
+    let place = data_dir.display();
+    let directory = match (found.exists, found.in_use) {
+        (false, _) => (State::Info, format!("{place}, made when sessions are first served")),
+        (true, None) => (State::Ok, format!("{place}, private and writable, not in use")),
+        (true, Some(None)) => (State::Ok, format!("{place}, private and writable, in use")),
+        (true, Some(Some(process))) => {
+            (State::Ok, format!("{place}, private and writable, in use by process {process}"))
+        }
+    };
+    add("data directory", Subject::Directory, directory);
+    if found.exists {
+        add("session registry", Subject::Registry, (State::Ok, "readable and whole".to_owned()));
+        let lost = if found.lost > 0 { format!(", {} lost", found.lost) } else { String::new() };
+        let sessions = format!("{}{lost}, {} on disk", found.sessions, format_size(found.bytes));
+        add("sessions", Subject::Session, (State::Ok, sessions));
+    }
+    checks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +199,21 @@ mod tests {
         );
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["checks"][1]["state"], "missing");
+    }
+
+    #[test]
+    fn the_data_directory_is_examined() {
+        let place = tempfile::tempdir().unwrap();
+        let states = |path: &Path| session_checks(path).iter().map(|check| check.state).collect::<Vec<_>>();
+        assert_eq!(states(&place.path().join("none")), [State::Info]);
+        let root = place.path().join("data");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::set_permissions(&root, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        assert_eq!(states(&root), [State::Ok, State::Ok, State::Ok]);
+        std::fs::write(root.join("sessions.sqlite"), "no database").unwrap();
+        let checks = session_checks(&root);
+        assert_eq!((checks[1].name.as_str(), checks[1].state), ("session registry", State::Failed));
+        assert!(checks[1].detail.contains("restore"), "{}", checks[1].detail);
     }
 
     #[test]

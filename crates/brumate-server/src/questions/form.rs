@@ -1,0 +1,93 @@
+//! A question as a form of one field, and what comes back.
+
+use brumate_session::{Question, Reply};
+use rmcp::model::{
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, PrimitiveSchemaDefinition, StringSchema,
+};
+use serde_json::Value;
+
+/// Name of the field.
+const FIELD: &str = "value";
+/// Longest prompt that is shown to a person, in characters.
+const MAX_SHOWN: usize = 2000;
+
+/// The form of a question. Who asks is said first: the prompt is the code's, and code may pretend to be anybody.
+pub(crate) fn form(question: &Question) -> ElicitRequestParams {
+    let prompt: String = question.prompt.trim().chars().take(MAX_SHOWN).collect();
+    let asks = if question.password { "Python code asks for a password" } else { "Python code asks for input" };
+    let message = if prompt.is_empty() { format!("{asks}.") } else { format!("{asks}: {prompt}") };
+    let field = if question.password {
+        StringSchema::new().title("Password").description(
+            "A password for the code that is running in the sandbox. It goes to that code, and to no log or output of the \
+             server; the form may show what is typed.",
+        )
+    } else {
+        StringSchema::new().title("Input").description("One line for the code that is running in the sandbox")
+    };
+    let properties = [(FIELD.to_owned(), PrimitiveSchemaDefinition::String(field))].into();
+    let requested_schema = ElicitationSchema::new(properties).with_required(vec![FIELD.to_owned()]);
+    ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
+}
+
+/// What the person's answer means: who declines gives no input, who dismisses the form stops the code.
+pub(crate) fn reply(result: ElicitResult) -> Reply {
+    match result.action {
+        ElicitationAction::Accept => {
+            let content = result.content.unwrap_or_default();
+            match content.get(FIELD) {
+                Some(Value::String(line)) => Reply::Line(line.clone()),
+                // Some clients leave out what was left empty, and read numbers.
+                None | Some(Value::Null) => Reply::Line(String::new()),
+                Some(other) => Reply::Line(other.to_string()),
+            }
+        }
+        ElicitationAction::Decline => Reply::End,
+        _ => Reply::Stop("[the question was dismissed]\n".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(prompt: &str, password: bool) -> Value {
+        let (questions, mut asked) = brumate_session::questions();
+        let (sender, _receiver) = tokio::sync::oneshot::channel();
+        questions.try_send(Question::new(prompt, password, sender)).unwrap();
+        serde_json::to_value(form(&asked.try_recv().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_a_form() {
+        let form = shown(" name? ", false);
+        assert_eq!(
+            (form["mode"].as_str(), form["message"].as_str()),
+            (Some("form"), Some("Python code asks for input: name?"))
+        );
+        assert_eq!(form["requestedSchema"]["required"], json!(["value"]));
+        assert_eq!(form["requestedSchema"]["properties"]["value"]["type"], "string");
+        let form = shown("", true);
+        assert_eq!(form["message"], "Python code asks for a password.");
+        assert!(form["requestedSchema"]["properties"]["value"]["description"].as_str().unwrap().contains("password"));
+        assert!(shown(&"x".repeat(100_000), false).to_string().len() < 3000);
+    }
+
+    #[test]
+    fn answers_are_lines_or_none() {
+        let reply = |value: Value| reply(serde_json::from_value(value).unwrap());
+        for (content, line) in [
+            (json!({"value": "a"}), "a"),
+            (json!({"value": ""}), ""),
+            (json!({}), ""),
+            (json!({"value": 3}), "3"),
+            (json!(null), ""),
+        ] {
+            assert!(reply(json!({"action": "accept", "content": content})) == Reply::Line(line.to_owned()));
+        }
+        assert!(reply(json!({"action": "decline"})) == Reply::End);
+        assert!(matches!(reply(json!({"action": "cancel"})), Reply::Stop(_)));
+        assert_eq!(format!("{:?}", Reply::Line("secret".to_owned())), "Line(..)");
+    }
+}

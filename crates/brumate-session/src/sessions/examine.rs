@@ -1,0 +1,257 @@
+//! What is wrong with a data directory, and what to do about it. Looks only: nothing is made, changed or removed.
+
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{Access, FlockOperation, access, flock};
+
+use super::Sessions;
+use super::directory::DataDir;
+use super::record::{Record, SessionState};
+use super::registry::Registry;
+
+/// Damaged sessions that are named; the others are counted.
+const MAX_NAMED: usize = 20;
+
+/// What a data directory holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Examination {
+    /// It is there.
+    pub exists: bool,
+    /// A server uses it at present; its process, if that says so.
+    pub in_use: Option<Option<u32>>,
+    /// Sessions in the registry.
+    pub sessions: usize,
+    /// Those of them that are lost.
+    pub lost: usize,
+    /// Bytes of the files of sleeping ones.
+    pub bytes: u64,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// What it is about.
+    pub subject: Subject,
+    /// What is wrong, and what to do.
+    pub text: String,
+}
+
+/// What a [`Problem`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The directory.
+    Directory,
+    /// The registry.
+    Registry,
+    /// The file of a session.
+    Session,
+}
+
+impl Examination {
+    fn problem(&mut self, subject: Subject, text: String) {
+        self.problems.push(Problem { subject, text });
+    }
+}
+
+impl Sessions {
+    /// Examines a data directory, also while a server uses it. `check` says what is wrong with the file of a sleeping session;
+    /// the engine knows that. This reads every such file.
+    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), String>) -> Examination {
+        let mut found = Examination::default();
+        match std::fs::metadata(data_dir) {
+            Ok(metadata) => {
+                found.exists = true;
+                examine_directory(data_dir, &metadata, &mut found);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                examine_place(data_dir, &mut found);
+                return found;
+            }
+            Err(error) => {
+                let text =
+                    format!("{} cannot be looked at: {error}; choose another with --data-dir", data_dir.display());
+                found.problem(Subject::Directory, text);
+                return found;
+            }
+        }
+        found.in_use = user_of(data_dir);
+        let Some(directory) = DataDir::look(data_dir) else { return found };
+        match Registry::check(&directory) {
+            Ok(records) => examine_sessions(&directory, &records, check, &mut found),
+            Err(error) => {
+                let path = directory.registry();
+                let text = format!(
+                    "{error}; stop the servers that use it, and restore {0} from a backup or move it away with its -wal and \
+                     -shm: a new one is made, and the sessions are gone",
+                    path.display()
+                );
+                found.problem(Subject::Registry, text);
+            }
+        }
+        found
+    }
+}
+
+/// A directory that is not there yet must be possible.
+fn examine_place(data_dir: &Path, found: &mut Examination) {
+    let parent = data_dir.ancestors().skip(1).find(|parent| parent.exists());
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if access(parent, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        let text = format!(
+            "{} cannot be made: {} is not writable; choose another with --data-dir",
+            data_dir.display(),
+            parent.display()
+        );
+        found.problem(Subject::Directory, text);
+    }
+}
+
+fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examination) {
+    let shown = data_dir.display();
+    if !metadata.is_dir() {
+        return found.problem(Subject::Directory, format!("{shown} is no directory; choose another with --data-dir"));
+    }
+    for directory in [data_dir.to_path_buf(), data_dir.join("sessions")] {
+        let Ok(metadata) = std::fs::metadata(&directory) else { continue };
+        let shown = directory.display();
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            let text = format!(
+                "{shown} belongs to user {}; give it to the user that runs Brumate (chown), or choose another with --data-dir",
+                metadata.uid()
+            );
+            found.problem(Subject::Directory, text);
+        } else if metadata.mode() & 0o022 != 0 {
+            found.problem(Subject::Directory, format!("others may write to {shown}: chmod 700 {shown}"));
+        } else if access(&directory, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            found.problem(Subject::Directory, format!("{shown} is not writable: chmod 700 {shown}, if its disk is"));
+        }
+    }
+}
+
+/// The server that has the directory, if one has.
+fn user_of(data_dir: &Path) -> Option<Option<u32>> {
+    let mut lock = std::fs::File::open(data_dir.join("lock")).ok()?;
+    match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut owner = String::new();
+            // Who it is helps; that there is one counts.
+            let _ = (&mut lock).take(32).read_to_string(&mut owner);
+            Some(owner.trim().parse().ok())
+        }
+        _ => None,
+    }
+}
+
+fn examine_sessions(
+    directory: &DataDir,
+    records: &[Record],
+    check: &dyn Fn(&Path) -> Result<(), String>,
+    found: &mut Examination,
+) {
+    found.sessions = records.len();
+    found.lost = records.iter().filter(|record| record.state == SessionState::Lost).count();
+    let mut damaged = 0_usize;
+    for record in records {
+        let Some(image) = &record.image else { continue };
+        found.bytes = found.bytes.saturating_add(image.bytes);
+        let path = directory.image(&image.name);
+        let wrong = match std::fs::metadata(&path) {
+            // The server has put another in its place, or removed the session, since the registry was read.
+            Err(_) if found.in_use.is_some() => continue,
+            Err(error) => Some(error.to_string()),
+            Ok(metadata) if metadata.len() != image.bytes => {
+                Some(format!("it has {} bytes instead of {}", metadata.len(), image.bytes))
+            }
+            Ok(_) => check(&path).err().filter(|_| path.exists()),
+        };
+        let Some(wrong) = wrong else { continue };
+        damaged += 1;
+        if damaged <= MAX_NAMED {
+            let text = format!(
+                "session {} cannot be woken: {}: {wrong}; restore the file from a backup, or give the session up with \
+                 `brumate sessions remove {0}`",
+                record.id,
+                path.display()
+            );
+            found.problem(Subject::Session, text);
+        }
+    }
+    if let Some(more) = damaged.checked_sub(MAX_NAMED + 1) {
+        found.problem(Subject::Session, format!("{} more sessions cannot be woken", more + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::id::SessionId;
+    use super::super::record::ImageFile;
+    use super::super::registry::{Parts, Sync};
+    use super::*;
+
+    fn unbroken(path: &Path) -> Result<(), String> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        if text == "whole" { Ok(()) } else { Err("its checksum is wrong".to_owned()) }
+    }
+
+    fn texts(found: &Examination, subject: Subject) -> Vec<&str> {
+        found
+            .problems
+            .iter()
+            .filter(|problem| problem.subject == subject)
+            .map(|problem| problem.text.as_str())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn damage_is_named_and_nothing_is_touched() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("data");
+        assert_eq!(Sessions::examine(&root, &unbroken), Examination::default());
+        assert!(!root.exists());
+        let directory = DataDir::lock(&root).unwrap();
+        let registry = Registry::open(&directory).unwrap();
+        let mut ids = Vec::new();
+        for (name, content) in [("good", Some("whole")), ("bad", Some("wrong")), ("short", Some("")), ("gone", None)] {
+            let mut record = Record::new(SessionId::random().unwrap(), "local", 0);
+            record.state = SessionState::Asleep;
+            record.image = Some(ImageFile { name: name.to_owned(), bytes: 5, generation: 0 });
+            ids.push(record.id.clone());
+            if let Some(content) = content {
+                std::fs::write(directory.image(name), content).unwrap();
+            }
+            registry.put(record, Parts::All, Sync::Disk).await.unwrap();
+        }
+        let busy = Sessions::examine(&root, &unbroken);
+        assert_eq!(busy.in_use, Some(Some(std::process::id())));
+        assert_eq!(texts(&busy, Subject::Session).len(), 2, "{busy:?}");
+        drop((registry, directory));
+        let found = Sessions::examine(&root, &unbroken);
+        assert_eq!((found.exists, found.in_use, found.sessions, found.bytes), (true, None, 4, 20));
+        let damaged = texts(&found, Subject::Session);
+        for (id, part) in [(&ids[1], "checksum is wrong"), (&ids[2], "0 bytes instead of 5"), (&ids[3], "No such file")]
+        {
+            let named = damaged.iter().any(|text| text.contains(part) && text.contains(&format!("remove {id}`")));
+            assert!(named, "{part}: {damaged:?}");
+        }
+        assert_eq!(damaged.len(), 3);
+        // A page of the registry is lost.
+        let path = root.join("sessions.sqlite");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4096..].fill(0xff);
+        std::fs::write(&path, bytes).unwrap();
+        let found = Sessions::examine(&root, &unbroken);
+        assert!(texts(&found, Subject::Registry)[0].contains("restore"), "{found:?}");
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let found = Sessions::examine(&root, &unbroken);
+        assert!(texts(&found, Subject::Directory)[0].contains("chmod 700"), "{found:?}");
+    }
+}
