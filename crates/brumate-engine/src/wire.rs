@@ -144,7 +144,12 @@ pub enum ToMachine {
     /// Parse a source text.
     Analyze(String),
     /// Run one.
-    Execute(Box<Execute>),
+    Execute {
+        /// Which of this machine's executions, counted from 1: a stop names it.
+        number: u64,
+        /// What.
+        request: Box<Execute>,
+    },
     /// Answer to [`Event::InputRequest`].
     Input {
         /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.

@@ -114,7 +114,7 @@ impl Machine {
     /// # Errors
     /// When the machine has ended: killed at a limit, crashed, or exited.
     pub async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let question = ToMachine::Execute(Box::new(request));
+        let question = ToMachine::Execute { number: self.interrupter().number(), request: Box::new(request) };
         let answer = self.converse(&question, &[], Some(events), self.limits.wall).await;
         self.interrupter.execution_ended();
         match answer? {
@@ -152,6 +152,10 @@ impl Machine {
             return Err(self.kill(StopReason::Cancelled).await);
         }
         let clock = Clock::start(wall);
+        let execution = match question {
+            ToMachine::Execute { number, .. } => Some(*number),
+            _ => None,
+        };
         let mut dropped = 0;
         let conversation = Conversation {
             channel: &mut self.channel,
@@ -164,14 +168,11 @@ impl Machine {
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
             biased;
-            reason = clock.guard(&self.process, interrupter, self.limits.grace) => Err(reason),
+            reason = clock.guard(&self.process, interrupter, execution, self.limits.grace) => Err(reason),
             said = conversation.hear_out(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
         self.conversing = false;
-        if clock.stopped().is_some() {
-            interrupter.done();
-        }
         match said {
             Err(reason) => Err(self.kill(reason).await),
             Ok(Ok(FromMachine::Ended { ending, output_dropped })) => {
@@ -259,7 +260,7 @@ impl Conversation<'_> {
     ) -> Result<FromMachine, WireError> {
         self.channel.send(question, fds).await?;
         let mut pauses = bundle::native_modules().len();
-        let someone_answers = matches!(question, ToMachine::Execute(request) if request.allow_stdin);
+        let someone_answers = matches!(question, ToMachine::Execute { request, .. } if request.allow_stdin);
         // Questions of the guest so far, and whether the last one waits for its answer.
         let (mut questions, mut waits) = (0, false);
         loop {

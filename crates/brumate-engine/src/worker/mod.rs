@@ -165,6 +165,7 @@ impl Worker {
             Ok(None) => {
                 self.channel.replace(socket);
                 self.paused = true;
+                crate::signals::forget_stops();
                 match &mut self.will {
                     Some(will) if checkpoint => will.swap(),
                     will => *will = None,
@@ -258,9 +259,9 @@ impl Worker {
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
                 self.end_change();
             }
-            ToMachine::Execute(request) => {
+            ToMachine::Execute { number, request } => {
                 self.begin_change();
-                let outcome = self.execute(&request)?;
+                let outcome = self.execute(number, &request)?;
                 self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
                 self.end_change();
             }
@@ -298,26 +299,26 @@ impl Worker {
         Ok(())
     }
 
-    fn execute(&mut self, request: &Execute) -> Result<Outcome, Failure> {
+    fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
         let request =
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         self.machine.host().memory.refused = false;
         let before = cpu_time();
-        crate::signals::arm();
+        crate::signals::arm(number);
         let total = before + self.limits.cpu + self.limits.grace;
         limits::start_cpu_timer(self.limits.cpu, self.limits.grace, total);
         let answer = self.machine.call_driver("execute", &request);
         limits::stop_cpu_timer();
-        let arrived = crate::signals::disarm();
+        let cpu_limit = crate::signals::disarm();
         let answer = answer?;
         let executed: Executed =
             serde_json::from_str(&answer).map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
         let output_dropped = self.lock_output().end();
         Ok(Outcome {
             ended: executed.ended,
-            stopped: arrived.cpu_limit.then_some(StopReason::CpuLimit),
+            stopped: cpu_limit.then_some(StopReason::CpuLimit),
             output_dropped,
             peak_memory_bytes: self.machine.memory_bytes(),
             cpu: cpu_time().saturating_sub(before),

@@ -39,7 +39,7 @@ fn to_machine() -> Vec<ToMachine> {
     let mut messages = vec![
         ToMachine::Start { limits: Limits::default(), stdin: true, mounts: vec![(text(), true), (text(), false)] },
         ToMachine::Analyze(text()),
-        ToMachine::Execute(Box::new(execute)),
+        ToMachine::Execute { number: u64::MAX, request: Box::new(execute) },
     ];
     let (path, directory) = (text(), text());
     messages.extend(
@@ -204,7 +204,8 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     };
     let execute = |argv, env| {
         let env = vec![Default::default(); env];
-        TooLong::of(&ToMachine::Execute(Box::new(Execute { argv: texts(argv), env, ..Execute::default() })))
+        let request = Box::new(Execute { argv: texts(argv), env, ..Execute::default() });
+        TooLong::of(&ToMachine::Execute { number: 1, request })
     };
     let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];

@@ -181,7 +181,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     say(peer, &FromMachine::Hello { pid: std::process::id() as i32 });
     let Some(ToMachine::Start { .. }) = receive(peer) else { return };
     let asked = receive::<ToMachine>(peer);
-    assert!(matches!(asked, Some(ToMachine::Execute(_) | ToMachine::Analyze(_) | ToMachine::Files(_))));
+    assert!(matches!(asked, Some(ToMachine::Execute { .. } | ToMachine::Analyze(_) | ToMachine::Files(_))));
     match misbehaviour {
         "silent" => {}
         "busy" => loop {
