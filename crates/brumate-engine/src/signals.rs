@@ -159,8 +159,7 @@ pub(crate) fn install() {
         libc::sigemptyset(&raw mut action.sa_mask);
         action.sa_sigaction = on_cpu_limit as extern "C" fn(libc::c_int) as usize;
         libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut());
-        action.sa_sigaction =
-            on_stop as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+        action.sa_sigaction = on_stop as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
         action.sa_flags = libc::SA_SIGINFO;
         libc::sigaction(number(), &raw const action, std::ptr::null_mut());
         action.sa_sigaction = on_alarm as extern "C" fn(libc::c_int) as usize;

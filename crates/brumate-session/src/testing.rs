@@ -221,7 +221,11 @@ impl FakeMachine {
                 Step::Loop => {
                     self.asked_to(Urgency::Interrupt).await;
                     if *self.signal.0.borrow() == Urgency::Kill {
-                        return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0 });
+                        return Err(EngineError::Died {
+                            reason: Died::Cancelled,
+                            output_dropped: 0,
+                            peak_memory_bytes: None,
+                        });
                     }
                     self.signal.withdraw();
                     let traceback = "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nKeyboardInterrupt\n";
@@ -234,7 +238,11 @@ impl FakeMachine {
                 }
                 Step::Hang => {
                     self.asked_to(Urgency::Kill).await;
-                    return Err(EngineError::Died { reason: Died::Signal(9), output_dropped: 0 });
+                    return Err(EngineError::Died {
+                        reason: Died::Signal(9),
+                        output_dropped: 0,
+                        peak_memory_bytes: None,
+                    });
                 }
                 Step::Panic => panic!("the script says so"),
                 Step::Set(name, value) => {

@@ -102,8 +102,8 @@ impl Machine {
         match self.converse(&question, &[], None, limit).await {
             Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(Error::MachineDied { reason: Died::WallLimit, output_dropped }) => {
-                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped })
+            Err(Error::MachineDied { reason: Died::WallLimit, output_dropped, peak_memory_bytes }) => {
+                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped, peak_memory_bytes })
             }
             Err(error) => Err(error),
         }
@@ -206,7 +206,11 @@ impl Machine {
     }
 
     fn dead(&self, reason: Died) -> Error {
-        Error::MachineDied { reason, output_dropped: self.dropped }
+        let peak_memory_bytes = match &self.exited {
+            Some(Ok(exit)) => exit.peak_memory_bytes,
+            _ => None,
+        };
+        Error::MachineDied { reason, output_dropped: self.dropped, peak_memory_bytes }
     }
 
     pub(super) async fn misbehaved(&mut self, what: &str) -> Error {
@@ -214,7 +218,7 @@ impl Machine {
         self.dead(Died::Protocol(what.to_owned()))
     }
 
-    /// How the process ended, if its zygote says so in time. May be asked again.
+    /// How the process ended, if its jail says so in time. May be asked again.
     async fn exited(&mut self) -> Option<Result<Exit, RecvError>> {
         if self.exited.is_none() {
             self.exited = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await.ok();
@@ -227,13 +231,13 @@ impl Machine {
         let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {
-            (_, Some(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
+            (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => Died::CpuLimit,
             (Some(StopReason::WallLimit), _) => Died::WallLimit,
             (Some(StopReason::Cancelled), _) => Died::Cancelled,
             (Some(StopReason::CpuLimit), _) => Died::CpuLimit,
-            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
-            (None, Some(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
-            // Who would know is gone: all machines of a zygote end with it.
+            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => Died::MemoryLimit,
+            (None, Some(Ok(Exit { signal: Some(signal), .. }))) => Died::Signal(signal),
+            // Who would know is gone: all machines of a jail end with its first process.
             (None, Some(Err(_))) => Died::Signal(libc::SIGKILL),
             (None, _) => Died::Protocol("it closed its connection".to_owned()),
         })

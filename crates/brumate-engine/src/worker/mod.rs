@@ -36,20 +36,19 @@ struct Executed {
 ///
 /// # Errors
 /// When the connection breaks.
-pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
+pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
     // What is left of the interpreter when this function returns is not worth freeing: the process ends.
     let machine = ManuallyDrop::new(machine);
-    if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
+    if let Err(error) = jail::tighten_machine(parent, &MachineLimits::default()) {
         return channel.send(&ended(Ending::Trap(error.to_string()), 0));
     }
-    crate::zygote::sys::forget_child_signal();
     channel.send(&hello())?;
     let limits = Limits::default();
     let mut worker = Worker {
         machine,
         base,
         channel,
-        zygote,
+        parent,
         limits,
         mounts: Vec::new(),
         paused: false,
@@ -113,7 +112,8 @@ struct Worker {
     machine: ManuallyDrop<Machine>,
     base: Arc<Base>,
     channel: Arc<Channel>,
-    zygote: Pid,
+    /// First process of the jail.
+    parent: Pid,
     limits: Limits,
     mounts: Vec<(String, bool)>,
     /// Forked from another machine and not resumed yet.
@@ -170,7 +170,7 @@ impl Worker {
                     Some(will) if checkpoint => will.swap(),
                     will => *will = None,
                 }
-                match jail::die_with_parent(self.zygote) {
+                match jail::die_with_parent(self.parent) {
                     Ok(true) => self.channel.send(&hello()),
                     Ok(false) | Err(_) => Err(WireError::Closed),
                 }

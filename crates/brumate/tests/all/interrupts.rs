@@ -80,7 +80,7 @@ async fn a_stop_that_comes_before_a_cell_stops_it() {
         session.interrupter().interrupt();
         match round % 4 {
             0 => {}
-            1 => drop(session.list_files("/").await.expect("a list")),
+            1 => drop(session.list_files("/workspace").await.expect("a list")),
             2 => drop(session.analyze("import json").await.expect("an analysis")),
             _ => {
                 cell(&session.fork().await.expect("a fork"), "number = -1").await.0.expect("it was not meant");
