@@ -5,7 +5,7 @@
 #![no_main]
 
 use brumate_engine::wire::{
-    FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, decode, decode_header, encode,
+    FromInit, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, decode, decode_header, encode,
 };
 use libfuzzer_sys::fuzz_target;
 use serde::{Serialize, de::DeserializeOwned};
@@ -25,6 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     round_trip::<FromMachine>(bytes);
     round_trip::<FromZygote>(bytes);
+    round_trip::<FromInit>(bytes);
     round_trip::<ToMachine>(bytes);
     round_trip::<ToZygote>(bytes);
 });

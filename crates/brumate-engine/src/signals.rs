@@ -1,10 +1,14 @@
 //! Interrupting the guest from outside: signal handlers that write CPython's two signal words.
 //!
-//! The server sends `SIGUSR1` (KeyboardInterrupt), the kernel `SIGPROF` (CPU time used up). CPython looks at the words at
-//! function entries and backward jumps; blocking host calls return early. A guest that does not react is killed by the
-//! server (`SIGKILL`) or by the kernel (`RLIMIT_CPU`).
+//! The server queues [`number`] with the number of an execution (KeyboardInterrupt), the kernel sends `SIGPROF` (CPU time used
+//! up). CPython looks at the words at function entries and backward jumps; blocking host calls return early. A guest that does
+//! not react is killed by the server (`SIGKILL`) or by the kernel (`RLIMIT_CPU`).
+//!
+//! A real-time signal is queued: none replaces another, each keeps its number. So a stop means one execution, whether it
+//! comes before that has begun, while it runs, or after its end.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::caps::clock::INTERRUPTED;
@@ -12,28 +16,91 @@ use crate::caps::clock::INTERRUPTED;
 /// Python's SIGINT.
 const SIGINT: i32 = 2;
 
+/// The signal that stops an execution.
+pub(crate) fn number() -> libc::c_int {
+    libc::SIGRTMIN()
+}
+
+/// `siginfo_t` as a queued signal has it, on 64-bit Linux (`<asm-generic/siginfo.h>`).
+#[repr(C)]
+struct Queued {
+    signo: libc::c_int,
+    errno: libc::c_int,
+    code: libc::c_int,
+    _gap: libc::c_int,
+    /// Who sends it; of no concern to a machine.
+    pid: libc::pid_t,
+    uid: libc::uid_t,
+    value: u64,
+    _rest: [u64; 12],
+}
+
+const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+
+/// The server's side: asks the machine behind `pidfd` to stop an execution of its.
+///
+/// # Errors
+/// The kernel's: `ESRCH` when it has ended, `EAGAIN` when too many are queued.
+pub(crate) fn queue(pidfd: BorrowedFd<'_>, execution: u64) -> std::io::Result<()> {
+    let info = Queued {
+        signo: number(),
+        errno: 0,
+        code: libc::SI_QUEUE,
+        _gap: 0,
+        pid: 0,
+        uid: 0,
+        value: execution,
+        _rest: [0; 12],
+    };
+    // SAFETY: the kernel reads `info`, which has the size and layout of a `siginfo_t`; the descriptor is open.
+    let sent =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), number(), &raw const info, 0_u32) };
+    if sent == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Addresses of `_Py_emscripten_signal_in_memory` and `_Py_emscripten_signal_clock` in this process.
 static IN_MEMORY: AtomicPtr<i32> = AtomicPtr::new(std::ptr::null_mut());
 static CLOCK: AtomicPtr<i32> = AtomicPtr::new(std::ptr::null_mut());
 
-/// An execution is running: signals count only then.
-static ARMED: AtomicBool = AtomicBool::new(false);
+/// The execution that runs; 0 for none. Signals count only then.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+
+/// The execution that was to be stopped last; 0 for none.
+static STOPPED: AtomicU64 = AtomicU64::new(0);
 
 /// The kernel's CPU timer fired during this execution.
 static CPU_LIMIT: AtomicBool = AtomicBool::new(false);
 
-/// How many interrupts arrived during this execution.
-static COUNT: AtomicU8 = AtomicU8::new(0);
+/// Interrupts written so far; wraps.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn on_signal(signal: libc::c_int) {
-    if !ARMED.load(Ordering::Relaxed) {
-        return;
+/// An interrupt was taken by a callback from C, which cannot pass an exception on.
+static TAKEN_IN_CALLBACK: AtomicBool = AtomicBool::new(false);
+
+/// Whether a stop is meant for the execution that runs is decided once by the handler and once by [`arm`], in whatever order
+/// the two come: hence the order of these loads and stores.
+const ORDER: Ordering = Ordering::SeqCst;
+
+extern "C" fn on_stop(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes what was queued; only the server may signal this process, and it gives a number.
+    let execution = unsafe { (*info).si_value() }.sival_ptr as u64;
+    STOPPED.store(execution, ORDER);
+    if execution != 0 && RUNNING.load(ORDER) == execution {
+        interrupt();
     }
-    if signal == libc::SIGPROF {
+}
+
+extern "C" fn on_cpu_limit(_: libc::c_int) {
+    if RUNNING.load(ORDER) != 0 {
         CPU_LIMIT.store(true, Ordering::Relaxed);
+        interrupt();
     }
-    COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Tells the interpreter and the host's waits. Async-signal-safe.
+fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
+    WRITTEN.fetch_add(1, Ordering::Relaxed);
     let (in_memory, clock) = (IN_MEMORY.load(Ordering::Relaxed), CLOCK.load(Ordering::Relaxed));
     if !in_memory.is_null() && !clock.is_null() {
         // SAFETY: both point at aligned words of the linear memory, which is mapped for the life of the process and never
@@ -85,15 +152,16 @@ pub(crate) fn unwatch() {
 
 /// Installs the handlers in this process. Forks inherit them.
 pub(crate) fn install() {
-    // SAFETY: a zeroed sigaction is valid; the handler only touches atomics and two words (see `on_signal`), which is
+    // SAFETY: a zeroed sigaction is valid; the handlers only touch atomics and two words (see `interrupt`), which is
     // async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
         libc::sigemptyset(&raw mut action.sa_mask);
-        for signal in [libc::SIGUSR1, libc::SIGPROF] {
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
+        action.sa_sigaction = on_cpu_limit as extern "C" fn(libc::c_int) as usize;
+        libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut());
+        action.sa_sigaction = on_stop as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(number(), &raw const action, std::ptr::null_mut());
         action.sa_sigaction = on_alarm as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
@@ -108,39 +176,76 @@ pub(crate) fn set_words(in_memory: *mut u8, clock: *mut u8) {
     CLOCK.store(clock.cast(), Ordering::Relaxed);
 }
 
-/// Starts counting signals for an execution.
-pub(crate) fn arm() {
+/// An execution begins. One that was to be stopped before is interrupted at once.
+pub(crate) fn arm(execution: u64) {
     INTERRUPTED.store(false, Ordering::Relaxed);
     CPU_LIMIT.store(false, Ordering::Relaxed);
-    COUNT.store(0, Ordering::Relaxed);
+    TAKEN_IN_CALLBACK.store(false, Ordering::Relaxed);
     forget_pending();
-    ARMED.store(true, Ordering::Relaxed);
+    RUNNING.store(execution, ORDER);
+    if STOPPED.load(ORDER) == execution {
+        interrupt();
+    }
 }
 
 /// Takes back an interrupt that CPython has not seen yet: it was meant for the execution that is over.
 fn forget_pending() {
     let in_memory = IN_MEMORY.load(Ordering::Relaxed);
     if !in_memory.is_null() {
-        // SAFETY: as in `on_signal`; no guest code runs while the host prepares or ends an execution.
+        // SAFETY: as in `interrupt`; no guest code runs while the host prepares or ends an execution.
         unsafe { in_memory.write_volatile(0) };
     }
 }
 
-/// What arrived since [`arm`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    /// Any interrupt.
-    pub(crate) interrupted: bool,
-    /// The CPU timer.
-    pub(crate) cpu_limit: bool,
-}
-
-/// Stops counting.
-pub(crate) fn disarm() -> Arrived {
-    ARMED.store(false, Ordering::Relaxed);
+/// The execution has ended. Returns whether its CPU time was used up.
+pub(crate) fn disarm() -> bool {
+    RUNNING.store(0, ORDER);
     forget_pending();
     INTERRUPTED.store(false, Ordering::Relaxed);
-    Arrived { interrupted: COUNT.load(Ordering::Relaxed) > 0, cpu_limit: CPU_LIMIT.load(Ordering::Relaxed) }
+    CPU_LIMIT.load(Ordering::Relaxed)
+}
+
+/// In a process forked from a machine: the server counts its executions anew.
+pub(crate) fn forget_stops() {
+    STOPPED.store(0, ORDER);
+}
+
+/// Whether CPython has still to see an interrupt.
+fn pending() -> bool {
+    let in_memory = IN_MEMORY.load(Ordering::Relaxed);
+    // SAFETY: as in `interrupt`.
+    !in_memory.is_null() && unsafe { in_memory.read_volatile() } != 0
+}
+
+/// A callback from C to Python, from its beginning to [`Callback::end`].
+///
+/// ctypes and cffi print what a callback raises, and C goes on: a KeyboardInterrupt is lost there, and where callbacks are
+/// nearly all that runs, so is the next one. What is lost so is said again when C returns, see [`returned_from_c`].
+pub(crate) struct Callback {
+    pending: bool,
+    written: u32,
+}
+
+impl Callback {
+    /// It begins.
+    pub(crate) fn begin() -> Callback {
+        Callback { pending: pending(), written: WRITTEN.load(Ordering::Relaxed) }
+    }
+
+    /// It has ended.
+    pub(crate) fn end(&self) {
+        let was_there = self.pending || self.written != WRITTEN.load(Ordering::Relaxed);
+        if was_there && !pending() {
+            TAKEN_IN_CALLBACK.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A C function that Python called has returned.
+pub(crate) fn returned_from_c() {
+    if TAKEN_IN_CALLBACK.swap(false, Ordering::Relaxed) && RUNNING.load(ORDER) != 0 {
+        interrupt();
+    }
 }
 
 /// While it lives the interrupt signals are delivered only inside [`Blocked::pause`].
@@ -155,7 +260,7 @@ pub(crate) fn block_interrupt() -> Blocked {
         let mut set: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGUSR1);
+        libc::sigaddset(&raw mut set, number());
         libc::sigaddset(&raw mut set, libc::SIGPROF);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
         Blocked { before }
@@ -193,5 +298,88 @@ impl Drop for Blocked {
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+    use super::*;
+
+    /// Asks this process, and waits until the handler, on whatever thread, has heard it.
+    fn stop(execution: u64) {
+        queue(pidfd_open(getpid(), PidfdFlags::empty()).unwrap().as_fd(), execution).unwrap();
+        while STOPPED.load(ORDER) != execution {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until an interrupt is written; takes it, as CPython would.
+    fn taken() {
+        while !pending() {
+            std::thread::yield_now();
+        }
+        forget_pending();
+    }
+
+    /// One test: the handlers are the process's.
+    #[test]
+    fn a_stop_means_one_execution() {
+        install();
+        let words: &'static mut [i32; 2] = Box::leak(Box::new([0; 2]));
+        set_words((&raw mut words[0]).cast(), (&raw mut words[1]).cast());
+        // Before it begins; during it, again and again; after it.
+        stop(1);
+        assert!(!pending());
+        arm(1);
+        taken();
+        stop(1);
+        taken();
+        assert!(!disarm());
+        stop(1);
+        arm(2);
+        assert!(!pending(), "it came too late");
+        assert!(!disarm());
+        // None takes the place of another.
+        let pidfd = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+        let written = WRITTEN.load(Ordering::Relaxed);
+        for execution in 1..=20 {
+            queue(pidfd.as_fd(), execution).unwrap();
+        }
+        stop(21);
+        assert_eq!(WRITTEN.load(Ordering::Relaxed), written, "none of them runs");
+        arm(21);
+        taken();
+        // One that is taken in a callback is said again when C returns, once.
+        let callback = Callback::begin();
+        callback.end();
+        returned_from_c();
+        assert!(!pending(), "there was none");
+        let callback = Callback::begin();
+        stop(0);
+        assert!(!pending(), "it means nobody");
+        stop(21);
+        while !pending() {
+            std::thread::yield_now();
+        }
+        callback.end();
+        returned_from_c();
+        assert!(pending(), "it is still to be seen");
+        let callback = Callback::begin();
+        taken();
+        callback.end();
+        returned_from_c();
+        taken();
+        returned_from_c();
+        assert!(!pending());
+        // A fork's executions are counted anew.
+        disarm();
+        forget_stops();
+        arm(21);
+        assert!(!pending());
+        disarm();
     }
 }

@@ -30,7 +30,8 @@ pub type ModuleKey = [u8; 32];
 /// Server → zygote.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToZygote {
-    /// First message to a zygote. Three descriptors follow: the compiled main module, the trampoline helper, the image.
+    /// First message to a zygote. Four descriptors follow: the compiled main module, the trampoline helper, the image, and the
+    /// socket of [`FromInit`].
     Load {
         /// Every wall must stand.
         require_jail: bool,
@@ -47,10 +48,7 @@ pub enum ToZygote {
         preload: Vec<String>,
     },
     /// Fork a machine; its socket is the one descriptor that follows.
-    Fork {
-        /// Number of the machine, echoed in [`FromZygote::Exited`].
-        id: u64,
-    },
+    Fork,
     /// Answer to [`FromZygote::Module`].
     Module(ModuleReply),
 }
@@ -68,26 +66,24 @@ pub enum FromZygote {
     Built,
     /// Loading or building failed.
     Failed(String),
-    /// A machine could not be forked.
-    ForkFailed {
-        /// Which one.
-        id: u64,
-        /// Why.
-        reason: String,
-    },
-    /// A machine has ended.
+    /// A machine could not be forked, and why.
+    ForkFailed(String),
+    /// The zygote needs a compiled module.
+    Module(ModuleRequest),
+}
+
+/// First process of a zygote's jail → server.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromInit {
+    /// A process of the jail has ended.
     Exited {
-        /// Which one; 0 for one that another machine forked.
-        id: u64,
-        /// Its process, as the zygote sees it.
+        /// Which one, as it saw itself.
         pid: i32,
         /// Signal that killed it.
         signal: Option<i32>,
-        /// Exit status.
-        code: i32,
+        /// Most memory that it had resident, in bytes, with what it shared with others.
+        peak_memory_bytes: u64,
     },
-    /// The zygote needs a compiled module.
-    Module(ModuleRequest),
 }
 
 /// Asks for a compiled side module.
@@ -147,7 +143,12 @@ pub enum ToMachine {
     /// Parse a source text.
     Analyze(String),
     /// Run one.
-    Execute(Box<Execute>),
+    Execute {
+        /// Which of this machine's executions, counted from 1: a stop names it.
+        number: u64,
+        /// What.
+        request: Box<Execute>,
+    },
     /// Answer to [`Event::InputRequest`].
     Input {
         /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
@@ -168,7 +169,7 @@ pub enum ToMachine {
 pub enum FromMachine {
     /// Forked and ready; the kernel adds the sender's credentials.
     Hello {
-        /// Its process, as its zygote sees it.
+        /// Its process, as it sees itself.
         pid: i32,
     },
     /// Answer to [`ToMachine::Fork`]; the reason, if it failed.

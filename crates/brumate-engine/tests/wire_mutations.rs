@@ -10,7 +10,9 @@ mod samples;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use brumate_engine::wire::{self, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, WireError};
+use brumate_engine::wire::{
+    self, FromInit, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, WireError,
+};
 use random::Random;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -97,6 +99,7 @@ fn judge_all(payload: &[u8]) -> bool {
     [
         judge::<FromMachine>(payload, FROM_JAIL),
         judge::<FromZygote>(payload, FROM_JAIL),
+        judge::<FromInit>(payload, FROM_JAIL),
         judge::<ToMachine>(payload, FROM_SERVER),
         judge::<ToZygote>(payload, FROM_SERVER),
     ]

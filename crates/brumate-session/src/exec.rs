@@ -120,8 +120,8 @@ impl Runner {
         let limits = self.limits();
         let (ended, stopped) = match end {
             RunEnd::Ended(outcome) => (outcome.ended, outcome.stopped),
-            RunEnd::Died { reason, .. } => {
-                let text = explain::died(&reason, limits);
+            RunEnd::Died { reason, peak_memory_bytes, .. } => {
+                let text = explain::died(&reason, peak_memory_bytes, limits);
                 return match reason {
                     Died::Exit(code) => ScriptEnd::Exited { code: low_byte(code), message: String::new() },
                     Died::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },

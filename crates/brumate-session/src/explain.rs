@@ -75,8 +75,17 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     }
 }
 
-/// Why a machine is gone.
-pub fn died(reason: &Died, limits: &Limits) -> String {
+/// Why a machine is gone, and, where it was killed, how much memory it had at its peak.
+pub fn died(reason: &Died, peak: Option<u64>, limits: &Limits) -> String {
+    let text = why(reason, limits);
+    let killed = matches!(reason, Died::MemoryLimit | Died::CpuLimit | Died::TimeLimit | Died::Signal(_));
+    match peak.filter(|_| killed) {
+        Some(peak) => format!("{text} Its process used {} of memory at its peak.", format_size(peak)),
+        None => text,
+    }
+}
+
+fn why(reason: &Died, limits: &Limits) -> String {
     let unmoved =
         || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
@@ -175,15 +184,20 @@ mod tests {
         for (text, parts) in [
             (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
-            (died(&Died::TimeLimit, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
-            (died(&Died::ParseLimit(Duration::from_secs(10)), &limits), vec!["10 s", "before it ran", "pars"]),
-            (died(&Died::CpuLimit, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
-            (died(&Died::MemoryLimit, &limits), vec!["1 GiB", "--memory"]),
-            (died(&Died::Signal(11), &limits), vec!["signal 11 (SIGSEGV)"]),
-            (died(&Died::Exit(3), &limits), vec!["status 3"]),
-            (died(&Died::Abort, &limits), vec!["aborted"]),
-            (died(&Died::Protocol("half a frame".into()), &limits), vec!["half a frame"]),
-            (died(&Died::Trap("wasm trap: unreachable\n".into()), &limits), vec!["wasm trap: unreachable. "]),
+            (died(&Died::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (died(&Died::ParseLimit(Duration::from_secs(10)), None, &limits), vec!["10 s", "before it ran", "pars"]),
+            (died(&Died::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
+            (died(&Died::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
+            (died(&Died::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
+            (died(&Died::Exit(3), None, &limits), vec!["status 3"]),
+            (died(&Died::Abort, None, &limits), vec!["aborted"]),
+            (died(&Died::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
+            (died(&Died::Trap("wasm trap: unreachable\n".into()), None, &limits), vec!["wasm trap: unreachable. "]),
+            (
+                died(&Died::MemoryLimit, Some(900 << 20), &limits),
+                vec!["1 GiB", "--memory", "900 MiB of memory at its peak"],
+            ),
+            (died(&Died::CpuLimit, Some(1), &limits), vec!["--cpu-timeout", "1 byte of memory at its peak"]),
             (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
             (
                 hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
@@ -195,6 +209,7 @@ mod tests {
                 assert!(text.contains(part), "{part:?} is missing in {text:?}");
             }
         }
+        assert!(!died(&Died::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
     }
 }

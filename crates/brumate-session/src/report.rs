@@ -134,13 +134,13 @@ impl Collector {
                 }
             }
             // `os._exit(0)` skips what Python does at its end, but it is no failure.
-            RunEnd::Died { reason: Died::Exit(0), output_dropped } => {
+            RunEnd::Died { reason: Died::Exit(0), output_dropped, .. } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped)
             }
-            RunEnd::Died { reason, output_dropped } => {
+            RunEnd::Died { reason, output_dropped, peak_memory_bytes } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped);
                 report.stopped = stop_reason(&reason);
-                report.error = Some(explain::died(&reason, limits));
+                report.error = Some(explain::died(&reason, peak_memory_bytes, limits));
             }
         }
         if report.error.is_some() {
@@ -156,7 +156,7 @@ pub(crate) enum RunEnd {
     /// The machine answered.
     Ended(Outcome),
     /// The machine is gone.
-    Died { reason: Died, output_dropped: u64 },
+    Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
 /// Value or error text of an outcome.

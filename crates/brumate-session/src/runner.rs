@@ -151,8 +151,8 @@ impl Runner {
         let (_permit, mut machine, plan) = match ready {
             Ready::Machine { permit, machine, plan } => (permit, machine, plan),
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
-            Ready::Died { reason, output_dropped } => {
-                let end = RunEnd::Died { reason, output_dropped };
+            Ready::Died { reason, output_dropped, peak_memory_bytes } => {
+                let end = RunEnd::Died { reason, output_dropped, peak_memory_bytes };
                 return Ok(Driven::Ran { dependencies: Vec::new(), end });
             }
         };
@@ -182,10 +182,11 @@ impl Runner {
         let analysis = if stated.infer {
             // Parsing takes no longer than running may.
             let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
-            match analyzed.unwrap_or(Err(EngineError::Died { reason: Died::TimeLimit, output_dropped: 0 })) {
+            let silent = EngineError::Died { reason: Died::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
+            match analyzed.unwrap_or(Err(silent)) {
                 Ok(analysis) => analysis,
-                Err(EngineError::Died { reason, output_dropped }) => {
-                    return Ok(Ready::Died { reason, output_dropped });
+                Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+                    return Ok(Ready::Died { reason, output_dropped, peak_memory_bytes });
                 }
                 Err(error) => return Err(Failure::Engine(error)),
             }
@@ -257,12 +258,14 @@ impl Runner {
             result = running => result,
             reason = overdue => {
                 tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::Died { reason, output_dropped: 0 })
+                Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         };
         match result {
             Ok(outcome) => Ok(RunEnd::Ended(outcome)),
-            Err(EngineError::Died { reason, output_dropped }) => Ok(RunEnd::Died { reason, output_dropped }),
+            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+                Ok(RunEnd::Died { reason, output_dropped, peak_memory_bytes })
+            }
             Err(error) => Err(Failure::Engine(error)),
         }
     }
@@ -272,7 +275,7 @@ impl Runner {
 enum Ready {
     Machine { permit: tokio::sync::OwnedSemaphorePermit, machine: Box<dyn Machine>, plan: Plan },
     InstallError(String),
-    Died { reason: Died, output_dropped: u64 },
+    Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
 /// Ends the machine when its run is over or nobody waits for it any more.

@@ -229,7 +229,7 @@ impl FakeMachine {
     async fn interrupted(&self) -> Result<Outcome, EngineError> {
         self.asked_to(Urgency::Interrupt).await;
         if *self.signal.0.borrow() == Urgency::Kill {
-            return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0 });
+            return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0, peak_memory_bytes: None });
         }
         self.signal.withdraw();
         let traceback =
@@ -274,7 +274,11 @@ impl FakeMachine {
                 }
                 Step::Hang => {
                     self.asked_to(Urgency::Kill).await;
-                    return Err(EngineError::Died { reason: Died::Signal(9), output_dropped: 0 });
+                    return Err(EngineError::Died {
+                        reason: Died::Signal(9),
+                        output_dropped: 0,
+                        peak_memory_bytes: None,
+                    });
                 }
                 Step::Panic => panic!("the script says so"),
                 Step::Set(name, value) => {

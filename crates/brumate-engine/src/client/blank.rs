@@ -24,8 +24,9 @@ impl Blank {
     /// When the zygote is gone or the machine does not say hello.
     pub(crate) async fn fork(zygote: &Zygote) -> Result<Blank, Error> {
         let (mut channel, theirs) = pair()?;
-        let exit = zygote.fork(theirs).await?;
-        let (process, _) = greet(&mut channel).await?;
+        zygote.fork(theirs).await?;
+        let (process, pid) = greet(&mut channel).await?;
+        let exit = zygote.watch(pid).await?;
         Ok(Blank { channel, exit, process })
     }
 
@@ -35,7 +36,7 @@ impl Blank {
     }
 }
 
-/// Waits for a new machine's hello; returns its process, and its number as its zygote sees it.
+/// Waits for a new machine's hello; returns its process, and its number as it sees it itself.
 ///
 /// # Errors
 /// When it ends or says something else.

@@ -59,6 +59,8 @@ pub enum Error {
         /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
         /// bound.
         output_dropped: u64,
+        /// Most memory that its process had resident, in bytes, with what it shared with others; `None` when that is not known.
+        peak_memory_bytes: Option<u64>,
     },
     /// A cell ended its session's machine; the session is as it was before that cell.
     #[error("the interpreter ended: {reason}; the session is as it was before this cell")]
@@ -67,6 +69,8 @@ pub enum Error {
         reason: Died,
         /// Bytes of output that the cell had dropped, as far as is known.
         output_dropped: u64,
+        /// Most memory that its process had resident; as in [`Error::MachineDied`].
+        peak_memory_bytes: Option<u64>,
     },
     /// A file of the guest cannot be had or changed; the guest goes on.
     #[error("{path}: {reason}")]
@@ -108,11 +112,12 @@ pub enum Error {
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
-        Error::MachineDied { reason: Died::Protocol(error.to_string()), output_dropped: 0 }
+        let reason = Died::Protocol(error.to_string());
+        Error::MachineDied { reason, output_dropped: 0, peak_memory_bytes: None }
     }
 }
 
-/// How long the zygote may take to say how a machine ended.
+/// How long a jail may take to say how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest text that is taken from a jailed process, in bytes.

@@ -103,8 +103,8 @@ impl Machine {
         match self.converse(&question, &[], None, limit).await {
             Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(Error::MachineDied { reason: Died::WallLimit, output_dropped }) => {
-                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped })
+            Err(Error::MachineDied { reason: Died::WallLimit, output_dropped, peak_memory_bytes }) => {
+                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped, peak_memory_bytes })
             }
             Err(error) => Err(error),
         }
@@ -115,7 +115,7 @@ impl Machine {
     /// # Errors
     /// When the machine has ended: killed at a limit, crashed, or exited.
     pub async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let question = ToMachine::Execute(Box::new(request));
+        let question = ToMachine::Execute { number: self.interrupter().number(), request: Box::new(request) };
         let answer = self.converse(&question, &[], Some(events), self.limits.wall).await;
         self.interrupter.execution_ended();
         match answer? {
@@ -153,6 +153,10 @@ impl Machine {
             return Err(self.kill(StopReason::Cancelled).await);
         }
         let clock = Clock::start(wall);
+        let execution = match question {
+            ToMachine::Execute { number, .. } => Some(*number),
+            _ => None,
+        };
         let mut dropped = 0;
         let conversation = Conversation {
             channel: &mut self.channel,
@@ -165,14 +169,11 @@ impl Machine {
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
             biased;
-            reason = clock.guard(&self.process, interrupter, self.limits.grace) => Err(reason),
+            reason = clock.guard(&self.process, interrupter, execution, self.limits.grace) => Err(reason),
             said = conversation.hear_out(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
         self.conversing = false;
-        if clock.stopped().is_some() {
-            interrupter.done();
-        }
         match said {
             Err(reason) => Err(self.kill(reason).await),
             Ok(Ok(FromMachine::Ended { ending, output_dropped })) => {
@@ -211,7 +212,11 @@ impl Machine {
     }
 
     fn dead(&self, reason: Died) -> Error {
-        Error::MachineDied { reason, output_dropped: self.dropped }
+        let peak_memory_bytes = match &self.exited {
+            Some(Ok(exit)) => exit.peak_memory_bytes,
+            _ => None,
+        };
+        Error::MachineDied { reason, output_dropped: self.dropped, peak_memory_bytes }
     }
 
     pub(super) async fn misbehaved(&mut self, what: &str) -> Error {
@@ -219,7 +224,7 @@ impl Machine {
         self.dead(Died::Protocol(what.to_owned()))
     }
 
-    /// How the process ended, if its zygote says so in time. May be asked again.
+    /// How the process ended, if its jail says so in time. May be asked again.
     async fn exited(&mut self) -> Option<Result<Exit, RecvError>> {
         if self.exited.is_none() {
             self.exited = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await.ok();
@@ -232,13 +237,13 @@ impl Machine {
         let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {
-            (_, Some(Ok(Exit { signal: Some(signal) }))) if signal == libc::SIGXCPU => Died::CpuLimit,
+            (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => Died::CpuLimit,
             (Some(StopReason::WallLimit), _) => Died::WallLimit,
             (Some(StopReason::Cancelled), _) => Died::Cancelled,
             (Some(StopReason::CpuLimit), _) => Died::CpuLimit,
-            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL) }))) => Died::MemoryLimit,
-            (None, Some(Ok(Exit { signal: Some(signal) }))) => Died::Signal(signal),
-            // Who would know is gone: all machines of a zygote end with it.
+            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => Died::MemoryLimit,
+            (None, Some(Ok(Exit { signal: Some(signal), .. }))) => Died::Signal(signal),
+            // Who would know is gone: all machines of a jail end with its first process.
             (None, Some(Err(_))) => Died::Signal(libc::SIGKILL),
             (None, _) => Died::Protocol("it closed its connection".to_owned()),
         })
@@ -265,7 +270,7 @@ impl Conversation<'_> {
     ) -> Result<FromMachine, WireError> {
         self.channel.send(question, fds).await?;
         let mut pauses = bundle::native_modules().len();
-        let someone_answers = matches!(question, ToMachine::Execute(request) if request.allow_stdin);
+        let someone_answers = matches!(question, ToMachine::Execute { request, .. } if request.allow_stdin);
         // Questions of the guest so far, and whether the last one waits for its answer.
         let (mut questions, mut waits) = (0, false);
         // The clock stands still while a person thinks. A guest that goes on instead of waiting has its CPU time only.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{MutexGuard, mpsc};
 
-use super::error::{Died, Error};
+use super::error::Error;
 use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
@@ -109,30 +109,23 @@ impl Session {
     /// Rolls back when the machine has ended.
     pub(super) async fn judge<T>(&self, state: &mut State, result: Result<T, Error>) -> Result<T, Error> {
         match result {
-            Err(Error::MachineDied { reason, output_dropped }) => {
-                Err(self.roll_back(state, reason, output_dropped).await)
+            Err(Error::MachineDied { reason, output_dropped, peak_memory_bytes }) => {
+                let lost = Error::MachineDied { reason: reason.clone(), output_dropped, peak_memory_bytes };
+                let rolled_back = Error::RolledBack { reason, output_dropped, peak_memory_bytes };
+                Err(if self.roll_back(state).await { rolled_back } else { lost })
             }
             other => other,
         }
     }
 
-    /// The checkpoint takes over from a machine that has ended.
-    async fn roll_back(&self, state: &mut State, reason: Died, output_dropped: u64) -> Error {
-        let Some(checkpoint) = state.checkpoint.take() else {
-            return Error::MachineDied { reason, output_dropped };
-        };
-        match checkpoint.resume().await {
-            Ok(machine) => {
-                *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
-                state.machine = machine;
-                // A fork is its first sign of life: what is told is true.
-                match state.checkpoint().await {
-                    Err(Error::MachineDied { .. }) => Error::MachineDied { reason, output_dropped },
-                    Ok(()) | Err(_) => Error::RolledBack { reason, output_dropped },
-                }
-            }
-            Err(_) => Error::MachineDied { reason, output_dropped },
-        }
+    /// The checkpoint takes over from a machine that has ended; false when that fails.
+    async fn roll_back(&self, state: &mut State) -> bool {
+        let Some(checkpoint) = state.checkpoint.take() else { return false };
+        let Ok(machine) = checkpoint.resume().await else { return false };
+        *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
+        state.machine = machine;
+        // A fork is its first sign of life: what is told is true.
+        !matches!(state.checkpoint().await, Err(Error::MachineDied { .. }))
     }
 
     /// Another session that goes on from this one's present state.

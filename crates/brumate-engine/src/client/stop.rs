@@ -33,7 +33,8 @@ impl Process {
     }
 
     pub(super) fn kill(&self) {
-        self.signal(Signal::KILL);
+        // A process that has ended already needs no signal.
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
     /// Which pages of its memory it has to itself, for it to read; `None` where that cannot be had.
@@ -49,9 +50,9 @@ impl Process {
         matches!(rustix::event::poll(&mut entry, Some(&now)), Ok(0))
     }
 
-    fn signal(&self, signal: Signal) {
-        // A process that has ended already needs no signal.
-        let _ = pidfd_send_signal(&self.pidfd, signal);
+    /// Asks for the stop of one of its executions. A process that is too full of these gets the next one.
+    fn stop(&self, execution: u64) {
+        let _ = crate::signals::queue(self.pidfd.as_fd(), execution);
     }
 }
 
@@ -151,15 +152,9 @@ impl Interrupter {
         });
     }
 
-    /// Takes an interrupt back that has had its effect: it is not meant for what the machine does next.
-    pub(super) fn done(&self) {
-        self.asked.send_if_modified(|asked| {
-            let change = asked.request == Request::Interrupt;
-            if change {
-                asked.request = Request::None;
-            }
-            change
-        });
+    /// Number of its execution, as its machine counts: from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.execution + 1
     }
 
     /// The guest waits for an answer from now on.
@@ -227,14 +222,25 @@ impl Clock {
         self.deadline.send_replace(still.deadline.and_then(|at| at.checked_add(still.since.elapsed())));
     }
 
-    /// Interrupts the guest when its time is up or when asked to. Returns when the process has to be killed, and why.
-    pub(super) async fn guard(&self, process: &Process, interrupter: &Interrupter, grace: Duration) -> StopReason {
+    /// Interrupts the guest when its time is up or, in an execution, when asked to. Returns when the process has to be killed,
+    /// and why.
+    ///
+    /// To be asked before the machine is told of the execution: what was asked for already is on its way first.
+    pub(super) async fn guard(
+        &self,
+        process: &Process,
+        interrupter: &Interrupter,
+        execution: Option<u64>,
+        grace: Duration,
+    ) -> StopReason {
         let mut requests = interrupter.asked.subscribe();
         // What was asked before this conversation counts as well.
         requests.mark_changed();
+        // What else a machine does cannot be interrupted: a stop is kept for the execution it is meant for.
+        let least = if execution.is_some() { Request::Interrupt } else { Request::Kill };
         let reason = tokio::select! {
             biased;
-            request = asked(&mut requests, Request::Interrupt) => {
+            request = asked(&mut requests, least) => {
                 if request == Request::Kill {
                     return StopReason::Cancelled;
                 }
@@ -245,7 +251,9 @@ impl Clock {
         let reason = *self.stopped.get_or_init(|| reason);
         let kill_at = Instant::now().checked_add(grace);
         loop {
-            process.signal(Signal::USR1);
+            if let Some(execution) = execution {
+                process.stop(execution);
+            }
             let again = Instant::now() + INTERRUPT_AGAIN;
             tokio::select! {
                 biased;

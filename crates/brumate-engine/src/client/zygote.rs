@@ -1,10 +1,11 @@
 //! The server's side of a zygote: start it, ask it for machines, hear how they end.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,7 +17,7 @@ use super::spawn::{Child, spawn};
 use super::stop::Clock;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::Kind;
-use crate::wire::{FromZygote, ModuleReply, ModuleRequest, ToZygote};
+use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
@@ -25,13 +26,18 @@ const QUEUE: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) signal: Option<i32>,
+    /// Most memory that it had resident, in bytes, with what it shared with others.
+    pub(crate) peak_memory_bytes: Option<u64>,
 }
 
-/// What a zygote is asked for.
+/// No process here has more, in bytes: whoever says so is mistaken.
+const MAX_PEAK: u64 = 1 << 40;
+
+/// What a zygote, or the first process of its jail, is asked for.
 enum Request {
-    /// A machine, that speaks on `socket`.
-    Fork { id: u64, socket: OwnedFd, exit: oneshot::Sender<Exit> },
-    /// News of a process that a machine forked.
+    /// A machine, that speaks on this socket.
+    Fork(OwnedFd),
+    /// News of the end of a machine.
     Watch { pid: i32, exit: oneshot::Sender<Exit> },
 }
 
@@ -39,7 +45,6 @@ enum Request {
 #[derive(Debug)]
 pub(crate) struct Zygote {
     requests: mpsc::Sender<Request>,
-    next_id: AtomicU64,
     alive: Arc<AtomicBool>,
     missing_walls: Vec<String>,
 }
@@ -62,12 +67,17 @@ async fn start(
     ingredients: Ingredients<'_>,
     first: ToZygote,
     image: &File,
+    reports: Option<OwnedFd>,
 ) -> Result<(AsyncChannel, Child, FromZygote), Error> {
     let (mut channel, theirs) = pair()?;
     let child = spawn(ingredients.program, "zygote", theirs)?;
-    let fds = [ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
+    let mut fds = vec![ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
+    fds.extend(reports.as_ref().map(AsFd::as_fd));
     // One that has ended already may have left word why: a failure to send shows when receiving.
     let _ = channel.send(&first, &fds).await;
+    // Its end is to be seen.
+    drop(fds);
+    drop(reports);
     // Beside the whole of it: a zygote that keeps asking, or reads no answer, has no more time.
     let clock = Clock::start(ingredients.patience.boot);
     let done = tokio::select! {
@@ -113,7 +123,7 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
 /// When it does not start; the text says why.
 pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
     let first = ToZygote::Build { require_jail: ingredients.require_jail, preload: modules.to_vec() };
-    match start(ingredients, first, output).await? {
+    match start(ingredients, first, output, None).await? {
         (_, _, FromZygote::Built) => Ok(()),
         (_, _, other) => Err(Error::Unavailable(format!("the builder said {other:?}"))),
     }
@@ -126,14 +136,17 @@ impl Zygote {
     /// When it does not start; the text says why.
     pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
         let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief };
-        let (channel, child, FromZygote::Ready { missing_walls }) = start(ingredients, first, image).await? else {
+        let (reports, theirs) = pair()?;
+        let started = start(ingredients, first, image, Some(theirs)).await?;
+        let (channel, child, FromZygote::Ready { missing_walls }) = started else {
             return Err(Error::Unavailable("the zygote is none".to_owned()));
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
         let missing_walls = missing_walls.into_iter().map(cut).collect();
-        tokio::spawn(supervise(channel, child, receiver, alive.clone()));
-        Ok(Zygote { requests, next_id: AtomicU64::new(1), alive, missing_walls })
+        let jail = Jail { zygote: Some(channel), reports, child, alive: alive.clone() };
+        tokio::spawn(jail.supervise(receiver));
+        Ok(Zygote { requests, alive, missing_walls })
     }
 
     /// False once its process has ended.
@@ -146,21 +159,18 @@ impl Zygote {
         &self.missing_walls
     }
 
-    /// Asks for a machine that speaks on `socket`; the receiver hears how it ends.
+    /// Asks for a machine that speaks on `socket`. A zygote that is gone closes it.
     ///
     /// # Errors
-    /// When the zygote is gone.
-    pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<oneshot::Receiver<Exit>, Error> {
-        let (exit, receiver) = oneshot::channel();
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.request(Request::Fork { id, socket, exit }).await?;
-        Ok(receiver)
+    /// When its jail is gone.
+    pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<(), Error> {
+        self.request(Request::Fork(socket)).await
     }
 
-    /// Hears how a process ends that a machine forked.
+    /// Hears how a process of the jail ends, which has the number `pid` there.
     ///
     /// # Errors
-    /// When the zygote is gone.
+    /// When the jail is gone.
     pub(crate) async fn watch(&self, pid: i32) -> Result<oneshot::Receiver<Exit>, Error> {
         let (exit, receiver) = oneshot::channel();
         self.request(Request::Watch { pid, exit }).await?;
@@ -176,7 +186,6 @@ impl Zygote {
 /// Who waits for news of which process.
 #[derive(Default)]
 struct Waiting {
-    by_id: HashMap<u64, oneshot::Sender<Exit>>,
     by_pid: HashMap<i32, oneshot::Sender<Exit>>,
     /// Ends nobody has asked for yet.
     early: HashMap<i32, Exit>,
@@ -189,70 +198,107 @@ impl Waiting {
     fn watch(&mut self, pid: i32, sender: oneshot::Sender<Exit>) {
         match self.early.remove(&pid) {
             Some(exit) => drop(sender.send(exit)),
-            None => drop(self.by_pid.insert(pid, sender)),
+            None => match self.by_pid.entry(pid) {
+                // A machine says itself which number it has: none gets another's news.
+                Entry::Occupied(entry) if !entry.get().is_closed() => {}
+                entry => drop(entry.insert_entry(sender)),
+            },
         }
     }
 
     /// Waits until no machine is in use any more.
     async fn given_up(&mut self) {
-        for exit in self.by_id.values_mut().chain(self.by_pid.values_mut()) {
+        for exit in self.by_pid.values_mut() {
             exit.closed().await;
         }
     }
 
-    fn ended(&mut self, id: u64, pid: i32, exit: Exit) {
-        let waiting = if id == 0 { self.by_pid.remove(&pid) } else { self.by_id.remove(&id) };
-        match waiting {
+    fn ended(&mut self, pid: i32, exit: Exit) {
+        match self.by_pid.remove(&pid) {
             Some(sender) => drop(sender.send(exit)),
-            None if id == 0 => {
+            None => {
                 if self.early.len() >= MAX_EARLY {
                     self.early.clear();
                 }
                 self.early.insert(pid, exit);
             }
-            None => {}
         }
     }
 }
 
-/// Speaks to the zygote until it ends, or until nobody wants machines of it and those it has are given up.
-async fn supervise(
-    mut channel: AsyncChannel,
-    mut child: Child,
-    mut requests: mpsc::Receiver<Request>,
+/// A zygote, its machines, and the first process of their jail.
+struct Jail {
+    /// `None` when it has ended: machines live on.
+    zygote: Option<AsyncChannel>,
+    reports: AsyncChannel,
+    child: Child,
     alive: Arc<AtomicBool>,
-) {
-    let mut waiting = Waiting::default();
-    let mut retired = false;
-    loop {
-        tokio::select! {
-            request = requests.recv(), if !retired => match request {
-                None => retired = true,
-                Some(Request::Watch { pid, exit }) => waiting.watch(pid, exit),
-                Some(Request::Fork { id, socket, exit }) => {
-                    waiting.by_id.insert(id, exit);
-                    if channel.send(&ToZygote::Fork { id }, &[socket.as_fd()]).await.is_err() {
-                        break;
+}
+
+impl Jail {
+    /// Serves it until it ends, or until nobody wants machines of it and those it has are given up.
+    async fn supervise(mut self, mut requests: mpsc::Receiver<Request>) {
+        let mut waiting = Waiting::default();
+        let mut retired = false;
+        // Machines that it was asked for: it may fail to fork so many.
+        let mut asked = 0_u64;
+        loop {
+            tokio::select! {
+                request = requests.recv(), if !retired => match request {
+                    None => retired = true,
+                    Some(Request::Watch { pid, exit }) => waiting.watch(pid, exit),
+                    Some(Request::Fork(socket)) => {
+                        asked += 1;
+                        self.fork(socket).await;
                     }
-                }
-            },
-            () = waiting.given_up(), if retired => break,
-            message = channel.receive::<FromZygote>() => match message {
-                Ok(FromZygote::Exited { id, pid, signal, .. }) => waiting.ended(id, pid, Exit { signal }),
-                Ok(FromZygote::ForkFailed { id, reason }) => {
-                    if waiting.by_id.remove(&id).is_some() {
+                },
+                () = waiting.given_up(), if retired => break,
+                said = hear(&mut self.zygote) => match said {
+                    Ok(FromZygote::ForkFailed(reason)) if asked > 0 => {
+                        asked -= 1;
                         tracing::error!(reason = cut(reason), "a machine could not be forked");
                     }
-                }
-                Ok(_) => break,
-                Err(_) => break,
+                    Err(WireError::Closed | WireError::Io(_)) => self.lose_zygote(),
+                    // It was taken over, and its machines may have been.
+                    Ok(_) | Err(_) => break,
+                },
+                report = self.reports.receive::<FromInit>() => match report {
+                    Ok(FromInit::Exited { pid, signal, peak_memory_bytes }) => {
+                        let peak_memory_bytes = Some(peak_memory_bytes).filter(|&bytes| bytes <= MAX_PEAK);
+                        waiting.ended(pid, Exit { signal, peak_memory_bytes });
+                    }
+                    Err(_) => break,
+                },
             }
         }
+        let Jail { zygote, reports, mut child, alive } = self;
+        alive.store(false, Ordering::Release);
+        drop((zygote, reports));
+        // Dropping the handle kills the process; waiting for it leaves no zombie.
+        let _ = tokio::time::timeout(super::error::EXIT_TIMEOUT, child.wait()).await;
     }
-    alive.store(false, Ordering::Release);
-    drop(channel);
-    // Dropping the handle kills the process; waiting for it leaves no zombie.
-    let _ = tokio::time::timeout(super::error::EXIT_TIMEOUT, child.wait()).await;
+
+    /// Asks the zygote for a machine. Where there is none, the machine's socket is closed.
+    async fn fork(&mut self, socket: OwnedFd) {
+        if let Some(zygote) = &self.zygote
+            && zygote.send(&ToZygote::Fork, &[socket.as_fd()]).await.is_err()
+        {
+            self.lose_zygote();
+        }
+    }
+
+    fn lose_zygote(&mut self) {
+        self.alive.store(false, Ordering::Release);
+        self.zygote = None;
+    }
+}
+
+/// What the zygote says; nothing when it is gone.
+async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError> {
+    match zygote {
+        Some(zygote) => zygote.receive().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Whether answering means to compile a module of the bundle.

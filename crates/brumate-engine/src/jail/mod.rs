@@ -14,11 +14,12 @@
 //! | a user | namespaces in a user namespace, another inside it, Landlock, seccomp |
 //! | either, user namespaces forbidden | Landlock, seccomp, limits; as root also an own user id and an empty root |
 //!
-//! Signals: the server may signal every process of the jail (same user, or root). The zygote is the first process of
-//! its process namespace: of signals sent from outside only `SIGKILL`, `SIGSTOP` and those it has a handler for reach
-//! it, and its own `abort` ends in `SIGSEGV`. When it ends, the kernel kills every machine: after the server's end it must
-//! live until their last wills are written. Machines are ordinary processes. Process ids inside mean nothing outside; the server learns a machine's from
-//! `SCM_CREDENTIALS` on its socket.
+//! Signals: the server may signal every process of the jail (same user, or root). The jailed process is the first of its
+//! process namespace: of signals sent from outside only `SIGKILL`, `SIGSTOP` and those it has a handler for reach it. When
+//! it ends, the kernel kills everything else there: a zygote is forked from it, so that its machines outlive it, and after
+//! the server's end it must live until their last wills are written. Zygote and machines are ordinary processes, whose own
+//! `abort` ends in `SIGSEGV`. Process ids inside mean nothing outside; the server learns a machine's from `SCM_CREDENTIALS`
+//! on its socket.
 
 mod config;
 mod descriptors;

@@ -36,20 +36,19 @@ struct Executed {
 ///
 /// # Errors
 /// When the connection breaks.
-pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, zygote: Pid) -> Result<(), WireError> {
+pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
     // What is left of the interpreter when this function returns is not worth freeing: the process ends.
     let machine = ManuallyDrop::new(machine);
-    if let Err(error) = jail::tighten_machine(zygote, &MachineLimits::default()) {
+    if let Err(error) = jail::tighten_machine(parent, &MachineLimits::default()) {
         return channel.send(&ended(Ending::Trap(error.to_string()), 0));
     }
-    crate::zygote::sys::forget_child_signal();
     channel.send(&hello())?;
     let limits = Limits::default();
     let mut worker = Worker {
         machine,
         base,
         channel,
-        zygote,
+        parent,
         limits,
         mounts: Vec::new(),
         mounted: false,
@@ -115,7 +114,8 @@ struct Worker {
     machine: ManuallyDrop<Machine>,
     base: Arc<Base>,
     channel: Arc<Channel>,
-    zygote: Pid,
+    /// First process of the jail.
+    parent: Pid,
     limits: Limits,
     mounts: Vec<(String, bool)>,
     /// They are in the guest's file system. Not before the first request: a machine that becomes a sleeping session has that
@@ -183,11 +183,12 @@ impl Worker {
             Ok(None) => {
                 self.channel.replace(socket);
                 self.paused = true;
+                crate::signals::forget_stops();
                 match &mut self.will {
                     Some(will) if checkpoint => will.swap(),
                     will => *will = None,
                 }
-                match jail::die_with_parent(self.zygote) {
+                match jail::die_with_parent(self.parent) {
                     Ok(true) => self.channel.send(&hello()),
                     Ok(false) | Err(_) => Err(WireError::Closed),
                 }
@@ -267,7 +268,7 @@ impl Worker {
         if !matches!(request, ToMachine::Start { .. } | ToMachine::Thaw { .. }) {
             self.mount();
         }
-        if matches!(request, ToMachine::Execute(_) | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
+        if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
             self.machine.prefault(&self.base.pages.written);
         }
         match request {
@@ -283,9 +284,9 @@ impl Worker {
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
                 self.end_change();
             }
-            ToMachine::Execute(request) => {
+            ToMachine::Execute { number, request } => {
                 self.begin_change();
-                let outcome = self.execute(&request)?;
+                let outcome = self.execute(number, &request)?;
                 self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
                 self.end_change();
             }
@@ -326,26 +327,26 @@ impl Worker {
         Ok(())
     }
 
-    fn execute(&mut self, request: &Execute) -> Result<Outcome, Failure> {
+    fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
         let request =
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         self.machine.host().memory.refused = false;
         let before = cpu_time();
-        crate::signals::arm();
+        crate::signals::arm(number);
         let total = before + self.limits.cpu + self.limits.grace;
         limits::start_cpu_timer(self.limits.cpu, self.limits.grace, total);
         let answer = self.machine.call_driver("execute", &request);
         limits::stop_cpu_timer();
-        let arrived = crate::signals::disarm();
+        let cpu_limit = crate::signals::disarm();
         let answer = answer?;
         let executed: Executed =
             serde_json::from_str(&answer).map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
         let output_dropped = self.lock_output().end();
         Ok(Outcome {
             ended: executed.ended,
-            stopped: arrived.cpu_limit.then_some(StopReason::CpuLimit),
+            stopped: cpu_limit.then_some(StopReason::CpuLimit),
             output_dropped,
             peak_memory_bytes: self.machine.memory_bytes(),
             cpu: cpu_time().saturating_sub(before),

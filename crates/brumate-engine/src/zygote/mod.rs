@@ -1,12 +1,13 @@
 //! The zygote: a process that holds an interpreter out of an image and forks machines from it.
 //!
 //! `brumate internal zygote`, started by the server with one socket. It is single-threaded, jails itself before any guest
-//! code runs, and does nothing but fork on request and report how its children ended. The same command builds images: then
-//! it boots an interpreter, writes it down, and ends.
+//! code runs, and does nothing but fork on request. Its machines are not its children but those of the jail's first process
+//! ([`init`]), and outlive it. The same command builds images: then it boots an interpreter, writes it down, and ends.
 //!
 //! Of the guest's memory a zygote touches the pages that its machines will read, and no others: a fork copies their page
 //! tables, and maps the rest from the page cache when it is used.
 
+mod init;
 mod pages;
 pub(crate) mod sys;
 
@@ -14,23 +15,18 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 
 use wasmtime::Engine;
 
-use rustix::process::{Pid, WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitOptions};
 
 use crate::channel::Channel;
 use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
 use crate::engine::{Purpose, engine};
 use crate::image::{self, Base};
-use crate::jail;
 use crate::machine::{Machine, Prelude};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
-
-/// Machines alive at a time.
-const MAX_MACHINES: usize = 8192;
 
 /// Runs the zygote until the server closes the connection.
 pub(crate) fn main(socket: OwnedFd) -> ExitCode {
@@ -43,21 +39,23 @@ pub(crate) fn main(socket: OwnedFd) -> ExitCode {
 
 fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let (request, fds) = channel.receive()?;
-    let [main, trampoline, image] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| WireError::MissingDescriptor)?;
-    let given = Given { main, trampoline, image: image.into() };
+    let mut fds = fds.into_iter();
+    let mut next = || fds.next().ok_or(WireError::MissingDescriptor);
+    let given = Given { main: next()?, trampoline: next()?, image: next()?.into() };
     match request {
         ToZygote::Load { require_jail, brief } => {
+            let reports = next()?;
             let heap = (!brief).then(pages::align_heap);
             if !brief {
                 pages::move_text();
             }
-            match load_image(channel, given, require_jail, brief) {
-                Ok((machine, base, missing_walls)) => {
+            match load_image(channel, given, reports, require_jail, brief) {
+                Ok(Loaded { machine, base, init, missing_walls }) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
                     if let Some(heap) = heap {
                         heap.settle();
                     }
-                    fork_on_request(channel, machine, base)
+                    fork_on_request(channel, machine, base, init)
                 }
                 Err(reason) => channel.send(&FromZygote::Failed(reason)),
             }
@@ -77,27 +75,41 @@ struct Given {
     image: File,
 }
 
+/// An image that machines can be forked from.
+struct Loaded {
+    machine: Machine,
+    base: Arc<Base>,
+    /// Parent of the machines.
+    init: Pid,
+    missing_walls: Vec<String>,
+}
+
+/// Enters the jail; returns the walls that are missing.
+fn enter(given: &Given, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
+    let mut keep = vec![given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()];
+    keep.extend(reports.map(AsRawFd::as_raw_fd));
+    crate::jail_entry::enter_zygote(require_jail, &keep)
+}
+
 /// The engine and the modules every machine needs, inside the jail.
-fn prepare(given: Given, require_jail: bool, brief: bool) -> Result<(Engine, Prelude, File, Vec<String>), String> {
-    let missing = crate::jail_entry::enter_zygote(
-        require_jail,
-        &[given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()],
-    )?;
+fn prepare(given: Given, brief: bool) -> Result<(Engine, Prelude, File), String> {
     crate::signals::install();
-    sys::install_child_signal();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
     let main = if brief { load(&engine, given.main)? } else { load_huge(&engine, &File::from(given.main))? };
     let prelude = Prelude { main, trampoline: load(&engine, given.trampoline)? };
-    Ok((engine, prelude, given.image, missing))
+    Ok((engine, prelude, given.image))
 }
 
 fn load_image(
     channel: &Arc<Channel>,
     given: Given,
+    reports: OwnedFd,
     require_jail: bool,
     brief: bool,
-) -> Result<(Machine, Arc<Base>, Vec<String>), String> {
-    let (engine, prelude, file, missing) = prepare(given, require_jail, brief)?;
+) -> Result<Loaded, String> {
+    let missing_walls = enter(&given, Some(&reports), require_jail)?;
+    let init = init::stay_behind(reports)?;
+    let (engine, prelude, file) = prepare(given, brief)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
     let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
@@ -105,12 +117,14 @@ fn load_image(
     if !brief {
         machine.touch(&pages.read);
     }
-    Ok((machine, Arc::new(Base { file, header, vfs: frozen.vfs, pages }), missing))
+    let base = Arc::new(Base { file, header, vfs: frozen.vfs, pages });
+    Ok(Loaded { machine, base, init, missing_walls })
 }
 
 /// Boots an interpreter without chance, and writes it down.
 fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require_jail: bool) -> Result<(), String> {
-    let (engine, prelude, file, _) = prepare(given, require_jail, false)?;
+    enter(&given, None, require_jail)?;
+    let (engine, prelude, file) = prepare(given, false)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let _rehearsal = crate::caps::rehearsal::begin();
     let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
@@ -153,70 +167,21 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
     }))
 }
 
-/// Serves the socket, and stays for the machines' last wills when it ends.
-fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) -> Result<(), WireError> {
-    let ended = serve_forks(channel, machine, base);
-    // With the zygote all its machines end. Those that have nothing to write see that the server is gone, and end.
-    let deadline = Instant::now() + jail::LAST_WILL;
+/// Serves the socket. The machines are children of `init`.
+fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>, init: Pid) -> Result<(), WireError> {
     loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
+        let (request, fds) = channel.receive()?;
+        let ToZygote::Fork = request else { return Err(WireError::MissingDescriptor) };
+        let Some(socket) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
+        match sys::fork_sibling() {
             Ok(Some(_)) => {}
             Ok(None) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return ended;
-                }
-                sys::wait_child(left);
-            }
-            // None is left.
-            Err(_) => return ended,
-        }
-    }
-}
-
-/// The loop: fork requests from the socket, deaths from the kernel.
-fn serve_forks(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>) -> Result<(), WireError> {
-    let mut children: Vec<(Pid, u64)> = Vec::new();
-    loop {
-        report_deaths(channel, &mut children)?;
-        if !sys::wait_readable_or_child(&channel.socket()) {
-            continue;
-        }
-        let (request, fds) = channel.receive()?;
-        let ToZygote::Fork { id } = request else { return Err(WireError::MissingDescriptor) };
-        let Some(socket) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
-        if children.len() >= MAX_MACHINES {
-            channel.send(&FromZygote::ForkFailed { id, reason: format!("{MAX_MACHINES} machines are alive") })?;
-            continue;
-        }
-        let parent = rustix::process::getpid();
-        match sys::fork() {
-            Ok(Some(pid)) => children.push((pid, id)),
-            Ok(None) => {
-                // The child: of the zygote's connection nothing stays.
+                // The machine: of the zygote's connection nothing stays.
                 channel.replace(socket);
-                let ended = crate::worker::main(machine, base, channel.clone(), parent);
+                let ended = crate::worker::main(machine, base, channel.clone(), init);
                 sys::exit_now(i32::from(ended.is_err()))
             }
-            Err(errno) => {
-                channel.send(&FromZygote::ForkFailed { id, reason: errno.to_string() })?;
-            }
+            Err(errno) => channel.send(&FromZygote::ForkFailed(errno.to_string()))?,
         }
     }
-}
-
-/// Reaps every child that has ended and tells the server.
-fn report_deaths(channel: &Channel, children: &mut Vec<(Pid, u64)>) -> Result<(), WireError> {
-    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-        // Machines forked by machines are the zygote's children too, but not in its list.
-        let position = children.iter().position(|(child, _)| *child == pid);
-        let id = position.map_or(0, |position| children.swap_remove(position).1);
-        channel.send(&exited(id, pid, status))?;
-    }
-    Ok(())
-}
-
-fn exited(id: u64, pid: Pid, status: WaitStatus) -> FromZygote {
-    let pid = pid.as_raw_nonzero().get();
-    FromZygote::Exited { id, pid, signal: status.terminating_signal(), code: status.exit_status().unwrap_or(0) }
 }

@@ -10,8 +10,8 @@ use rustix::process::Pid;
 /// # Errors
 /// The kernel's: `EAGAIN`, `ENOMEM`.
 pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
-    // SAFETY: the zygote is single-threaded (its engine compiles nothing and starts no thread), so the child has every
-    // lock in a consistent state and may go on running ordinary code.
+    // SAFETY: this process is single-threaded (a zygote's engine compiles nothing and starts no thread), so the child has
+    // every lock in a consistent state and may go on running ordinary code.
     let pid = unsafe { libc::fork() };
     match pid {
         0 => Ok(None),
@@ -22,13 +22,14 @@ pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
     }
 }
 
-/// Forks a machine: the new process is a child of this one's parent, the zygote, as this one is. `None` in the new process.
+/// Forks a machine: the new process is a child of this one's parent, the jail's first process, as this one is. `None` in the
+/// new process.
 ///
 /// # Errors
 /// The kernel's: `EAGAIN`, `ENOMEM`.
 pub(crate) fn fork_sibling() -> Result<Option<Pid>, rustix::io::Errno> {
     let flags = libc::CLONE_PARENT | libc::SIGCHLD;
-    // SAFETY: as `fork`: this process has one thread. The C library is not told of the fork: it keeps no handlers here, and
+    // SAFETY: as `fork`: this process, a zygote or a machine, has one thread. The C library is not told of the fork: it keeps no handlers here, and
     // what it remembers of the thread's number is used by nothing that is called afterwards.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags as libc::c_ulong, 0, 0, 0, 0) };
     match i32::try_from(pid) {
@@ -89,14 +90,63 @@ pub(super) fn wait_child(timeout: Duration) {
     }
 }
 
-/// Gives the child its default handling of `SIGCHLD` back.
-pub(crate) fn forget_child_signal() {
-    // SAFETY: as `install_child_signal`.
-    unsafe {
-        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+/// A child that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) pid: i32,
+    /// The signal that killed it.
+    pub(super) signal: Option<i32>,
+    /// Most memory that it had resident, in bytes.
+    pub(super) peak_memory_bytes: u64,
+}
+
+/// Children, as [`reap`] finds them.
+#[derive(Debug)]
+pub(super) enum Children {
+    Ended(Ended),
+    /// They all go on.
+    Alive,
+    /// There are none.
+    None,
+}
+
+/// Buries a child that has ended, if there is one.
+pub(super) fn reap() -> Children {
+    let mut status = 0;
+    // SAFETY: a zeroed rusage is valid; both results live across the call, which does not wait.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let pid = libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage);
+        (pid, usage)
+    };
+    match pid {
+        0 => Children::Alive,
+        pid if pid > 0 => {
+            let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+            // In KiB.
+            let peak_memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024);
+            Children::Ended(Ended { pid, signal, peak_memory_bytes })
+        }
+        _ => Children::None,
     }
 }
+
+/// Closes every descriptor but the standard streams and `keep`, whoever owns it.
+///
+/// For a process that goes on with nothing else.
+pub(super) fn close_all_but(keep: &impl AsFd) {
+    let keep = keep.as_fd().as_raw_fd();
+    for (first, last) in [(3, keep - 1), (keep + 1, libc::c_int::MAX)] {
+        // SAFETY: plain numbers; nothing that owns one of these descriptors is used again.
+        let closed = first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0;
+        if !closed {
+            for fd in first..=last.min(HIGHEST_FD) {
+                // SAFETY: as above; one that is not open is no error.
+                unsafe { libc::close(fd) };
+            }
+        }
+    }
+}
+
+/// Where the kernel does not close descriptors by range: the highest that a jail may have.
+const HIGHEST_FD: libc::c_int = 4096;

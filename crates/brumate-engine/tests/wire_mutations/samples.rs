@@ -7,7 +7,7 @@ use brumate_engine::api::{
     MAX_NAMES, Outcome, ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
-    self, Ending, FileReply, FileRequest, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST,
+    self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST,
     ModuleReply, ModuleRequest, MountOperation, MountReply, MountRequest, ToMachine, ToZygote,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -39,7 +39,7 @@ fn to_machine() -> Vec<ToMachine> {
     let mut messages = vec![
         ToMachine::Start { limits: Limits::default(), stdin: true, mounts: vec![(text(), true), (text(), false)] },
         ToMachine::Analyze(text()),
-        ToMachine::Execute(Box::new(execute)),
+        ToMachine::Execute { number: u64::MAX, request: Box::new(execute) },
     ];
     let (path, directory) = (text(), text());
     messages.extend(
@@ -152,17 +152,16 @@ fn to_zygote() -> [ToZygote; 4] {
     [
         ToZygote::Build { preload: vec![text()], require_jail: true },
         ToZygote::Load { require_jail: false, brief: true },
-        ToZygote::Fork { id: u64::MAX },
+        ToZygote::Fork,
         ToZygote::Module(ModuleReply::Failed(text())),
     ]
 }
 
-fn from_zygote() -> [FromZygote; 5] {
+fn from_zygote() -> [FromZygote; 4] {
     [
         FromZygote::Ready { missing_walls: vec![text(), text()] },
         FromZygote::Failed(text()),
-        FromZygote::ForkFailed { id: 1, reason: text() },
-        FromZygote::Exited { id: 300, pid: 9, signal: Some(9), code: -1 },
+        FromZygote::ForkFailed(text()),
         FromZygote::Module(ModuleRequest::Key([0; 32])),
     ]
 }
@@ -174,6 +173,7 @@ pub(crate) fn all() -> Vec<Vec<u8>> {
     all.extend(from_machine().iter().map(payload));
     all.extend(to_zygote().iter().map(payload));
     all.extend(from_zygote().iter().map(payload));
+    all.push(payload(&FromInit::Exited { pid: -1, signal: Some(9), peak_memory_bytes: u64::MAX }));
     all
 }
 
@@ -208,7 +208,8 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     };
     let execute = |argv, env| {
         let env = vec![Default::default(); env];
-        TooLong::of(&ToMachine::Execute(Box::new(Execute { argv: texts(argv), env, ..Execute::default() })))
+        let request = Box::new(Execute { argv: texts(argv), env, ..Execute::default() });
+        TooLong::of(&ToMachine::Execute { number: 1, request })
     };
     let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];

@@ -173,11 +173,11 @@ impl Interrupter for LocalInterrupter {
 
 pub(super) fn engine_error(error: client::Error) -> EngineError {
     match error {
-        client::Error::MachineDied { reason, output_dropped } => {
-            EngineError::Died { reason: died(reason), output_dropped }
+        client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
+            EngineError::Died { reason: died(reason), output_dropped, peak_memory_bytes }
         }
-        client::Error::RolledBack { reason, output_dropped } => {
-            EngineError::RolledBack { reason: died(reason), output_dropped }
+        client::Error::RolledBack { reason, output_dropped, peak_memory_bytes } => {
+            EngineError::RolledBack { reason: died(reason), output_dropped, peak_memory_bytes }
         }
         client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
         client::Error::Image(text) => EngineError::Image(text),

@@ -130,6 +130,8 @@ pub enum EngineError {
         reason: Died,
         /// Output bytes that were dropped past the limit before it died.
         output_dropped: u64,
+        /// Most memory that its process had, in bytes; `None` when that is not known.
+        peak_memory_bytes: Option<u64>,
     },
     /// A cell ended its session's machine; the session is as it was before that cell.
     #[error("the machine is gone: {reason:?}; the session is as it was before")]
@@ -138,6 +140,8 @@ pub enum EngineError {
         reason: Died,
         /// Output bytes that were dropped past the limit before it died.
         output_dropped: u64,
+        /// Most memory that its process had, in bytes; `None` when that is not known.
+        peak_memory_bytes: Option<u64>,
     },
     /// A session cannot be put to sleep, or not be woken; the text says why.
     #[error("{0}")]

@@ -233,7 +233,7 @@ impl Sessions {
             result = running => result,
             reason = overdue => {
                 tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::Died { reason, output_dropped: 0 })
+                Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         }
     }
@@ -255,15 +255,15 @@ impl Sessions {
                 record.state = SessionState::Live;
                 Ok(Kept::Changed)
             }
-            Err(EngineError::RolledBack { reason, output_dropped }) => {
-                report.die(&reason, output_dropped, limits, false);
+            Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes }) => {
+                report.die(&reason, output_dropped, peak_memory_bytes, limits, false);
                 Ok(Kept::Unchanged)
             }
-            Err(EngineError::Died { reason, output_dropped }) => {
+            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
                 let mut record = slot.record();
                 // What is in a file, or was empty, is not lost with the machine.
                 let lost = record.state != SessionState::Fresh && record.current_image().is_none();
-                report.die(&reason, output_dropped, limits, lost);
+                report.die(&reason, output_dropped, peak_memory_bytes, limits, lost);
                 if lost {
                     record.lose(&format!("its interpreter ended: {reason:?}"));
                 } else if record.state == SessionState::Live {

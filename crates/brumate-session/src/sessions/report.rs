@@ -173,11 +173,11 @@ impl CellReport {
     }
 
     /// Notes that the cell took its machine with it; `lost` when the session went along.
-    pub(crate) fn die(&mut self, reason: &Died, output_dropped: u64, limits: &Limits, lost: bool) {
+    pub(crate) fn die(&mut self, reason: &Died, output_dropped: u64, peak: Option<u64>, limits: &Limits, lost: bool) {
         self.output_dropped = self.output_dropped.saturating_add(output_dropped);
         self.stopped = stop_reason(reason);
         self.rolled_back = !lost;
-        let what = explain::died(reason, limits).replace(" Nothing but this run is affected.", "");
+        let what = explain::died(reason, peak, limits).replace(" Nothing but this run is affected.", "");
         self.fail(if lost {
             format!(
                 "SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code."

@@ -74,7 +74,7 @@ impl Script {
 
     /// The machine dies; a session is rolled back.
     pub fn dying(reason: Died) -> Self {
-        Self::ending_with(Err(EngineError::Died { reason, output_dropped: 0 }))
+        Self::ending_with(Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None }))
     }
 
     fn then(mut self, step: Step) -> Self {

@@ -98,10 +98,10 @@ impl Session for FakeSession {
             let loses = self.machine.script(&request.code)?.loses_session;
             let before = memory.clone();
             match self.machine.play(request, events, &mut memory).await {
-                Err(EngineError::Died { reason, output_dropped }) if !loses => {
+                Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) if !loses => {
                     *memory = before;
                     self.machine.signal.revive();
-                    Err(EngineError::RolledBack { reason, output_dropped })
+                    Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes })
                 }
                 ended => {
                     self.write_will(&memory);

@@ -119,7 +119,7 @@ async fn booting_ends_as_an_error() {
         ("dies-at-once", "ended while it started"),
         ("dies-in-boot", "ended while it started"),
         ("fails", "no interpreter today"),
-        ("exits-in-boot", "broke the protocol while it started"),
+        ("fails-to-fork-in-boot", "broke the protocol while it started"),
         ("boot-garbage", "ended while it started"),
         ("boot-gigantic", "larger than allowed"),
         ("boot-descriptors", "larger than allowed"),
@@ -146,7 +146,11 @@ async fn booting_ends_as_an_error() {
 async fn forking_ends_as_an_error() {
     const ROLES: &[(&str, &str)] = &[
         ("dies-when-asked", "no interpreter can be started"),
+        ("leaves-when-asked", "no interpreter can be started"),
         ("refuses", "no interpreter can be started"),
+        ("refuses-for-ever", "no interpreter can be started"),
+        ("no-reports", "no interpreter can be started"),
+        ("nonsense-reports", "no interpreter can be started"),
         ("after-garbage", "no interpreter can be started"),
         ("after-gigantic", "no interpreter can be started"),
         ("after-undecodable", "no interpreter can be started"),
@@ -330,15 +334,15 @@ async fn a_stopped_machine_reaches_its_limit_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn machines_end_with_their_zygote_and_the_next_has_another() {
+async fn machines_end_with_their_jail_and_the_next_has_another() {
     let sandbox = Sandbox::start(config(env!("CARGO_BIN_EXE_brumate").into())).await.expect("a real sandbox");
     let (mut machine, pid) = machine_and_process(&sandbox, Limits::default()).await;
-    let zygote = parent(pid);
+    let init = parent(pid);
     let (sender, mut events) = mpsc::channel(4);
     let request = Execute { code: "print('running', flush=True)\nwhile True: pass".to_owned(), ..Execute::default() };
     let killing = async {
         events.recv().await.expect("an event");
-        kill_process(zygote, Signal::KILL).expect("kill it");
+        kill_process(init, Signal::KILL).expect("kill it");
         while events.recv().await.is_some() {}
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), killing);
@@ -356,7 +360,7 @@ async fn a_stuck_zygote_is_replaced_and_its_machines_live_on() {
     let config = SandboxConfig { patience, ..config(env!("CARGO_BIN_EXE_brumate").into()) };
     let sandbox = Sandbox::start(config).await.expect("a real sandbox");
     let (mut machine, pid) = machine_and_process(&sandbox, Limits::default()).await;
-    let zygote = parent(pid);
+    let zygote = zygote_beside(pid);
     kill_process(zygote, Signal::STOP).expect("stop it");
     answers(&sandbox).await;
     let outcome = execute(&mut machine, "6 * 7").await.expect("the old machine works");
@@ -378,6 +382,12 @@ async fn machine_and_process(sandbox: &Sandbox, limits: Limits) -> (Machine, Pid
 fn parent(pid: Pid) -> Pid {
     let parent = crate::support::processes::parent_of(pid.as_raw_pid()).expect("it lives");
     Pid::from_raw(parent).expect("a process")
+}
+
+/// The zygote of a machine: the first child of their parent.
+fn zygote_beside(machine: Pid) -> Pid {
+    let init = parent(machine).as_raw_pid();
+    Pid::from_raw(crate::support::processes::first_child(init).expect("a zygote")).expect("a process")
 }
 
 /// Waits until a process has ended.

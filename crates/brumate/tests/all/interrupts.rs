@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::chance::{Random, count, seed};
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
 use brumate_engine::client::{Error, Interrupter, Session};
@@ -59,6 +60,97 @@ async fn a_stop_that_comes_too_late_stops_nothing() {
         drop(storm);
     }
     assert!(stopped > 40 && killed > 40, "{stopped} stopped, {killed} killed");
+}
+
+/// Panics unless the cell was interrupted, and nothing worse.
+fn assert_interrupted(outcome: &Result<Outcome, Error>, what: &str) {
+    let Ok(Outcome { ended: Ended::Raised { ename, .. }, stopped: Some(StopReason::Cancelled), .. }) = outcome else {
+        panic!("{what}: {outcome:?}");
+    };
+    assert_eq!(ename, "KeyboardInterrupt", "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_that_comes_before_a_cell_stops_it() {
+    let sandbox = sandbox(1).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    say(&session, "number = 0").await;
+    // However short the cell is, and whatever is done between the two.
+    for round in 0..20 {
+        session.interrupter().interrupt();
+        match round % 4 {
+            0 => {}
+            1 => drop(session.list_files("/workspace").await.expect("a list")),
+            2 => drop(session.analyze("import json").await.expect("an analysis")),
+            _ => {
+                cell(&session.fork().await.expect("a fork"), "number = -1").await.0.expect("it was not meant");
+            }
+        }
+        let code = ["number = -1", "import time\ntime.sleep(60)"][round / 4 % 2];
+        assert_interrupted(&cell(&session, code).await.0, &format!("round {round}"));
+        assert_eq!(say(&session, "number += 1\nprint(number)").await, format!("{}\n", round + 1));
+    }
+    session.interrupter().interrupt();
+    let (sender, events) = mpsc::channel(1);
+    drop(events);
+    let request = Execute { code: "number = -1".to_owned(), shell: true, ..Execute::default() };
+    assert_interrupted(&session.execute(request, sender).await, "a notebook's cell");
+    // One for the machine that a checkpoint has taken over from means nobody.
+    let interrupter = session.interrupter();
+    cell(&session, "import os; os._exit(1)").await.0.expect_err("rolled back");
+    interrupter.interrupt();
+    assert_eq!(say(&session, "print(number)").await, "20\n");
+    // The first stop of the new one's first cell.
+    session.interrupter().interrupt();
+    assert_interrupted(&cell(&session, "import time\ntime.sleep(60)").await.0, "after a roll-back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_that_comes_while_a_cell_begins_stops_it() {
+    let sandbox = sandbox(1).await;
+    let limits = Limits { grace: Duration::from_secs(60), ..Limits::default() };
+    let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
+    say(&session, "number = 0\nimport time").await;
+    let mut random = Random::new(seed(), 5);
+    for round in 0..count(100, 2000) {
+        // A machine is told of a cell, and begins it, in about this time.
+        let instant = Duration::from_micros(random.below(1500));
+        let interrupter = session.interrupter();
+        let stopping = std::thread::spawn(move || {
+            std::thread::sleep(instant);
+            interrupter.interrupt();
+        });
+        let outcome = cell(&session, "time.sleep(600)").await.0;
+        stopping.join().expect("it was asked");
+        assert_interrupted(&outcome, &format!("round {round}, after {instant:?}"));
+        assert_eq!(say(&session, "number += 1\nprint(number)").await, format!("{}\n", round + 1));
+    }
+}
+
+/// Nearly all the time is spent in a callback from C, where no exception gets out.
+const CALLBACKS: &str = "import ctypes\nkind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)\n\
+    qsort = ctypes.CDLL(None).qsort\nvalues = (ctypes.c_int * 100)(*range(100))\n\
+    def compare(a, b):\n    for _ in range(200): pass\n    return 0\n\
+    compare = kind(compare)\nprint('sorts', flush=True)\nwhile True: qsort(values, 100, 4, compare)";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_is_not_lost_in_a_callback_from_c() {
+    let sandbox = sandbox(1).await;
+    let limits = Limits { grace: Duration::from_secs(20), ..Limits::default() };
+    let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
+    let mut random = Random::new(seed(), 6);
+    for round in 0..10 {
+        let instant = Duration::from_micros(random.below(20_000));
+        let interrupter = session.interrupter();
+        let (outcome, text) = asked(&session, CALLBACKS, |event| {
+            if matches!(event, Event::Stream { text, .. } if text.starts_with("sorts")) {
+                std::thread::sleep(instant);
+                interrupter.interrupt();
+            }
+        })
+        .await;
+        assert_interrupted(&outcome, &format!("round {round}, after {instant:?}: {text}"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::support::chance::{Random, count, seed};
+use crate::support::processes;
 use crate::support::sessions::{sandbox, say};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Sandbox;
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Victim {
     Server,
+    /// A jail, with everything in it: its warden.
+    Jail,
     Zygote,
     /// The session's, or its checkpoint.
     Machine,
@@ -37,12 +40,22 @@ fn a_server_that_is_killed() {
 
 /// Kills one of the server's processes. Which machine depends on chance; there may be none for an instant.
 fn kill(victim: Victim, server: &Server, random: &mut Random) {
-    let below = crate::support::processes::below(server.id());
-    let zygotes: Vec<i32> =
-        below.iter().copied().filter(|&pid| crate::support::processes::parent_of(pid) == Some(server.id())).collect();
-    let machines: Vec<i32> = below.iter().copied().filter(|pid| !zygotes.contains(pid)).collect();
+    let below = processes::below(server.id());
+    let children = |of: &[i32]| -> Vec<i32> {
+        below
+            .iter()
+            .copied()
+            .filter(|&pid| processes::parent_of(pid).is_some_and(|parent| of.contains(&parent)))
+            .collect()
+    };
+    let wardens = children(&[server.id()]);
+    let zygotes = processes::zygotes(server.id());
+    let mut machines = children(&children(&wardens));
+    machines.retain(|pid| !zygotes.contains(pid));
     let victim = match victim {
         Victim::Server => server.id(),
+        Victim::Jail => *random.pick(&wardens),
+        Victim::Zygote if zygotes.is_empty() => return,
         Victim::Zygote => *random.pick(&zygotes),
         Victim::Machine if machines.is_empty() => return,
         Victim::Machine => *random.pick(&machines),
@@ -64,7 +77,7 @@ async fn sleeping(sandbox: &Sandbox, file: &Path) -> u64 {
 async fn settle(expected: &BTreeSet<i32>) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let left: Vec<i32> = crate::support::processes::descendants().difference(expected).copied().collect();
+        let left: Vec<i32> = processes::descendants().difference(expected).copied().collect();
         if left.is_empty() {
             return;
         }
@@ -85,7 +98,7 @@ fn half_written(directory: &Path) -> usize {
 async fn whoever_is_killed_the_session_is_old_or_new() {
     set_child_subreaper(Some(Pid::from_raw(1).expect("any number"))).expect("orphans come to this process");
     let sandbox = sandbox(0).await;
-    let alone = crate::support::processes::descendants();
+    let alone = processes::descendants();
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("session");
     let seed = seed();
@@ -98,7 +111,7 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
     let usual = start.elapsed();
     let (mut results, mut survivors) = (BTreeMap::new(), 0);
     for round in 0..count(60, 500) {
-        let victim = *random.pick(&[Victim::Server, Victim::Zygote, Victim::Machine]);
+        let victim = *random.pick(&[Victim::Server, Victim::Jail, Victim::Zygote, Victim::Machine]);
         let next = running.begin();
         // Some come too late: the instants shortly before the end are those that matter.
         let instant = usual.mul_f64(random.below(1200) as f64 / 1000.0);

@@ -57,7 +57,7 @@ async fn a_machine_that_ends_tells_how_much_output_was_dropped() {
         let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
         let (outcome, output) = execute(&mut machine, &format!("{FLOOD}{end}")).await;
         match outcome {
-            Err(Error::MachineDied { reason, output_dropped }) => {
+            Err(Error::MachineDied { reason, output_dropped, .. }) => {
                 assert_eq!((reason, output_dropped), (expected, WRITTEN - KEPT));
             }
             other => panic!("{end}: {other:?}"),
@@ -74,9 +74,41 @@ async fn what_a_killed_machine_dropped_is_known_within_a_sixteenth() {
     let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
     let swallow = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass\n";
     let (outcome, _) = execute(&mut machine, &format!("{FLOOD}{swallow}")).await;
-    let Err(Error::MachineDied { reason: Died::WallLimit, output_dropped }) = outcome else { panic!("{outcome:?}") };
+    let Err(Error::MachineDied { reason: Died::WallLimit, output_dropped, .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
     let dropped = WRITTEN - KEPT;
     assert!((dropped - dropped / 16..=dropped).contains(&output_dropped), "{output_dropped} of {dropped}");
+}
+
+#[tokio::test]
+async fn a_killed_machine_is_reported_with_its_peak() {
+    let sandbox = sandbox().await;
+    let (cpu, grace) = (Duration::from_secs(1), Duration::from_millis(300));
+    let limits = Limits { cpu, grace, wall: Duration::from_secs(600), ..Limits::default() };
+    let spec = || MachineSpec { limits, ..MachineSpec::default() };
+    // The block is given back before the end.
+    let code = "block = bytearray(b'x') * (200 << 20)\ndel block\nwhile True:\n    try:\n        while True: pass\n    \
+        except KeyboardInterrupt: pass\n";
+    let expected = 200 << 20..700 << 20;
+    let mut machine = sandbox.machine(spec()).await.expect("a machine");
+    let (outcome, _) = execute(&mut machine, code).await;
+    let Err(Error::MachineDied { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(expected.contains(&peak), "{peak}");
+    // A session's, and after it one that needs little: a checkpoint begins anew.
+    let session = sandbox.session(spec()).await.expect("a session");
+    let (outcome, _) = crate::support::sessions::cell(&session, code).await;
+    let Err(Error::RolledBack { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(expected.contains(&peak), "{peak}");
+    let (outcome, _) = crate::support::sessions::cell(&session, &code.replace("200", "1")).await;
+    let Err(Error::RolledBack { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!((1..200 << 20).contains(&peak), "{peak}");
 }
 
 #[tokio::test]

@@ -18,3 +18,4 @@ mod support;
 mod tenants;
 mod torture;
 mod will;
+mod zygotes;

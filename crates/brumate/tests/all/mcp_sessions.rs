@@ -57,7 +57,7 @@ macro_rules! cases {
     ($module:ident: $($case:ident),* $(,)? $(; once: $($single:ident),+ $(,)?)?) => {
         mod $module {
             /// Every case that is run.
-            pub(super) const CASES: &[&str] = &[$(stringify!($case),)+ $($(stringify!($single)),+)?];
+            pub(super) const CASES: &[&str] = &[$(stringify!($case),)* $($(stringify!($single)),+)?];
             /// Where they are.
             pub(super) const SOURCE: &str = include_str!(concat!("../../../../tests/python/", stringify!($module), ".py"));
 

@@ -237,6 +237,22 @@ async fn whoever_cannot_write_leaves_what_slept_before() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wills_are_written_without_a_zygote() {
+    let place = Place::new().await;
+    for before in [&["next"][..], &["next", "crash"]] {
+        let mut server = Server::start(&place.file());
+        told(&mut server, before);
+        for zygote in crate::support::processes::zygotes(server.id()) {
+            kill_process(Pid::from_raw(zygote).expect("a process"), Signal::KILL).expect("it lives");
+        }
+        told(&mut server, &["next", "upload", "crash"]);
+        let (told, found) = place.vanish(&mut server).await;
+        assert_eq!(told, found);
+    }
+    assert_eq!(place.state(&place.file()).await, (4, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_ends_its_sessions_leaves_nothing() {
     let place = Place::new().await;
     let mut server = Server::start(&place.file());

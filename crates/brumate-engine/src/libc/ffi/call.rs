@@ -47,6 +47,7 @@ pub(super) fn ffi_call(
     stack.push(0, 16)?;
     handles.stack_pointer.set(&mut caller, Val::I32(stack.pointer as i32))?;
     let returned = call_leniently(&mut caller.as_context_mut(), func, &arguments)?;
+    crate::signals::returned_from_c();
     handles.stack_pointer.set(&mut caller, Val::I32(saved))?;
     store_result(&mut split(&mut caller).0, interface.result, result, returned)
 }

@@ -287,7 +287,9 @@ fn enter(
         return Err(fault("the closure's function is not one"));
     };
     let arguments = [*cif, result, list, *user_data].map(|value| Val::I32(value as i32));
+    let callback = crate::signals::Callback::begin();
     call_leniently(store, func, &arguments)?;
+    callback.end();
     let returned = load_result(store, interface.result, result)?;
     handles.stack_pointer.set(&mut *store, Val::I32(saved))?;
     Ok(returned)

@@ -1,10 +1,11 @@
 //! The other side: zygotes and machines that misbehave. They run as processes of their own, started by the engine.
 //!
-//! The engine's `program` is a shell script that starts this test binary again, ignores the interrupt signal as a machine
-//! that was taken over would, and hands the control socket on as standard input, where it can be used without `unsafe`.
+//! The engine's `program` is a shell script that starts this test binary again, ignores the signal that stops an execution
+//! (the first real-time one: 34, with musl 35) as a machine that was taken over would, and hands the control socket on as standard input, where it can be used without `unsafe`.
 
 use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileInfo, Outcome, StreamName};
 use brumate_engine::wire::{
-    self, Ending, FileReply, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest, ToMachine,
-    ToZygote,
+    self, Ending, FileReply, FromInit, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest,
+    ToMachine, ToZygote,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -37,7 +38,7 @@ pub(crate) fn program(directory: &Path, role: &str) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\
          if test \"$2\" = compile; then exec '{brumate}' \"$@\"; fi\n\
-         trap '' USR1\n\
+         trap '' 34 35\n\
          {ROLE}='{role}' exec '{this}' --exact {TEST} --ignored --nocapture <&3 3<&-\n",
         brumate = env!("CARGO_BIN_EXE_brumate"),
         this = this.display(),
@@ -62,7 +63,7 @@ pub(crate) fn play() {
     match role.strip_prefix("machine-") {
         // A zygote that behaves, for machines that do not: each is a process of its own.
         Some(_) => {
-            boot(&mut peer);
+            let _reports = boot(&mut peer);
             let mut children = Vec::new();
             while let Some(socket) = forked(&peer) {
                 let child = Command::new(std::env::current_exe().unwrap())
@@ -133,33 +134,57 @@ fn zygote(role: &str, peer: &mut UnixStream) {
             }
         }
         "never-forks" => {
-            boot(peer);
+            let _reports = boot(peer);
             std::thread::sleep(FOR_EVER);
         }
-        "exits-in-boot" => say(peer, &FromZygote::Exited { id: 1, pid: 2, signal: None, code: 0 }),
+        "fails-to-fork-in-boot" => say(peer, &FromZygote::ForkFailed("not yet".to_owned())),
         "dies-when-asked" => {
-            boot(peer);
+            let _reports = boot(peer);
             drop(forked(peer));
         }
+        // Its jail goes on without it.
+        "leaves-when-asked" => {
+            let _reports = boot(peer);
+            drop(forked(peer));
+            let _ = peer.shutdown(Shutdown::Both);
+            std::thread::sleep(FOR_EVER);
+        }
         "refuses" => {
-            boot(peer);
-            for id in 1.. {
+            let _reports = boot(peer);
+            loop {
                 drop(forked(peer));
-                say(peer, &FromZygote::ForkFailed { id, reason: "not today".to_owned() });
+                say(peer, &FromZygote::ForkFailed("not today".to_owned()));
+            }
+        }
+        "refuses-for-ever" => {
+            let _reports = boot(peer);
+            loop {
+                say(peer, &FromZygote::ForkFailed("never".to_owned()));
             }
         }
         "floods" => {
-            boot(peer);
-            for id in 0.. {
-                say(peer, &FromZygote::Exited { id: id % 10 + 1000, pid: 2, signal: Some(9), code: 0 });
+            let mut reports = boot(peer);
+            for number in 0_i32.. {
+                let (pid, peak_memory_bytes) = (number.wrapping_mul(7919), u64::MAX);
+                say(&mut reports, &FromInit::Exited { pid, signal: Some(9), peak_memory_bytes });
             }
+        }
+        "no-reports" => {
+            drop(boot(peer));
+            std::thread::sleep(FOR_EVER);
+        }
+        "nonsense-reports" => {
+            let mut reports = boot(peer);
+            let _ = reports.write_all(&nonsense("garbage").expect("known"));
+            std::thread::sleep(FOR_EVER);
         }
         _ => {
             let (when, kind) = role.split_once('-').expect("when and what");
-            if when == "after" {
-                boot(peer);
+            let _reports = (when == "after").then(|| {
+                let reports = boot(peer);
                 drop(forked(peer));
-            }
+                reports
+            });
             let _ = peer.write_all(&nonsense(kind).expect("a known nonsense"));
             if !role.ends_with("half") {
                 std::thread::sleep(FOR_EVER);
@@ -181,7 +206,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     say(peer, &FromMachine::Hello { pid: std::process::id() as i32 });
     let Some(ToMachine::Start { .. }) = receive(peer) else { return };
     let asked = receive::<ToMachine>(peer);
-    assert!(matches!(asked, Some(ToMachine::Execute(_) | ToMachine::Analyze(_) | ToMachine::Files(_))));
+    assert!(matches!(asked, Some(ToMachine::Execute { .. } | ToMachine::Analyze(_) | ToMachine::Files(_))));
     match misbehaviour {
         "silent" => {}
         "busy" => loop {
@@ -258,17 +283,20 @@ fn outcome() -> Outcome {
     Outcome { ended: Ended::Returned(None), stopped: None, output_dropped: u64::MAX, peak_memory_bytes, cpu }
 }
 
-/// Boots as a zygote should.
-fn boot(peer: &mut UnixStream) {
-    assert!(matches!(receive(peer), Some(ToZygote::Load { .. })));
+/// Boots as a zygote should; returns the socket for reports.
+fn boot(peer: &mut UnixStream) -> UnixStream {
+    let mut fds = Vec::new();
+    let message: Option<ToZygote> = receive_with(|buffer| receive_some(peer, buffer, &mut fds));
+    assert!(matches!(message, Some(ToZygote::Load { .. })));
     say(peer, &FromZygote::Ready { missing_walls: Vec::new() });
+    UnixStream::from(fds.pop().expect("four descriptors"))
 }
 
 /// The next request to fork: the machine's socket.
 fn forked(peer: &UnixStream) -> Option<OwnedFd> {
     let mut fds = Vec::new();
     let message: ToZygote = receive_with(|buffer| receive_some(peer, buffer, &mut fds))?;
-    assert!(matches!(message, ToZygote::Fork { .. }));
+    assert!(matches!(message, ToZygote::Fork));
     fds.pop()
 }
 

@@ -28,13 +28,15 @@ pub(crate) struct Footprint {
 
 impl Usage {
     fn of(pid: i32) -> Usage {
-        let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).expect("it lives and is ours");
-        let status = read("status");
+        let path = |name: &str| format!("/proc/{pid}/{name}");
+        let status = std::fs::read_to_string(path("status")).expect("it lives");
         let kilobytes =
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
         let memory = kilobytes.map(|kilobytes: u64| kilobytes * 1024).expect("VmRSS");
-        let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it is ours").count();
-        Usage { pid, memory, descriptors, mappings: read("maps").lines().count() }
+        // Of a jailed process only root may see these.
+        let descriptors = std::fs::read_dir(path("fd")).map_or(0, Iterator::count);
+        let mappings = std::fs::read_to_string(path("maps")).map_or(0, |maps| maps.lines().count());
+        Usage { pid, memory, descriptors, mappings }
     }
 }
 
@@ -42,8 +44,12 @@ impl Footprint {
     fn now() -> Footprint {
         let this = std::process::id() as i32;
         let below = processes::descendants();
-        let zygotes = below.iter().copied().filter(|&pid| processes::parent_of(pid) == Some(this));
-        Footprint { server: Usage::of(this), zygotes: zygotes.map(Usage::of).collect(), processes: below.len() }
+        let zygotes = processes::zygotes(this);
+        Footprint {
+            server: Usage::of(this),
+            zygotes: zygotes.into_iter().map(Usage::of).collect(),
+            processes: below.len(),
+        }
     }
 
     /// The footprint once nothing moves any more, and, when there is an expected one, no more processes and descriptors are

@@ -29,9 +29,39 @@ pub(crate) fn below(root: i32) -> BTreeSet<i32> {
     parents.keys().copied().filter(|&pid| is_below(pid)).collect()
 }
 
+/// The zygotes below `root`: the first child of each jail's first process, which is the child of a warden.
+pub(crate) fn zygotes(root: i32) -> Vec<i32> {
+    let below = below(root);
+    let children = |of: i32| below.iter().copied().filter(move |&pid| parent_of(pid) == Some(of));
+    let first = children(root).flat_map(|warden| children(warden)).filter_map(first_child);
+    // Where the zygote has ended that is a machine.
+    first.filter(|&pid| inner_number(pid).is_none_or(|number| number == 2)).collect()
+}
+
+/// The number of a process in its own process namespace, if that is not ours.
+fn inner_number(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().nth(1)?;
+    numbers.split_whitespace().next_back()?.parse().ok()
+}
+
+/// The oldest child of a process.
+pub(crate) fn first_child(of: i32) -> Option<i32> {
+    let children = below(of).into_iter().filter(|&pid| parent_of(pid) == Some(of));
+    children.filter_map(|pid| Some((field(pid, START_TIME)?, pid))).min().map(|(_, pid)| pid)
+}
+
 /// The parent of a process; `None` when that has ended.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
+    field(pid, PARENT)?.try_into().ok()
+}
+
+/// Fields of `/proc/PID/stat`, counted from the first behind the name, which may hold anything (proc_pid_stat(5)).
+const PARENT: usize = 1;
+const START_TIME: usize = 19;
+
+fn field(pid: i32, number: usize) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The fourth field; the second is the name, in brackets, and may hold anything.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    stat.rsplit_once(')')?.1.split_whitespace().nth(number)?.parse().ok()
 }
