@@ -17,6 +17,7 @@ use super::mounts::Mounts;
 use super::pool::Pool;
 use super::sleep::SessionId;
 use super::stop::{Clock, Interrupter, Process};
+use super::will::WillFiles;
 use super::zygote::{Exit, answer, compiles_bundle};
 use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
 use crate::bundle;
@@ -53,12 +54,24 @@ impl Machine {
     /// When none can be had, or a directory of `spec` cannot be opened.
     pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: MachineSpec) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
-        let blank = pool.take().await?;
-        let start = ToMachine::Start { limits: spec.limits, stdin: spec.stdin.is_some(), mounts: mounts.guest_paths() };
-        let fds: Vec<_> = spec.stdin.iter().map(AsFd::as_fd).collect();
-        let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
-        blank.channel.send(&start, &fds).await.map_err(ended)?;
+        let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
+        let blank = take(&pool, spec.limits, stdin, &mounts).await?;
         Ok(Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?))
+    }
+
+    /// Another machine in the place of this one, which has ended and had changed nothing: of the same image and session, with
+    /// the same limits, directories and last will, and with no standard input.
+    ///
+    /// # Errors
+    /// Those of [`Machine::start`].
+    pub(super) async fn again(&self, will: Option<&WillFiles>) -> Result<Machine, Error> {
+        let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
+        let blank = take(&pool, self.limits, None, &mounts).await?;
+        let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
+        if let Some(will) = will {
+            machine.tell_will(will).await?;
+        }
+        Ok(machine)
     }
 
     /// A machine that has been started.
@@ -248,6 +261,16 @@ impl Machine {
             (None, _) => Died::Protocol("it closed its connection".to_owned()),
         })
     }
+}
+
+/// A machine of `pool` that has been told what it is for.
+async fn take(pool: &Arc<Pool>, limits: Limits, stdin: Option<BorrowedFd<'_>>, mounts: &Mounts) -> Result<Blank, Error> {
+    let blank = pool.take().await?;
+    let start = ToMachine::Start { limits, stdin: stdin.is_some(), mounts: mounts.guest_paths() };
+    let fds: Vec<_> = stdin.into_iter().collect();
+    let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
+    blank.channel.send(&start, &fds).await.map_err(ended)?;
+    Ok(blank)
 }
 
 /// The server's part of a conversation. It may last as long as it likes: a [`Clock`] runs beside it.

@@ -15,7 +15,7 @@ use super::machine::Machine;
 use super::stop::Interrupter;
 use super::will::WillFiles;
 use super::{Sandbox, Woken};
-use crate::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
 
 /// A session. Dropping it ends its processes.
 #[derive(Debug)]
@@ -32,14 +32,16 @@ pub(super) struct State {
     checkpoint: Option<Paused>,
     /// Counts the checkpoints.
     checkpoints: u64,
+    /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
+    fresh: bool,
     /// Last, so that it is dropped when nobody is left who could write it.
     pub(super) will: Option<WillFiles>,
 }
 
 impl State {
-    /// Makes the checkpoint if there is none of the present state.
+    /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
-        if self.checkpoint.is_none() {
+        if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
             self.checkpoints += 1;
         }
@@ -60,11 +62,15 @@ const SETTLE_AFTER: Duration = Duration::from_secs(2);
 impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
-        let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let state = State { machine, checkpoint: None, checkpoints: 0, will: None };
-        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
+        let session = Session::of(machine, false);
         session.checkpoint_later();
         session
+    }
+
+    fn of(machine: Machine, fresh: bool) -> Session {
+        let interrupter = Arc::new(Mutex::new(machine.interrupter()));
+        let state = State { machine, checkpoint: None, checkpoints: 0, fresh, will: None };
+        Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter }
     }
 
     /// Runs a cell. Events arrive while it runs.
@@ -75,6 +81,32 @@ impl Session {
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
         let mut state = self.ready().await?;
         let result = state.machine.execute(request, events).await;
+        if result.is_ok() {
+            self.moved_on(state);
+            return result;
+        }
+        self.judge(&mut state, result).await
+    }
+
+    /// As [`Session::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does, before the state it left
+    /// counts: when the machine ends meanwhile, the cell has not happened.
+    ///
+    /// # Errors
+    /// As [`Session::execute`]. That the directory cannot be listed is not one of them.
+    pub async fn execute_and_list(
+        &self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &str,
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+        let mut state = self.ready().await?;
+        let result = match state.machine.execute(request, events).await {
+            Ok(outcome) => match state.machine.list_files(directory).await {
+                Err(error @ Error::MachineDied { .. }) => Err(error),
+                listed => Ok((outcome, listed)),
+            },
+            Err(error) => Err(error),
+        };
         if result.is_ok() {
             self.moved_on(state);
             return result;
@@ -101,9 +133,18 @@ impl Session {
 
     /// The state is another one from now on. The old checkpoint goes; the next is forked while nobody waits.
     pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
+        state.fresh = false;
+        self.renew_checkpoint(state);
+    }
+
+    /// The present checkpoint goes; another one is forked, if the session needs one, while nobody waits.
+    pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
         drop(state.checkpoint.take());
+        let fresh = state.fresh;
         drop(state);
-        self.checkpoint_later();
+        if !fresh {
+            self.checkpoint_later();
+        }
     }
 
     /// Rolls back when the machine has ended.
@@ -120,8 +161,12 @@ impl Session {
 
     /// The checkpoint takes over from a machine that has ended; false when that fails.
     async fn roll_back(&self, state: &mut State) -> bool {
-        let Some(checkpoint) = state.checkpoint.take() else { return false };
-        let Ok(machine) = checkpoint.resume().await else { return false };
+        let machine = match state.checkpoint.take() {
+            Some(checkpoint) => checkpoint.resume().await,
+            None if state.fresh => state.machine.again(state.will.as_ref()).await,
+            None => return false,
+        };
+        let Ok(machine) = machine else { return false };
         *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
         state.machine = machine;
         // A fork is its first sign of life: what is told is true.
@@ -187,7 +232,10 @@ impl Sandbox {
     /// # Errors
     /// Those of [`Sandbox::machine`].
     pub async fn session(&self, spec: MachineSpec) -> Result<Session, Error> {
-        Ok(Session::new(self.machine(spec).await?))
+        // Standard input that was read cannot be given again.
+        let fresh = spec.stdin.is_none();
+        let machine = self.machine(spec).await?;
+        Ok(if fresh { Session::of(machine, true) } else { Session::new(machine) })
     }
 
     /// Wakes a sleeping session; see [`Sandbox::wake`]. Also returns the guest paths of host directories that are not

@@ -199,10 +199,15 @@ impl Machine {
     async fn set_will(&mut self, path: &Path) -> Result<WillFiles, Error> {
         let header = self.header();
         let files = when_free(path, move |path| create(path, &header)).await?;
+        self.tell_will(&files).await?;
+        Ok(files)
+    }
+
+    /// Lets this machine and its checkpoints write the will whose files these are.
+    pub(super) async fn tell_will(&mut self, files: &WillFiles) -> Result<(), Error> {
         let phase = memory_file("will")?;
         let [first, second] = &files.slots;
-        self.tell(&ToMachine::Will, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await?;
-        Ok(files)
+        self.tell(&ToMachine::Will, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
     }
 }
 
@@ -226,7 +231,7 @@ impl Session {
         let will = self.judge(&mut state, will).await?;
         // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
         let old = state.will.replace(will);
-        self.moved_on(state);
+        self.renew_checkpoint(state);
         drop(old);
         Ok(())
     }

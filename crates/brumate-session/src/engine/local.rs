@@ -115,8 +115,8 @@ impl Engine for LocalEngine {
 
     fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
-            let machine = self.sandbox().await?.machine(spec).await.map_err(engine_error)?;
-            Ok(Box::new(LocalSession(client::Session::new(machine))) as Box<dyn Session>)
+            let session = self.sandbox().await?.session(spec).await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
         })
     }
 

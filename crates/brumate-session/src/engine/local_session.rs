@@ -10,6 +10,14 @@ use tokio::sync::mpsc;
 use super::local::{LocalInterrupter, engine_error};
 use super::{BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 
+/// A directory that is not there has no files.
+fn listing(listed: Result<Vec<FileInfo>, client::Error>) -> Result<Vec<FileInfo>, EngineError> {
+    match listed.map_err(engine_error) {
+        Err(EngineError::File(FileError::NotFound)) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
 /// A session of the sandbox.
 #[derive(Debug)]
 pub(super) struct LocalSession(pub(super) client::Session);
@@ -21,6 +29,18 @@ impl Session for LocalSession {
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
         Box::pin(async move { self.0.execute(request, events).await.map_err(engine_error) })
+    }
+
+    fn execute_and_list<'a>(
+        &'a self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &'a str,
+    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>> {
+        Box::pin(async move {
+            let (outcome, listed) = self.0.execute_and_list(request, events, directory).await.map_err(engine_error)?;
+            Ok((outcome, listing(listed)))
+        })
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
@@ -43,12 +63,7 @@ impl Session for LocalSession {
     }
 
     fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
-        Box::pin(async move {
-            match self.0.list_files(directory).await.map_err(engine_error) {
-                Err(EngineError::File(FileError::NotFound)) => Ok(Vec::new()),
-                listed => listed,
-            }
-        })
+        Box::pin(async move { listing(self.0.list_files(directory).await) })
     }
 
     fn read_file<'a>(

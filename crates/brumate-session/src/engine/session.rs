@@ -24,6 +24,19 @@ pub trait Session: Send + Sync {
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
 
+    /// As [`Session::execute`], and lists the files below `directory` as [`Session::list_files`] does, in one go: when the machine
+    /// ends meanwhile, the cell has not happened.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::execute`].
+    fn execute_and_list<'a>(
+        &'a self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &'a str,
+    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>>;
+
     /// Another session that goes on from this one's present state.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::settings::{
     ANSWER_BYTES, CHUNK_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, MAX_RESOURCE_BYTES, WORKSPACE,
 };
 use super::slot::{Body, Slot};
-use crate::engine::{EngineError, FileChunk, FileError, Session};
+use crate::engine::{EngineError, FileChunk, FileError, FileInfo, Session};
 
 /// Directory of the texts that are too long for an answer.
 const OUTPUTS: &str = ".output";
@@ -212,6 +212,10 @@ impl Sessions {
     /// Compares the files with what was known of them, and knows them from now on.
     async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
         let there = session.list_files(WORKSPACE).await?;
+        Ok(self.note_listed(slot, session, there).await)
+    }
+
+    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> Changes {
         let mut changes = Changes::between(&slot.record().files, there);
         for name in &changes.written {
             if let Some(file) = changes.files.get_mut(name)
@@ -222,7 +226,7 @@ impl Sessions {
             }
         }
         slot.record().files.clone_from(&changes.files);
-        Ok(changes)
+        changes
     }
 
     /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
@@ -230,13 +234,13 @@ impl Sessions {
         &self,
         slot: &Slot,
         session: &dyn Session,
+        listed: Result<Vec<FileInfo>, EngineError>,
         gatherer: Gatherer,
         report: &mut CellReport,
-        number: u64,
     ) -> Parts {
-        let mut changes = match self.note_files(slot, session).await {
-            Ok(changes) => changes,
-            Err(SessionError::Engine(EngineError::Unavailable(_))) => Changes::default(),
+        let mut changes = match listed {
+            Ok(there) => self.note_listed(slot, session, there).await,
+            Err(EngineError::Unavailable(_)) => Changes::default(),
             Err(error) => {
                 tracing::warn!(%error, "the files of a session cannot be listed");
                 Changes::default()
@@ -262,7 +266,7 @@ impl Sessions {
             })
             .collect();
         if report.text_bytes() > ANSWER_BYTES {
-            report.whole = keep_text(session, report, number).await;
+            report.whole = keep_text(session, report, slot.record().executions).await;
         }
         if changes.any() { Parts::All } else { Parts::WithoutFiles }
     }

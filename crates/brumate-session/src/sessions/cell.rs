@@ -14,7 +14,7 @@ use super::registry::{Parts, Sync};
 use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
-use crate::engine::{Died, EngineError, Session};
+use crate::engine::{Died, EngineError, FileInfo, Session};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::RunEvent;
 
@@ -148,6 +148,10 @@ impl Sessions {
         let execute = Execute { allow_stdin: asker.allows(), ..execute(request, number) };
         let listener = Listener { gatherer: &mut gatherer, said, asker };
         let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
+        let (ended, listed) = match ended {
+            Ok((outcome, listed)) => (Ok(outcome), listed),
+            Err(error) => (Err(error), Ok(Vec::new())),
+        };
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
         slot.ended(stopped);
         let mut report = CellReport::new(id.clone());
@@ -157,7 +161,7 @@ impl Sessions {
         report.result = gatherer.result.take();
         match kept {
             Ok(Kept::Changed) => {
-                let parts = self.after_cell(slot, &*live.session, gatherer, &mut report, number).await;
+                let parts = self.after_cell(slot, &*live.session, listed, gatherer, &mut report).await;
                 self.record_cell(slot, &*live.session, parts, &mut report).await;
                 *turn = Body::Live(live);
             }
@@ -178,7 +182,7 @@ impl Sessions {
         Ok(report)
     }
 
-    /// Runs the code within its limits; output goes to the gatherer, and to whoever listens.
+    /// Runs the code within its limits, and lists the files afterwards; output goes to the gatherer, and to whoever listens.
     async fn run(
         &self,
         session: &dyn Session,
@@ -186,7 +190,7 @@ impl Sessions {
         cancel: &CancellationToken,
         listener: Listener<'_>,
         slot: &Slot,
-    ) -> Result<Outcome, EngineError> {
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
         let limits = self.limits();
         let Listener { gatherer, said, mut asker } = listener;
         let waiting = asker.waiting();
@@ -215,7 +219,7 @@ impl Sessions {
                 }
             }
         };
-        let running = async { tokio::join!(session.execute(request, sender), gather).0 };
+        let running = async { tokio::join!(session.execute_and_list(request, sender, WORKSPACE), gather).0 };
         let overdue = async {
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
             let reason = tokio::select! {

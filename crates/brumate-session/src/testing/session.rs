@@ -111,6 +111,18 @@ impl Session for FakeSession {
         })
     }
 
+    fn execute_and_list<'a>(
+        &'a self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &'a str,
+    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>> {
+        Box::pin(async move {
+            let outcome = self.execute(request, events).await?;
+            Ok((outcome, self.list_files(directory).await))
+        })
+    }
+
     fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             let memory = self.memory.lock().await.clone();
