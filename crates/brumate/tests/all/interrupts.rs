@@ -156,8 +156,12 @@ async fn a_stop_is_not_lost_in_a_callback_from_c() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caught_interrupt_does_not_disturb_later_waits() {
     let sandbox = sandbox(1).await;
-    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
-    let code = "import time\ntry:\n    print('waits', flush=True)\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    pass\n\
+    let limits = Limits { grace: Duration::from_secs(60), ..Limits::default() };
+    let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
+    // The stop is sent again as long as the cell runs: only the first one raises.
+    let code = "import signal, time\nseen = []\ndef heard(*_):\n    seen.append(1)\n    if len(seen) == 1: raise KeyboardInterrupt\n\
+        signal.signal(signal.SIGINT, heard)\ntry:\n    print('waits', flush=True)\n    time.sleep(600)\n\
+        except KeyboardInterrupt:\n    pass\n\
         cpu = time.process_time()\ntime.sleep(0.5)\nprint(time.process_time() - cpu < 0.2)";
     let interrupter = session.interrupter();
     let (outcome, text) = asked(&session, code, |event| {
