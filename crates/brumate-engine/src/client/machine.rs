@@ -264,7 +264,12 @@ impl Machine {
 }
 
 /// A machine of `pool` that has been told what it is for.
-async fn take(pool: &Arc<Pool>, limits: Limits, stdin: Option<BorrowedFd<'_>>, mounts: &Mounts) -> Result<Blank, Error> {
+async fn take(
+    pool: &Arc<Pool>,
+    limits: Limits,
+    stdin: Option<BorrowedFd<'_>>,
+    mounts: &Mounts,
+) -> Result<Blank, Error> {
     let blank = pool.take().await?;
     let start = ToMachine::Start { limits, stdin: stdin.is_some(), mounts: mounts.guest_paths() };
     let fds: Vec<_> = stdin.into_iter().collect();

@@ -266,7 +266,8 @@ impl Sessions {
             })
             .collect();
         if report.text_bytes() > ANSWER_BYTES {
-            report.whole = keep_text(session, report, slot.record().executions).await;
+            let number = slot.record().executions;
+            report.whole = keep_text(session, report, number).await;
         }
         if changes.any() { Parts::All } else { Parts::WithoutFiles }
     }
