@@ -8,7 +8,7 @@ use brumate_engine::client;
 use tokio::sync::mpsc;
 
 use super::local::{LocalInterrupter, engine_error};
-use super::{BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
+use super::{BoxFuture, CellAndFiles, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 
 /// A directory that is not there has no files.
 fn listing(listed: Result<Vec<FileInfo>, client::Error>) -> Result<Vec<FileInfo>, EngineError> {
@@ -36,7 +36,7 @@ impl Session for LocalSession {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: &'a str,
-    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>> {
+    ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>> {
         Box::pin(async move {
             let (outcome, listed) = self.0.execute_and_list(request, events, directory).await.map_err(engine_error)?;
             Ok((outcome, listing(listed)))

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 pub use brumate_engine::api::{FileChunk, FileInfo};
 pub use local::{LocalEngine, LocalEngineConfig, bundle};
-pub use session::{FileError, Session};
+pub use session::{CellAndFiles, FileError, Session};
 
 /// A boxed future: engines are used as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

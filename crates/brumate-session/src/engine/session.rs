@@ -8,6 +8,9 @@ use tokio::sync::mpsc;
 
 use super::{BoxFuture, EngineError, Interrupter};
 
+/// What became of a cell, and the files after it, or why they cannot be listed.
+pub type CellAndFiles = (Outcome, Result<Vec<FileInfo>, EngineError>);
+
 /// A machine that keeps names, modules and files from one execution to the next, whatever an execution does. Dropping it ends
 /// its processes. Methods wait for each other.
 pub trait Session: Send + Sync {
@@ -35,7 +38,7 @@ pub trait Session: Send + Sync {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: &'a str,
-    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>>;
+    ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>>;
 
     /// Another session that goes on from this one's present state.
     ///

@@ -14,7 +14,7 @@ use super::registry::{Parts, Sync};
 use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
-use crate::engine::{Died, EngineError, FileInfo, Session};
+use crate::engine::{CellAndFiles, Died, EngineError, Session};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::RunEvent;
 
@@ -190,7 +190,7 @@ impl Sessions {
         cancel: &CancellationToken,
         listener: Listener<'_>,
         slot: &Slot,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
+    ) -> Result<CellAndFiles, EngineError> {
         let limits = self.limits();
         let Listener { gatherer, said, mut asker } = listener;
         let waiting = asker.waiting();

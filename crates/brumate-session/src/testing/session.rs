@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 
 use super::{FakeMachine, State};
-use crate::engine::{BoxFuture, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
+use crate::engine::{BoxFuture, CellAndFiles, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 use crate::sessions::WORKSPACE;
 
 /// A variable that a session cannot be put to sleep with.
@@ -116,7 +116,7 @@ impl Session for FakeSession {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: &'a str,
-    ) -> BoxFuture<'a, Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError>> {
+    ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>> {
         Box::pin(async move {
             let outcome = self.execute(request, events).await?;
             Ok((outcome, self.list_files(directory).await))
