@@ -28,6 +28,7 @@ mod requirement;
 mod resolve;
 mod scan;
 mod script;
+pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};
 pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};
