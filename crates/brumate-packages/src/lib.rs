@@ -21,9 +21,11 @@
 //! as they are parsed instead of being interned, which is why the PEP 508 parser is our own.
 
 mod bundle;
+pub mod cache;
 mod error;
 mod marker;
 mod name;
+pub mod policy;
 mod requirement;
 mod resolve;
 mod scan;

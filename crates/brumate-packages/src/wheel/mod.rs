@@ -28,7 +28,7 @@ pub mod limits;
 mod metadata;
 mod record;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verify;
 
 pub use archive::ReadAt;
