@@ -50,7 +50,9 @@ fn deny_lists() {
     for allowed in ["devil 1", "urllib3 2.0", "bd 1", "baad 1", "exact-not 1", "evil 1"] {
         assert!(is_allowed(&policy, allowed), "{allowed}");
     }
-    assert!(matches!(reason(&policy, "evil.thing 1", Provenance::Bundle), Some(Reason::Denied { pattern }) if pattern == "Evil_*"));
+    assert!(
+        matches!(reason(&policy, "evil.thing 1", Provenance::Bundle), Some(Reason::Denied { pattern }) if pattern == "Evil_*")
+    );
     assert!(reason(&policy, "exact 1", Provenance::Url("https://example.org/exact.whl")).is_some());
 }
 
@@ -58,7 +60,9 @@ fn deny_lists() {
 fn allow_lists() {
     let policy = policy("allow = ['requests>=2,<3', 'my-*']\ndeny = ['my-secret']");
     assert!(is_allowed(&policy, "requests 2.5") && is_allowed(&policy, "my-tool 1"));
-    assert!(!is_allowed(&policy, "requests 3.0") && !is_allowed(&policy, "numpy 1") && !is_allowed(&policy, "my-secret 1"));
+    assert!(
+        !is_allowed(&policy, "requests 3.0") && !is_allowed(&policy, "numpy 1") && !is_allowed(&policy, "my-secret 1")
+    );
     assert_eq!(reason(&policy, "numpy 2", Provenance::Bundle), None, "the bundle is part of the program");
     assert!(!is_allowed(&self::policy("allow = []"), "a 1"));
     // Before the version is known, only what no version could make right is refused.
@@ -79,7 +83,9 @@ fn a_deny_rule_for_versions_waits_for_the_version() {
 #[test]
 fn places() {
     let given = policy("indexes = ['https://Example.org/simple']");
-    for same in ["https://example.org/simple/", "https://user:secret@example.org:443/simple", "HTTPS://EXAMPLE.ORG/simple"] {
+    for same in
+        ["https://example.org/simple/", "https://user:secret@example.org:443/simple", "HTTPS://EXAMPLE.ORG/simple"]
+    {
         assert_eq!(reason(&given, "a 1", Provenance::Index(same)), None, "{same}");
     }
     for other in [
@@ -104,7 +110,8 @@ fn places() {
 
 #[test]
 fn hashes_and_sizes() {
-    let policy = policy("require-hashes = true\nmax-wheel-size = '1 MiB'\nmax-total-size = 2_500_000\nmax-packages = 3");
+    let policy =
+        policy("require-hashes = true\nmax-wheel-size = '1 MiB'\nmax-total-size = 2_500_000\nmax-packages = 3");
     let (a, one) = (name("a"), version("1"));
     let wheel = |bytes| Candidate::new(&a, Provenance::Index(INDEX), Way::Locked).version(&one).bytes(bytes);
     let refused = |candidate| policy.check(&candidate).unwrap_err().reason;
@@ -123,13 +130,15 @@ fn hashes_and_sizes() {
 #[test]
 fn layers_only_narrow() {
     let file = Origin::File("/etc/brumate/policy.toml".into());
-    let mut policy = Policy::new([PolicyLayer::from_toml("allow = ['a', 'b']\nmax-wheel-size = 10", file.clone()).unwrap()]);
+    let mut policy =
+        Policy::new([PolicyLayer::from_toml("allow = ['a', 'b']\nmax-wheel-size = 10", file.clone()).unwrap()]);
     policy.add(PolicyLayer::from_toml("allow = ['*']\nmax-wheel-size = 20", Origin::CommandLine).unwrap());
     assert!(is_allowed(&policy, "a 1") && !is_allowed(&policy, "c 1"));
     assert_eq!(policy.max_wheel_bytes(), Some(10));
     policy.add(PolicyLayer::from_toml("deny = ['a']", Origin::Environment).unwrap());
     let (a, one) = (name("a"), version("1"));
-    let refusal = policy.check(&Candidate::new(&a, Provenance::Index(INDEX), Way::Imported("a")).version(&one)).unwrap_err();
+    let refusal =
+        policy.check(&Candidate::new(&a, Provenance::Index(INDEX), Way::Imported("a")).version(&one)).unwrap_err();
     assert_eq!(
         refusal.to_string(),
         "`a 1` (for `import a`) is not allowed: `deny` has `a` (environment). Use another version or package, or ask \
@@ -170,8 +179,17 @@ fn a_policy_that_is_not_understood_is_an_error() {
 fn patterns() {
     let matches = |pattern: &str, text: &str| pattern.parse::<PackagePattern>().unwrap().matches_name(&name(text));
     for (pattern, text) in [
-        ("*", "a"), ("a*", "a"), ("a*", "abc"), ("*c", "abc"), ("a*c*e", "abcde"), ("**", "a"), ("a?c", "abc"),
-        ("A.B", "a-b"), ("a__b", "a-b"), ("*-*", "a-b"), ("*a*a*a*", "banana-a"),
+        ("*", "a"),
+        ("a*", "a"),
+        ("a*", "abc"),
+        ("*c", "abc"),
+        ("a*c*e", "abcde"),
+        ("**", "a"),
+        ("a?c", "abc"),
+        ("A.B", "a-b"),
+        ("a__b", "a-b"),
+        ("*-*", "a-b"),
+        ("*a*a*a*", "banana-a"),
     ] {
         assert!(matches(pattern, text), "{pattern} {text}");
     }

@@ -1,5 +1,7 @@
 //! What is in a wheel.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::layout::Scheme;
@@ -77,6 +79,40 @@ impl WheelFile {
     pub fn site_packages_path(&self) -> Option<&str> {
         (self.scheme == Scheme::SitePackages).then(|| self.scheme_path())
     }
+}
+
+/// A file that two wheels want to put in the same place of site-packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// Path below site-packages.
+    pub path: String,
+    /// File names of the two wheels, in the order in which they were given.
+    pub wheels: [String; 2],
+    /// Whether both bring the same content, so that it does not matter which one is used. False when one brings a file and
+    /// the other a directory.
+    pub is_same: bool,
+}
+
+/// Which wheels of a set get in each other's way? Each is a file name and its files. `import` would find the file of
+/// whichever is mounted last; a file in the place of a directory cannot be mounted at all.
+pub fn collisions<'a>(wheels: impl IntoIterator<Item = (&'a str, &'a [WheelFile])>) -> Vec<Collision> {
+    let mut owners: HashMap<&str, (&str, Option<&WheelFile>)> = HashMap::new();
+    let mut found = Vec::new();
+    for (wheel, files) in wheels {
+        for (file, path) in files.iter().filter_map(|file| Some((file, file.site_packages_path()?))) {
+            let parents = path.match_indices('/').map(|(at, _)| (&path[..at], None));
+            for (place, content) in parents.chain([(path, Some(file))]) {
+                let (owner, earlier) = *owners.entry(place).or_insert((wheel, content));
+                let is_directory_twice = earlier.is_none() && content.is_none();
+                if owner == wheel || is_directory_twice {
+                    continue;
+                }
+                let is_same = earlier.zip(content).is_some_and(|(a, b)| (a.size, a.sha256) == (b.size, b.sha256));
+                found.push(Collision { path: place.to_owned(), wheels: [owner.to_owned(), wheel.to_owned()], is_same });
+            }
+        }
+    }
+    found
 }
 
 /// A native module, or a library that one needs.

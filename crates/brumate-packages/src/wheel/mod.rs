@@ -32,7 +32,7 @@ pub(crate) mod tests;
 mod verify;
 
 pub use archive::ReadAt;
-pub use contents::{NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary};
+pub use contents::{Collision, NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary, collisions};
 pub use error::{WheelError, WheelProblem};
 pub use file_name::{BuildTag, Tag, WheelFileName};
 pub use layout::Scheme;

@@ -2,7 +2,7 @@
 
 use super::builder::{Entry, Wheel};
 use super::{accept, name};
-use crate::wheel::{NativeFormat, Scheme, verify};
+use crate::wheel::{NativeFormat, Scheme, collisions, verify};
 
 fn package() -> Vec<Entry> {
     vec![
@@ -100,4 +100,24 @@ fn wheels_of_the_bundle_are_accepted() {
     }
     assert!(count >= 30);
     assert_eq!(name().to_string(), super::FILE_NAME);
+}
+
+#[test]
+fn wheels_that_get_in_each_others_way() {
+    let files = |entries: Vec<Entry>| accept(&Wheel::new(entries)).files;
+    let one = files(vec![Entry::stored("ns/a.py", b"1"), Entry::stored("tests/__init__.py", b""), Entry::stored("x", b"")]);
+    let two = files(vec![
+        Entry::stored("ns/b.py", b"1"),
+        Entry::stored("demo_pkg-1.2.data/platlib/ns/a.py", b"2"),
+        Entry::stored("tests/__init__.py", b""),
+        Entry::stored("x/y.py", b""),
+    ]);
+    let found = collisions([("one", &one[..]), ("two", &two[..])]);
+    let of = |path: &str| found.iter().find(|collision| collision.path == path).map(|collision| collision.is_same);
+    assert_eq!(of("ns/a.py"), Some(false));
+    assert_eq!(of("tests/__init__.py"), Some(true));
+    assert_eq!(of("x"), Some(false));
+    assert_eq!([of("ns"), of("ns/b.py"), of("tests")], [None; 3], "namespaces are shared");
+    assert_eq!(found[0].wheels, ["one", "two"]);
+    assert_eq!(collisions([("one", &one[..])]), []);
 }
