@@ -9,6 +9,9 @@ use super::Cache;
 use super::blob::{discard, record_path};
 use super::lock::{Lock, is_at, no_follow};
 
+/// Most wheels, and most derived files, whatever their size.
+const MAX_ENTRIES: usize = 16_384;
+
 impl Cache {
     /// Removes the least recently used entries until the bounds are met, save those in use. Errors are no one's problem:
     /// the next call tries again.
@@ -39,15 +42,17 @@ impl Cache {
     fn trim_tree(&self, tree: &str, limit: u64) {
         let mut entries = self.entries(tree);
         let mut total: u64 = entries.iter().map(|entry| entry.size).sum();
-        if total <= limit {
+        let mut count = entries.len();
+        if total <= limit && count <= MAX_ENTRIES {
             return;
         }
         entries.sort_by_key(|entry| entry.used);
         for entry in entries {
-            if total <= limit {
+            if total <= limit && count <= MAX_ENTRIES {
                 return;
             }
             if remove_unlocked(&entry.path) {
+                count -= 1;
                 total -= entry.size;
             }
         }

@@ -41,11 +41,13 @@ impl Directory {
         let end_wide = |offset| u64::from(u32_at(&end, offset).unwrap_or(0));
         let (disk, directory_disk, here, mut count) = (end_field(4), end_field(6), end_field(8), end_field(10));
         let (mut length, mut start, mut border) = (end_wide(12), end_wide(16), at);
-        let is_saturated = here == 0xffff || count == 0xffff || length == SATURATED || start == SATURATED;
+        let is_saturated = count == 0xffff || length == SATURATED || start == SATURATED;
+        if here != count {
+            return Err(bad("an archive in several parts"));
+        }
         if is_saturated {
             let zip64 = Zip64End::read(source, at)?;
             for (narrow, full, wide) in [
-                (here, 0xffff, zip64.count),
                 (count, 0xffff, zip64.count),
                 (length, SATURATED, zip64.length),
                 (start, SATURATED, zip64.start),
@@ -55,8 +57,6 @@ impl Directory {
                 }
             }
             (count, length, start, border) = (zip64.count, zip64.length, zip64.start, zip64.at);
-        } else if here != count {
-            return Err(bad("an archive in several parts"));
         }
         if (disk, directory_disk) != (0, 0) && !(is_saturated && disk == 0xffff && directory_disk == 0xffff) {
             return Err(bad("an archive in several parts"));

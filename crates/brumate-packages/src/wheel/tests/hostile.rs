@@ -201,7 +201,8 @@ fn zip64_that_contradicts() {
         bytes[at..at + value.len()].copy_from_slice(value);
         verify(&bytes[..], &name()).unwrap_err().problem
     };
-    assert_eq!(patched(end + 10, &[9, 0]), P::Zip64("the two end records differ"));
+    assert!(matches!(patched(end + 8, &[9, 0]), P::NotAnArchive(_)));
+    assert_eq!(patched(end + 8, &[9, 0, 9, 0]), P::Zip64("the two end records differ"));
     assert_eq!(patched(end + 16, &[9, 0, 0, 0]), P::Zip64("the two end records differ"));
     assert!(matches!(patched(end - 20, b"XX"), P::Zip64(_)));
     assert!(matches!(patched(end - 12, &[0; 8]), P::Zip64(_)));
