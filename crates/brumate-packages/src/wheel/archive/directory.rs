@@ -47,11 +47,9 @@ impl Directory {
         }
         if is_saturated {
             let zip64 = Zip64End::read(source, at)?;
-            for (narrow, full, wide) in [
-                (count, 0xffff, zip64.count),
-                (length, SATURATED, zip64.length),
-                (start, SATURATED, zip64.start),
-            ] {
+            for (narrow, full, wide) in
+                [(count, 0xffff, zip64.count), (length, SATURATED, zip64.length), (start, SATURATED, zip64.start)]
+            {
                 if narrow != full && narrow != wide {
                     return Err(WheelProblem::Zip64("the two end records differ"));
                 }

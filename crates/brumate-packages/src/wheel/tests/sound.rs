@@ -105,7 +105,8 @@ fn wheels_of_the_bundle_are_accepted() {
 #[test]
 fn wheels_that_get_in_each_others_way() {
     let files = |entries: Vec<Entry>| accept(&Wheel::new(entries)).files;
-    let one = files(vec![Entry::stored("ns/a.py", b"1"), Entry::stored("tests/__init__.py", b""), Entry::stored("x", b"")]);
+    let one =
+        files(vec![Entry::stored("ns/a.py", b"1"), Entry::stored("tests/__init__.py", b""), Entry::stored("x", b"")]);
     let two = files(vec![
         Entry::stored("ns/b.py", b"1"),
         Entry::stored("demo_pkg-1.2.data/platlib/ns/a.py", b"2"),
