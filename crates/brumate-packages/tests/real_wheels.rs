@@ -4,6 +4,8 @@
 //! `cargo test -p brumate-packages --test real_wheels -- --ignored --nocapture`.
 //! `BRUMATE_TEST_WHEELS` names a directory with wheels to use instead of downloading.
 
+#![allow(clippy::print_stdout)]
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -119,7 +119,7 @@ fn check_descriptor<R: ReadAt + ?Sized>(source: &R, header: &Header, end: u64, n
     }
     let mut bytes = vec![0; length as usize];
     source.read_exact_at(&mut bytes, end).map_err(|error| io_problem(&error))?;
-    let has_signature = length % 8 == 0;
+    let has_signature = length.is_multiple_of(8);
     let numbers = if has_signature { &bytes[4..] } else { &bytes[..] };
     let (packed, size) = match numbers.len() {
         12 => (u32_at(numbers, 4).map(u64::from), u32_at(numbers, 8).map(u64::from)),

@@ -285,10 +285,7 @@ fn records_that_do_not_hold() {
     assert_eq!(with(without_hash), (file("demo/__init__.py"), P::Unlisted));
     assert_eq!(with(|record| format!("demo/gone.py,,\n{record}")), (file("demo/gone.py"), P::ListedMissing));
     assert_eq!(with(|record| format!("../../etc/passwd,,\n{record}")), (file("../../etc/passwd"), P::ListedMissing));
-    assert_eq!(
-        with(|record| record.replacen("sha256=", "sha256=A", 1).replacen(",6\n", ",6\n", 1)).0,
-        file("demo_pkg-1.2.dist-info/RECORD")
-    );
+    assert_eq!(with(|record| record.replacen("sha256=", "sha256=A", 1)).0, file("demo_pkg-1.2.dist-info/RECORD"));
     let other_hash: fn(String) -> String = |record| {
         let (first, rest) = record.split_once('\n').unwrap();
         let (path, _) = first.split_once(",sha256=").unwrap();
