@@ -21,13 +21,16 @@
 //! as they are parsed instead of being interned, which is why the PEP 508 parser is our own.
 
 mod bundle;
+pub mod cache;
 mod error;
 mod marker;
 mod name;
+pub mod policy;
 mod requirement;
 mod resolve;
 mod scan;
 mod script;
+pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};
 pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};

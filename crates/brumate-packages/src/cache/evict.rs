@@ -1,0 +1,97 @@
+//! What is removed: leftovers of killed processes, and what was not used for longest.
+
+use std::fs::{DirEntry, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Cache;
+use super::blob::{discard, record_path};
+use super::lock::{Lock, is_at, no_follow};
+
+/// Most wheels, and most derived files, whatever their size.
+const MAX_ENTRIES: usize = 16_384;
+
+impl Cache {
+    /// Removes the least recently used entries until the bounds are met, save those in use. Errors are no one's problem:
+    /// the next call tries again.
+    pub fn trim(&self) {
+        // One process at a time; the others need not wait.
+        let Ok(Some(_lock)) = Lock::try_acquire(&self.root.join("trim.lock")) else { return };
+        self.trim_tree("wheels", self.settings.max_bytes);
+        self.trim_tree("derived", self.settings.max_derived_bytes);
+    }
+
+    /// Removes temporary files and claims that killed processes have left.
+    pub(super) fn sweep(&self) {
+        for entry in list(&self.temporary()) {
+            remove_unlocked(&entry.path());
+        }
+        for entry in list(&self.root.join("locks")) {
+            // Taking and dropping a claim removes its file.
+            let _ = Lock::try_acquire(&entry.path());
+        }
+    }
+
+    /// Bytes of wheels and of derived files on disk, without their records.
+    pub fn usage(&self) -> (u64, u64) {
+        let total = |tree| self.entries(tree).iter().map(|entry| entry.size).sum();
+        (total("wheels"), total("derived"))
+    }
+
+    fn trim_tree(&self, tree: &str, limit: u64) {
+        let mut entries = self.entries(tree);
+        let mut total: u64 = entries.iter().map(|entry| entry.size).sum();
+        let mut count = entries.len();
+        if total <= limit && count <= MAX_ENTRIES {
+            return;
+        }
+        entries.sort_by_key(|entry| entry.used);
+        for entry in entries {
+            if total <= limit && count <= MAX_ENTRIES {
+                return;
+            }
+            if remove_unlocked(&entry.path) {
+                count -= 1;
+                total -= entry.size;
+            }
+        }
+    }
+
+    fn entries(&self, tree: &str) -> Vec<Entry> {
+        let root = self.root.join(tree);
+        let directories = list(&root).into_iter().flat_map(|directory| list(&directory.path()));
+        directories.filter_map(|entry| Entry::of(&entry)).collect()
+    }
+}
+
+/// An entry that may be removed.
+struct Entry {
+    path: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+impl Entry {
+    fn of(entry: &DirEntry) -> Option<Self> {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension == "record") {
+            return None;
+        }
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        // The record's time is that of the last use; without a record nobody has used it.
+        let used = std::fs::symlink_metadata(record_path(&path)).and_then(|record| record.modified());
+        Some(Self { path, size: metadata.len(), used: used.unwrap_or(SystemTime::UNIX_EPOCH) })
+    }
+}
+
+fn list(directory: &Path) -> Vec<DirEntry> {
+    std::fs::read_dir(directory).map(|entries| entries.flatten().collect()).unwrap_or_default()
+}
+
+/// Removes a file that nobody has locked, and its record before it; was it removed?
+fn remove_unlocked(path: &Path) -> bool {
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(no_follow()).open(path) else { return false };
+    // The lock is held until the file is gone.
+    file.try_lock().is_ok() && is_at(&file, path) && discard(&file, path).is_ok()
+}

@@ -1,0 +1,204 @@
+//! Fetching a wheel into the cache.
+
+use std::io::{self, Write};
+
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use thiserror::Error;
+
+use super::blob::{self, new_temporary};
+use super::digest::Sha256Hash;
+use super::entry::{CachedWheel, encode, wrong_hash};
+use super::lock::Lock;
+use super::{Cache, CacheError, make_private};
+use crate::wheel::{WheelFileName, WheelProblem, verify};
+
+/// The answer to a claim.
+#[derive(Debug)]
+pub enum Claim {
+    /// It is there.
+    Ready(CachedWheel),
+    /// It is not, and this caller alone may fetch it.
+    Missing(Fill),
+}
+
+/// Why a fetched wheel is not there.
+#[derive(Debug, Error)]
+pub enum FetchError<E> {
+    /// The download failed.
+    #[error(transparent)]
+    Download(E),
+    /// The cache, or the wheel.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
+
+/// A wheel on its way into the cache. Dropped before [`Fill::finish`], nothing of it stays.
+#[derive(Debug)]
+pub struct Fill {
+    cache: Cache,
+    name: WheelFileName,
+    expected: Option<Sha256Hash>,
+    hasher: Sha256,
+    bytes: u64,
+    new: NamedTempFile,
+    /// `None` while the hash is not known.
+    lock: Option<Lock>,
+}
+
+impl Cache {
+    /// The wheel, or the right to fetch it. Waits while another process, or thread, fetches it.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError::Wheel`] when it is there and not acceptable under this name, [`CacheError::Io`].
+    pub fn claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
+        if let Some(wheel) = self.get(hash, name)? {
+            return Ok(Claim::Ready(wheel));
+        }
+        let path = self.lock_path(hash, None);
+        let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
+        self.claimed(hash, name, lock)
+    }
+
+    /// As [`Cache::claim`], without waiting: `None` while another fetches it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cache::claim`].
+    pub fn try_claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<Claim>, CacheError> {
+        if let Some(wheel) = self.get(hash, name)? {
+            return Ok(Some(Claim::Ready(wheel)));
+        }
+        let path = self.lock_path(hash, None);
+        match Lock::try_acquire(&path).map_err(CacheError::io(&path))? {
+            Some(lock) => self.claimed(hash, name, lock).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The wheel; when it is missing, `download` writes it.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::Download`] with the error of `download`; [`FetchError::Cache`], also for a wheel that is refused.
+    pub fn fetch<E>(
+        &self,
+        hash: &Sha256Hash,
+        name: &WheelFileName,
+        download: impl FnOnce(&mut Fill) -> Result<(), E>,
+    ) -> Result<CachedWheel, FetchError<E>> {
+        match self.claim(hash, name)? {
+            Claim::Ready(wheel) => Ok(wheel),
+            Claim::Missing(mut fill) => {
+                download(&mut fill).map_err(FetchError::Download)?;
+                Ok(fill.finish()?)
+            }
+        }
+    }
+
+    /// Starts fetching a wheel whose hash nobody stated. Ask [`CachedWheel::hash`] for it afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError::Io`].
+    pub fn fill_unknown(&self, name: &WheelFileName) -> Result<Fill, CacheError> {
+        self.fill(name, None, None)
+    }
+
+    /// Looks again, now that nobody else is at it.
+    fn claimed(&self, hash: &Sha256Hash, name: &WheelFileName, lock: Lock) -> Result<Claim, CacheError> {
+        match self.look(hash, name)? {
+            Some(wheel) => Ok(Claim::Ready(wheel)),
+            None => self.fill(name, Some(*hash), Some(lock)).map(Claim::Missing),
+        }
+    }
+
+    /// What is there, also if it has to be read for that. The caller holds the claim.
+    fn look(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
+        match self.get(hash, name)? {
+            Some(wheel) => Ok(Some(wheel)),
+            None => CachedWheel::recover(&self.wheel_path(hash), &self.temporary(), hash, name),
+        }
+    }
+
+    fn fill(&self, name: &WheelFileName, expected: Option<Sha256Hash>, lock: Option<Lock>) -> Result<Fill, CacheError> {
+        let temporary = self.temporary();
+        self.sweep();
+        let new = new_temporary(&temporary).map_err(CacheError::io(&temporary))?;
+        Ok(Fill { cache: self.clone(), name: name.clone(), expected, hasher: Sha256::new(), bytes: 0, new, lock })
+    }
+}
+
+impl Fill {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`WheelProblem::TooMuch`] when they are more than a wheel may have: stop the download. [`CacheError::Io`].
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        let limit = self.cache.settings.max_wheel_bytes;
+        if self.bytes > limit {
+            return Err(WheelProblem::TooMuch { what: "bytes in a wheel", limit }.at(self.name.as_str(), None).into());
+        }
+        self.hasher.update(bytes);
+        self.new.as_file_mut().write_all(bytes).map_err(CacheError::io(self.new.path()))
+    }
+
+    /// How many bytes have come.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Compares the hash, verifies the wheel, and makes it part of the cache.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError::Wheel`] for another hash than the expected one and for a wheel that is refused; nothing of it
+    /// stays then. [`CacheError::Io`].
+    pub fn finish(self) -> Result<CachedWheel, CacheError> {
+        let Self { cache, name, expected, hasher, new, lock, .. } = self;
+        let hash = Sha256Hash(hasher.finalize().into());
+        if let Some(expected) = expected.filter(|expected| *expected != hash) {
+            return Err(wrong_hash(name.as_str(), &expected, &hash));
+        }
+        let contents = verify(new.as_file(), &name)?;
+        let lock = match lock {
+            Some(lock) => lock,
+            None => {
+                let path = cache.lock_path(&hash, None);
+                let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
+                // Another may have fetched the same meanwhile. Nothing is put in the place of what is there.
+                if let Some(wheel) = cache.look(&hash, &name)? {
+                    return Ok(wheel);
+                }
+                lock
+            }
+        };
+        let path = cache.wheel_path(&hash);
+        let failed = || CacheError::io(&path);
+        if let Some(parent) = path.parent() {
+            make_private(parent)?;
+        }
+        let (small, large) = encode(&contents).map_err(failed())?;
+        let writer = blob::publish(new, &path, &cache.temporary(), &hash, [&small, &large]).map_err(failed())?;
+        let wheel = CachedWheel::open(&path, &hash, &name)?;
+        let vanished = || io::Error::other("it vanished while it was written");
+        let wheel = wheel.ok_or_else(vanished).map_err(failed())?;
+        drop((writer, lock));
+        cache.trim();
+        Ok(wheel)
+    }
+}
+
+impl Write for Fill {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::write(self, bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

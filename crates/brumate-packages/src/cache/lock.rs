@@ -1,0 +1,64 @@
+//! Claims: one process, and one thread of it, makes an entry.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// An exclusive lock on a file that exists only while someone holds it, or was killed holding it.
+#[derive(Debug)]
+pub(super) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock.
+    pub(super) fn acquire(path: &Path) -> io::Result<Self> {
+        loop {
+            let file = open(path)?;
+            file.lock()?;
+            if is_at(&file, path) {
+                return Ok(Self { path: path.to_owned(), _file: file });
+            }
+        }
+    }
+
+    /// The lock, or `None` when someone else has it.
+    pub(super) fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
+        loop {
+            let file = open(path)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), _file: file })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    /// Removes the file before the lock ends: whoever waits for it finds out and starts again.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(no_follow()).open(path)
+}
+
+/// Flag that refuses a symbolic link as the last part of a path.
+pub(super) fn no_follow() -> i32 {
+    rustix::fs::OFlags::NOFOLLOW.bits() as i32
+}
+
+/// Is `file` still what `path` names?
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
+        (Ok(open), Ok(there)) => identity(open) == identity(there),
+        _ => false,
+    }
+}

@@ -1,0 +1,186 @@
+//! Zip archives from strangers.
+//!
+//! What is read here will be mounted by a reader that goes by the central directory. Installers, scanners and the index
+//! may read differently: front to back, the last of two directories, one of two headers. So an archive is accepted only
+//! if there is one way to read it: its files lie one after the other from the first byte to the directory, each said
+//! to be the same by both headers, and nothing lies before, between or behind them (APPNOTE.TXT 6.3.10, 4.3).
+
+mod data;
+mod directory;
+mod local;
+mod names;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::error::Located;
+use super::limits::{MAX_FILE_RATIO, MAX_TOTAL_BYTES, MAX_TOTAL_RATIO, UNMEASURED_BYTES};
+use super::{WheelProblem, limits};
+pub(crate) use names::Names;
+
+/// Where a wheel's bytes are: a file, or memory.
+pub trait ReadAt {
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// The system's; `UnexpectedEof` when there are fewer bytes.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buffer, offset)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let tail = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        let bytes = tail.and_then(|tail| tail.get(..buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// How a file's bytes are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Stored,
+    Deflated,
+}
+
+/// One file or directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Path without a slash at its end.
+    pub(crate) path: String,
+    pub(crate) is_directory: bool,
+    pub(crate) packing: Packing,
+    /// Offset of the packed bytes in the archive.
+    pub(crate) start: u64,
+    pub(crate) packed: u64,
+    pub(crate) size: u64,
+    pub(crate) crc: u32,
+}
+
+/// An archive whose structure has been checked, and whose data has not.
+pub(crate) struct Archive<'a, R: ?Sized> {
+    source: &'a R,
+    /// In the order of the directory.
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
+    /// Reads the directory and every local header.
+    ///
+    /// # Errors
+    /// The first problem, with the name of the file that has it.
+    pub(crate) fn open(source: &'a R) -> Result<Self, Located> {
+        let size = source.size().map_err(|error| io_problem(&error))?;
+        if size > limits::MAX_WHEEL_BYTES {
+            return Err(WheelProblem::TooMuch { what: "bytes in a wheel", limit: limits::MAX_WHEEL_BYTES }.into());
+        }
+        let directory = directory::Directory::read(source, size)?;
+        let headers = directory.headers()?;
+        let mut names = Names::default();
+        let mut total: u64 = 0;
+        for header in &headers {
+            let located = |problem| Located::new(&header.name, problem);
+            let path = header.path();
+            names::check(path).map_err(located)?;
+            header.check_kind().map_err(located)?;
+            names.add(path, header.is_directory()).map_err(located)?;
+            header.check_sizes().map_err(located)?;
+            total = total.saturating_add(header.size);
+            if total > MAX_TOTAL_BYTES {
+                return Err(
+                    WheelProblem::TooMuch { what: "unpacked bytes of all files", limit: MAX_TOTAL_BYTES }.into()
+                );
+            }
+        }
+        let limit = UNMEASURED_BYTES.max(size.saturating_mul(MAX_TOTAL_RATIO));
+        if total > limit {
+            return Err(WheelProblem::Bomb { bytes: total, limit }.into());
+        }
+        let entries = local::locate(source, &headers, directory.start)?;
+        Ok(Self { source, entries })
+    }
+
+    /// Unpacks a file piece by piece. What `sink` got counts only if this returns `Ok`.
+    ///
+    /// # Errors
+    /// [`WheelProblem::Corrupt`] when the data is not what size and checksum promise.
+    pub(crate) fn unpack(&self, entry: &Entry, sink: &mut dyn FnMut(&[u8])) -> Result<(), WheelProblem> {
+        data::unpack(self.source, entry, sink)
+    }
+
+    /// The whole content of a file that has at most `limit` bytes.
+    ///
+    /// # Errors
+    /// As [`Archive::unpack`]; [`WheelProblem::TooMuch`] for a larger one.
+    pub(crate) fn content(&self, entry: &Entry, limit: usize) -> Result<Vec<u8>, WheelProblem> {
+        if entry.size > limit as u64 {
+            return Err(WheelProblem::TooMuch { what: "bytes in such a file", limit: limit as u64 });
+        }
+        let mut content = Vec::with_capacity(entry.size as usize);
+        self.unpack(entry, &mut |piece| content.extend_from_slice(piece))?;
+        Ok(content)
+    }
+}
+
+/// May `packed` deflated bytes be `size` bytes? The addend covers block headers.
+fn is_possible_ratio(packed: u64, size: u64) -> bool {
+    size <= packed.saturating_mul(MAX_FILE_RATIO).saturating_add(MAX_FILE_RATIO)
+}
+
+fn io_problem(error: &io::Error) -> WheelProblem {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => WheelProblem::NotAnArchive("it ends too early"),
+        _ => WheelProblem::Io(error.to_string()),
+    }
+}
+
+fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*data.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*data.get(at..)?.first_chunk()?))
+}
+
+/// The fields of an extra area: identifier and content. `None` when its lengths do not fit.
+fn extra_fields(mut extra: &[u8]) -> Option<Vec<(u16, &[u8])>> {
+    let mut fields = Vec::new();
+    while !extra.is_empty() {
+        let (id, length) = (u16_at(extra, 0)?, usize::from(u16_at(extra, 2)?));
+        fields.push((id, extra.get(4..4 + length)?));
+        extra = &extra[4 + length..];
+    }
+    Some(fields)
+}
+
+/// Identifier of the zip64 extra field.
+const ZIP64: u16 = 1;
+/// Info-ZIP's extra fields that give a file another name or comment.
+const UNICODE_NAMES: [u16; 2] = [0x7075, 0x6375];
+/// The value of a 32-bit field whose number is in the zip64 field.
+const SATURATED: u64 = 0xffff_ffff;

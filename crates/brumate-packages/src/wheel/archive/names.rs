@@ -1,0 +1,145 @@
+//! Names that mean one thing everywhere.
+
+use std::collections::HashMap;
+
+use super::super::WheelProblem;
+use super::super::limits::{MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATHS};
+
+/// Is `path`, without the slash at a directory's end, a path below the root of a wheel?
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn check(path: &str) -> Result<(), WheelProblem> {
+    let bytes = path.as_bytes();
+    let has_drive = bytes.len() >= 2 && bytes[1] == b':' && bytes[0].is_ascii_alphabetic();
+    if bytes.first() == Some(&b'/') || has_drive {
+        return Err(WheelProblem::AbsoluteName);
+    }
+    if path.contains('\\') {
+        return Err(WheelProblem::InvalidName("a backslash is no separator"));
+    }
+    if path.contains(char::is_control) {
+        return Err(WheelProblem::InvalidName("control characters are not allowed"));
+    }
+    if path.len() > MAX_PATH_BYTES {
+        return Err(WheelProblem::InvalidName("too long"));
+    }
+    for (depth, component) in path.split('/').enumerate() {
+        if depth >= MAX_PATH_DEPTH {
+            return Err(WheelProblem::InvalidName("too many directories"));
+        }
+        match component {
+            ".." => return Err(WheelProblem::PathTraversal),
+            "" | "." => return Err(WheelProblem::InvalidName("a part is empty or `.`")),
+            long if long.len() > MAX_COMPONENT_BYTES => return Err(WheelProblem::InvalidName("a part is too long")),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The paths of one tree, directories that follow from files' paths included.
+#[derive(Default)]
+pub(crate) struct Names {
+    known: HashMap<String, Known>,
+    /// Spelling of each path by its lower-case form.
+    spelling: HashMap<String, String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    File,
+    Directory,
+    /// A directory without an entry of its own so far.
+    Implied,
+}
+
+impl Names {
+    /// Adds a path and the directories it lies in.
+    ///
+    /// # Errors
+    /// When it is there already, is file and directory at once, differs by case only, or is one too many.
+    pub(crate) fn add(&mut self, path: &str, is_directory: bool) -> Result<(), WheelProblem> {
+        for (at, _) in path.match_indices('/') {
+            match self.known.get(&path[..at]) {
+                Some(Known::File) => return Err(WheelProblem::Duplicate),
+                Some(_) => {}
+                None => self.insert(&path[..at], Known::Implied)?,
+            }
+        }
+        let kind = if is_directory { Known::Directory } else { Known::File };
+        match self.known.get_mut(path) {
+            None => self.insert(path, kind),
+            Some(known) if is_directory && *known == Known::Implied => {
+                *known = Known::Directory;
+                Ok(())
+            }
+            Some(_) => Err(WheelProblem::Duplicate),
+        }
+    }
+
+    fn insert(&mut self, path: &str, kind: Known) -> Result<(), WheelProblem> {
+        if self.known.len() >= MAX_PATHS {
+            return Err(WheelProblem::TooMuch { what: "files and directories", limit: MAX_PATHS as u64 });
+        }
+        if let Some(other) = self.spelling.insert(path.to_lowercase(), path.to_owned()) {
+            return Err(WheelProblem::CaseCollision(super::super::error::shown(&other)));
+        }
+        self.known.insert(path.to_owned(), kind);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere() {
+        for (name, problem) in [
+            ("/etc/passwd", WheelProblem::AbsoluteName),
+            ("C:/a", WheelProblem::AbsoluteName),
+            ("c:a", WheelProblem::AbsoluteName),
+            ("a/../../b", WheelProblem::PathTraversal),
+            ("..", WheelProblem::PathTraversal),
+        ] {
+            assert_eq!(check(name), Err(problem), "{name}");
+        }
+        for name in ["", "a//b", "./a", "a/./b", "a\\b", "a\0b", "a\nb", "a/b/", "a\u{7f}"] {
+            assert!(matches!(check(name), Err(WheelProblem::InvalidName(_))), "{name:?}");
+        }
+        assert!(check(&["a"; MAX_PATH_DEPTH].join("/")).is_ok());
+        assert!(check(&["a"; MAX_PATH_DEPTH + 1].join("/")).is_err());
+        assert!(check(&"a".repeat(MAX_COMPONENT_BYTES)).is_ok());
+        assert!(check(&"a".repeat(MAX_COMPONENT_BYTES + 1)).is_err());
+        assert!(check(&["a".repeat(200).as_str(); 6].join("/")).is_err());
+        assert!(check("pkg/größe …/a..b/.hidden").is_ok());
+    }
+
+    #[test]
+    fn one_path_one_kind_one_spelling() {
+        let mut names = Names::default();
+        names.add("a/b.py", false).unwrap();
+        names.add("a", true).unwrap();
+        assert_eq!(names.add("a", true), Err(WheelProblem::Duplicate));
+        assert_eq!(names.add("a", false), Err(WheelProblem::Duplicate));
+        assert_eq!(names.add("a/b.py", false), Err(WheelProblem::Duplicate));
+        assert_eq!(names.add("a/b.py/c", false), Err(WheelProblem::Duplicate));
+        assert_eq!(names.add("a/B.py", false), Err(WheelProblem::CaseCollision("a/b.py".to_owned())));
+        assert_eq!(names.add("A/c.py", false), Err(WheelProblem::CaseCollision("a".to_owned())));
+        names.add("a/ä", false).unwrap();
+        assert_eq!(names.add("a/Ä", false), Err(WheelProblem::CaseCollision("a/ä".to_owned())));
+    }
+
+    #[test]
+    fn paths_are_counted_with_their_directories() {
+        let mut names = Names::default();
+        let mut added = 0;
+        let refused = (0..MAX_PATHS).find_map(|index| {
+            added = index;
+            names.add(&format!("{index}/a/b/c"), false).err()
+        });
+        assert!(matches!(refused, Some(WheelProblem::TooMuch { .. })), "{refused:?}");
+        assert_eq!(added, MAX_PATHS / 4);
+    }
+}

@@ -1,0 +1,127 @@
+//! The format of `METADATA` and `WHEEL`: header fields, an empty line, a body (core metadata specification; the grammar
+//! is that of e-mail, read as Python's `email` module reads it).
+
+use super::WheelProblem;
+use super::error::shown;
+use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
+
+/// The fields of one file, in order.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a> {
+    fields: Vec<(&'a str, String)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads the fields of `text`. A line that is neither a field nor the continuation of one begins the body.
+    pub(super) fn read(text: &'a str) -> Self {
+        let mut fields: Vec<(&str, String)> = Vec::new();
+        for line in text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)) {
+            if line.starts_with([' ', '\t']) {
+                let Some((_, value)) = fields.last_mut() else { break };
+                value.push('\n');
+                value.push_str(line.trim());
+                continue;
+            }
+            match line.split_once(':') {
+                Some((name, value)) if is_field_name(name) => fields.push((name, value.trim().to_owned())),
+                _ => break,
+            }
+        }
+        Self { fields }
+    }
+
+    /// Every value of a field, in order. Names are compared without case.
+    ///
+    /// # Errors
+    /// When there are more, or longer ones, than anyone writes.
+    pub(super) fn all(&self, name: &str) -> Result<Vec<&str>, WheelProblem> {
+        let of_name = |(field, _): &&(&str, String)| field.eq_ignore_ascii_case(name);
+        let values: Vec<&str> = self.fields.iter().filter(of_name).map(|(_, value)| value.as_str()).collect();
+        if values.len() > MAX_REPEATED_FIELDS {
+            return Err(WheelProblem::TooMuch { what: "fields of one name", limit: MAX_REPEATED_FIELDS as u64 });
+        }
+        if values.iter().any(|value| value.len() > MAX_FIELD_BYTES) {
+            return Err(WheelProblem::TooMuch { what: "bytes in a field", limit: MAX_FIELD_BYTES as u64 });
+        }
+        Ok(values)
+    }
+
+    /// The value of a field that may be there once.
+    ///
+    /// # Errors
+    /// As [`Fields::all`]; when it is there twice.
+    pub(super) fn one(&self, name: &str) -> Result<Option<&str>, WheelProblem> {
+        match self.all(name)?[..] {
+            [] => Ok(None),
+            [value] => Ok(Some(value)),
+            _ => Err(WheelProblem::Syntax(format!("the field `{name}` is there more than once"))),
+        }
+    }
+
+    /// The value of a field that must be there once.
+    ///
+    /// # Errors
+    /// As [`Fields::one`]; when it is missing or empty.
+    pub(super) fn required(&self, name: &str) -> Result<&str, WheelProblem> {
+        self.one(name)?
+            .filter(|value| !value.is_empty())
+            .ok_or_else(|| WheelProblem::Syntax(format!("the field `{name}` is missing")))
+    }
+
+    /// A field with a version of a format: refused unless its first number is one of `known`.
+    ///
+    /// # Errors
+    /// As [`Fields::required`]; [`WheelProblem::Newer`].
+    pub(super) fn format_version(&self, name: &'static str, known: &[u64]) -> Result<&str, WheelProblem> {
+        let text = self.required(name)?;
+        let numbers = text.split_once('.').map(|(major, minor)| (major.parse::<u64>(), minor.parse::<u64>()));
+        match numbers {
+            Some((Ok(major), Ok(_))) if known.contains(&major) => Ok(text),
+            Some((Ok(_), Ok(_))) => Err(WheelProblem::Newer { field: name, found: shown(text) }),
+            _ => Err(WheelProblem::Syntax(format!("`{name}: {}` is not a version of the format", shown(text)))),
+        }
+    }
+}
+
+/// Printable ASCII without a colon (RFC 5322, 3.6.8).
+fn is_field_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_end_where_the_body_begins() {
+        let text = "Name: a\r\nSummary: one\r\n  two\r\n\tthree\r\nname: b\r\n\r\nVersion: 1\r\n";
+        let fields = Fields::read(text);
+        assert_eq!(fields.all("NAME").unwrap(), ["a", "b"]);
+        assert_eq!(fields.one("Summary").unwrap(), Some("one\ntwo\nthree"));
+        assert_eq!(fields.one("Version").unwrap(), None);
+        assert!(fields.one("Name").is_err());
+        let broken = Fields::read("Name: a\nno field\nVersion: 1\n");
+        assert_eq!(broken.one("Version").unwrap(), None);
+        assert!(Fields::read(" leading\nName: a").required("Name").is_err());
+    }
+
+    #[test]
+    fn what_one_file_can_cost_is_bounded() {
+        let many = "Tag: a\n".repeat(MAX_REPEATED_FIELDS + 1);
+        assert!(matches!(Fields::read(&many).all("Tag"), Err(WheelProblem::TooMuch { .. })));
+        let long = format!("Tag: {}\n", "a".repeat(MAX_FIELD_BYTES + 1));
+        assert!(matches!(Fields::read(&long).one("Tag"), Err(WheelProblem::TooMuch { .. })));
+    }
+
+    #[test]
+    fn versions_of_formats() {
+        let version = |text: &str| {
+            Fields::read(&format!("Wheel-Version: {text}\n")).format_version("Wheel-Version", &[1]).map(str::to_owned)
+        };
+        assert_eq!(version("1.0").unwrap(), "1.0");
+        assert_eq!(version("1.9").unwrap(), "1.9");
+        assert!(matches!(version("2.0"), Err(WheelProblem::Newer { .. })));
+        assert!(matches!(version("one"), Err(WheelProblem::Syntax(_))));
+        assert!(matches!(version(""), Err(WheelProblem::Syntax(_))));
+    }
+}

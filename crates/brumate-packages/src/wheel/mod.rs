@@ -1,0 +1,41 @@
+//! Wheels from strangers: read, checked, never run.
+//!
+//! [`verify`] reads a wheel from its first byte to its last and says what is in it, or why it is refused. A wheel that
+//! it accepts can be mounted as a read-only layer of the sandbox as it is: every bound and rule of that reader is here,
+//! or a stricter one.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use brumate_packages::wheel::{WheelFileName, verify};
+//!
+//! let name: WheelFileName = "six-1.17.0-py2.py3-none-any.whl".parse()?;
+//! let error = verify(&b"no archive"[..], &name).unwrap_err();
+//! assert!(error.to_string().starts_with("`six-1.17.0-py2.py3-none-any.whl` is refused: not a sound zip archive"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Sources: PEP 427 and its successor, the PyPA specification "binary distribution format"; "recording installed
+//! projects"; "core metadata"; "entry points"; APPNOTE.TXT 6.3.10 for zip.
+
+mod archive;
+mod contents;
+mod error;
+mod file_name;
+mod headers;
+mod layout;
+pub mod limits;
+mod metadata;
+mod record;
+#[cfg(test)]
+pub(crate) mod tests;
+mod verify;
+
+pub use archive::ReadAt;
+pub use contents::{Collision, NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary, collisions};
+pub use error::{WheelError, WheelProblem};
+pub use file_name::{BuildTag, Tag, WheelFileName};
+pub use layout::Scheme;
+pub use metadata::{EntryPoint, Metadata, WheelInfo, parse_entry_points};
+pub use record::Record;
+pub use verify::{VERIFIER_VERSION, verify};
