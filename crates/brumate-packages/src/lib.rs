@@ -22,12 +22,15 @@
 
 mod bundle;
 mod error;
+pub mod index;
 mod marker;
 mod name;
 mod requirement;
 mod resolve;
+pub mod resolver;
 mod scan;
 mod script;
+pub mod settings;
 
 pub use bundle::{Bundle, Distribution};
 pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};
