@@ -1,0 +1,9 @@
+//! Resolution against package indexes: servers of our own, with good and bad manners, and uv as the judge.
+
+mod judge;
+mod live;
+mod manners;
+mod server;
+mod sources;
+mod universe;
+mod wheels;
