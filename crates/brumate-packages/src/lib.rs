@@ -23,6 +23,7 @@
 mod bundle;
 mod error;
 pub mod index;
+pub mod lock;
 mod marker;
 mod name;
 mod requirement;

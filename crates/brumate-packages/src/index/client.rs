@@ -170,6 +170,15 @@ impl IndexClient {
         Ok(bytes)
     }
 
+    /// The SHA-256 of `file`: what its source states, or for a file of this machine what it has.
+    pub(crate) async fn sha256(&self, file: &IndexFile) -> Result<Option<String>, IndexError> {
+        if file.sha256.is_some() || file.url.scheme() != "file" {
+            return Ok(file.sha256.clone());
+        }
+        let bytes = find_links::read_local(&file.url, MAX_WHEEL_BYTES).await?;
+        Ok(Some(blocking(move || hex(&Sha256::digest(&bytes))).await))
+    }
+
     async fn from_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
         tracing::debug!(url = %shown(&file.url), "the server has neither metadata nor ranges: fetching the wheel");
         let body = self.http.get_uncached(&file.url, ANY, MAX_WHEEL_BYTES).await?;
@@ -196,9 +205,13 @@ fn read_page(body: &Body, origin: &Arc<Origin>) -> Result<Vec<IndexFile>, String
 /// Does `bytes` have the promised digest?
 fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
     let Some(expected) = expected else { return Ok(()) };
-    let actual: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let actual = hex(&Sha256::digest(bytes));
     if actual == expected {
         return Ok(());
     }
     Err(IndexError::Hash { url: shown(url), expected: expected.to_owned(), actual })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -79,10 +79,6 @@ impl Http {
         })
     }
 
-    pub(crate) fn is_offline(&self) -> bool {
-        self.offline
-    }
-
     /// The body at `url`, from the cache when that is fresh (or when we are offline).
     pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
         let cached = match &self.cache {

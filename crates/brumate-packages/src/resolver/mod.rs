@@ -127,7 +127,7 @@ pub struct Locked {
     pub file_name: String,
     /// Where to get it, without credentials. `None` for wheels of the bundle.
     pub url: Option<Url>,
-    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where the source states none.
+    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where a server states none.
     pub sha256: Option<String>,
     /// Size in bytes, where the source states it.
     pub size: Option<u64>,
@@ -366,7 +366,7 @@ fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, Resol
             origin: (*file.origin).clone(),
             file_name: file.filename.clone(),
             url: (!is_bundled).then(|| file.url.clone()),
-            sha256: file.sha256.clone(),
+            sha256: fetcher.wait(fetcher.client().sha256(file))?,
             size: file.size,
             requires: requires.into_iter().collect(),
             yanked: file.yanked.clone(),
@@ -377,7 +377,7 @@ fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, Resol
 }
 
 /// Depth first, requirements before those who require them.
-fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
+pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
     let edges: BTreeMap<DistributionName, Vec<DistributionName>> =
         locked.iter().map(|(name, package)| (name.clone(), package.requires.clone())).collect();
     let mut order = Vec::with_capacity(locked.len());
