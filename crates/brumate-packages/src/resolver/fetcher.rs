@@ -17,7 +17,7 @@ use crate::resolver::ranges::Versions;
 use crate::resolver::{OnProgress, Policy, Progress};
 
 /// Metadata of versions that may be tried next is fetched in batches of at most so many.
-const MAX_BATCH: usize = 32;
+const MAX_BATCH: usize = 50;
 
 type Once<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
 

@@ -236,7 +236,10 @@ impl<'a> Search<'a> {
             let tried = self.tried.entry(name.clone()).or_default();
             *tried += 1;
             if tried.is_multiple_of(TRIED) {
-                self.fetcher.prefetch_below(name, &candidates, range, version, *tried * 2);
+                // An extra's choice narrows `range` to one version: what will be tried next is in the range that stays.
+                let lasting = self.state.partial_solution.unchanging_term_for_package(id).and_then(positive);
+                let count = *tried * 2;
+                self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
             }
         }
         let widened = Versions::singleton(version.clone()).widen_versions(candidates.versions());

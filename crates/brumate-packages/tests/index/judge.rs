@@ -97,14 +97,14 @@ async fn random_requirements_resolve_as_with_uv() {
         let server = Server::start(move |request| world.answer(request)).await;
         let index = Index::new(server.url.join("simple/").expect("a URL").as_str(), &mut Credentials::default());
         let index = index.expect("a URL");
-        let resolver = Resolver::new(Settings { indexes: vec![index.clone()], ..Settings::default() });
+        let resolver = Resolver::new(Settings { indexes: vec![index], ..Settings::default() });
         let resolver = resolver.expect("settings");
         for set in 0..SETS_PER_WORLD {
             let mut random = Random::new(seed * 1000 + set);
             let requirements = universe.requirements(&mut random);
             let constraints = universe.constraints(&mut random);
             let (theirs, ours) = tokio::join!(
-                ask_uv(&index.url, &requirements, &constraints),
+                ask_uv(&server.url.join("uv/").expect("a URL"), &requirements, &constraints),
                 ask_us(&resolver, &requirements, &constraints)
             );
             if theirs.is_some() { solved += 1 } else { unsolved += 1 }
