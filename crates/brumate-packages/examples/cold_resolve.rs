@@ -8,13 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const SETS: [&[&str]; 5] = [
-    &["rich<13"],
-    &["fastapi[standard]"],
-    &["langchain-core"],
-    &["boto3"],
-    &["sphinx", "furo"],
-];
+const SETS: [&[&str]; 5] = [&["rich<13"], &["fastapi[standard]"], &["langchain-core"], &["boto3"], &["sphinx", "furo"]];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: usize = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
@@ -28,9 +22,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..rounds {
             let ours = timed(Command::new(&ours).args(set).env_remove("PIP_FIND_LINKS"), "")?;
             let mut uv = Command::new(&uv);
-            uv.args(["pip", "compile", "-", "--no-config", "--no-cache", "--quiet", "--only-binary", ":all:", "--python"])
-                .arg(&python)
-                .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025"]);
+            uv.args([
+                "pip",
+                "compile",
+                "-",
+                "--no-config",
+                "--no-cache",
+                "--quiet",
+                "--only-binary",
+                ":all:",
+                "--python",
+            ])
+            .arg(&python)
+            .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025"]);
             let uv = timed(&mut uv, &set.join("\n"))?;
             ratios.push(ours.as_secs_f64() / uv.as_secs_f64());
             own.push(ours.as_secs_f64() * 1e3);

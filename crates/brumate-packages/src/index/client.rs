@@ -53,10 +53,10 @@ impl IndexClient {
         let flat = self.flat.get_or_try_init(|| self.read_find_links()).await?;
         let mut listing = Listing { files: flat.files(name).to_vec(), offline: flat.offline };
         for index in &self.settings.indexes {
-            let url = index.url.join(&format!("{name}/")).map_err(|error| IndexError::Malformed {
-                url: shown(&index.url),
-                reason: error.to_string(),
-            })?;
+            let url = index
+                .url
+                .join(&format!("{name}/"))
+                .map_err(|error| IndexError::Malformed { url: shown(&index.url), reason: error.to_string() })?;
             let origin = Arc::new(Origin::Index(index.url.to_string()));
             match self.page(&url, origin).await {
                 Ok(files) => {
@@ -204,12 +204,7 @@ impl IndexClient {
 /// # Errors
 ///
 /// A sentence that says why the page cannot be used.
-pub fn parse_page(
-    body: &[u8],
-    content_type: &str,
-    base: &Url,
-    origin: &Arc<Origin>,
-) -> Result<Vec<IndexFile>, String> {
+pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Origin>) -> Result<Vec<IndexFile>, String> {
     match content_type {
         simple::JSON | "application/json" => simple::parse(body, base, origin),
         "application/vnd.pypi.simple.v1+html" | "text/html" | "application/xhtml+xml" | "" => {

@@ -99,8 +99,8 @@ pub(crate) fn shown(versions: &Versions) -> String {
     let clean = |version: &Version| {
         let version = if is_reserved(version) { version.clone().without_local() } else { version.clone() };
         // Setting these is forbidden where they cannot be, even to nothing.
-        let version = if version.min().is_some() { version.with_min(None) } else { version };
-        if version.max().is_some() { version.with_max(None) } else { version }
+        let version = if Version::min(&version).is_some() { version.with_min(None) } else { version };
+        if Version::max(&version).is_some() { version.with_max(None) } else { version }
     };
     let parts = versions.iter().map(|bounds| match bounds {
         (Bound::Unbounded, Bound::Unbounded) => String::new(),
@@ -142,12 +142,43 @@ mod tests {
     #[test]
     fn agree_with_pep_440() {
         let all = [
-            "0.9", "1.0.dev1", "1.0a1", "1.0rc1", "1.0", "1.0+local", "1.0.post1", "1.0.1.dev0", "1.0.1", "1.1a1",
-            "1.1", "1.2", "2.0.dev0", "2.0a1", "2.0", "1!0.1",
+            "0.9",
+            "1.0.dev1",
+            "1.0a1",
+            "1.0rc1",
+            "1.0",
+            "1.0+local",
+            "1.0.post1",
+            "1.0.1.dev0",
+            "1.0.1",
+            "1.1a1",
+            "1.1",
+            "1.2",
+            "2.0.dev0",
+            "2.0a1",
+            "2.0",
+            "1!0.1",
         ];
         for text in [
-            "==1.0", "!=1.0", "===1.0", "==1.0+local", "!=1.0+local", "==1.0.*", "!=1.0.*", "~=1.0", "~=1.0.1", ">=1.0",
-            "<=1.0", "<1.0", ">1.0", "<1.0rc1", ">1.0a1", ">1.0.dev1", "<1.0.post1", ">1.0.post1", ">=1.0,<2.0,!=1.1",
+            "==1.0",
+            "!=1.0",
+            "===1.0",
+            "==1.0+local",
+            "!=1.0+local",
+            "==1.0.*",
+            "!=1.0.*",
+            "~=1.0",
+            "~=1.0.1",
+            ">=1.0",
+            "<=1.0",
+            "<1.0",
+            ">1.0",
+            "<1.0rc1",
+            ">1.0a1",
+            ">1.0.dev1",
+            "<1.0.post1",
+            ">1.0.post1",
+            ">=1.0,<2.0,!=1.1",
             ">=1!0",
         ] {
             let (specifiers, set) = (VersionSpecifiers::from_str(text).expect("specifiers"), set(text));
@@ -165,7 +196,8 @@ mod tests {
 
     #[test]
     fn pins_are_seen() {
-        for (text, pin) in [("==1.0", true), ("===1.0", true), ("==1.0.*", false), (">=1.0", false), ("==1,==2", false)] {
+        for (text, pin) in [("==1.0", true), ("===1.0", true), ("==1.0.*", false), (">=1.0", false), ("==1,==2", false)]
+        {
             assert_eq!(is_pin(&set(text)), pin, "{text}");
         }
     }

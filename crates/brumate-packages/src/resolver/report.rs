@@ -73,7 +73,7 @@ impl Words<'_> {
     /// `numpy>=2`: the range as short as the existing versions allow.
     fn package(&self, package: &Package, versions: &Versions) -> String {
         let simple = match package.name().and_then(|name| self.known.get(name)) {
-            Some(candidates) if !candidates.versions().is_empty() => versions.simplify(candidates.versions()),
+            Some(candidates) if !candidates.versions().is_empty() => versions.simplify(candidates.versions().iter()),
             _ => versions.clone(),
         };
         match package {

@@ -245,9 +245,11 @@ impl<'a> Search<'a> {
         let widened = Versions::singleton(version.clone()).widen_versions(candidates.versions());
         let dependencies = match &package {
             Package::Root => Vec::new(),
-            Package::Extra(name, extra) => [Package::Base(name.clone()), Package::Optional(name.clone(), extra.clone())]
-                .map(|package| (package, Versions::singleton(version.clone())))
-                .into(),
+            Package::Extra(name, extra) => {
+                [Package::Base(name.clone()), Package::Optional(name.clone(), extra.clone())]
+                    .map(|package| (package, Versions::singleton(version.clone())))
+                    .into()
+            }
             Package::Base(_) | Package::Optional(..) => {
                 let extra = if let Package::Optional(_, extra) = &package { Some(extra) } else { None };
                 let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
@@ -305,10 +307,9 @@ impl<'a> Search<'a> {
         });
         match foreign {
             None => Ok(()),
-            Some(requirement) => Err(Failure::TransitiveUrl {
-                parent: parent.to_owned(),
-                requirement: requirement.to_string(),
-            }),
+            Some(requirement) => {
+                Err(Failure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
+            }
         }
     }
 

@@ -123,9 +123,8 @@ impl Universe {
             let (name, version) = (parts.next()?, parts.next()?);
             self.packages.get(name)?.get(version)
         });
-        found.map_or(Reply::status(404), |release| {
-            Reply::new(200, "application/octet-stream", release.metadata.clone())
-        })
+        found
+            .map_or(Reply::status(404), |release| Reply::new(200, "application/octet-stream", release.metadata.clone()))
     }
 }
 
