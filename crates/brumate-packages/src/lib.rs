@@ -23,13 +23,17 @@
 mod bundle;
 pub mod cache;
 mod error;
+pub mod index;
+pub mod lock;
 mod marker;
 mod name;
 pub mod policy;
 mod requirement;
 mod resolve;
+pub mod resolver;
 mod scan;
 mod script;
+pub mod settings;
 pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};

@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Python environments: directory, variable, requirement.
-const PYTHONS: &[(&str, &str, &str)] =
-    &[("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"), ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3")];
+const PYTHONS: &[(&str, &str, &str)] = &[
+    ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"),
+    ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3"),
+    // uv decides what a right resolution is.
+    ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
+];
 
 /// npm packages besides the interpreter's, which is installed from `runtime/`.
 const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];

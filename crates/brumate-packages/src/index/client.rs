@@ -1,0 +1,229 @@
+//! Asks the sources in their order.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::index::error::{IndexError, shown};
+use crate::index::file::{IndexFile, MetadataFile, Origin};
+use crate::index::find_links::{self, Flat};
+use crate::index::http::{Body, Http, blocking};
+use crate::index::metadata::Metadata;
+use crate::index::pyodide::{self, PyodideLock};
+use crate::index::{MAX_LOCK_BYTES, MAX_METADATA_BYTES, MAX_PAGE_BYTES, MAX_WHEEL_BYTES, html, simple, sparse};
+use crate::name::DistributionName;
+use crate::settings::{FindLinks, IndexStrategy, Settings};
+
+/// Any media type: files.
+const ANY: &str = "*/*";
+/// Key under which extracted metadata is kept in the cache; no request has this `Accept`.
+const EXTRACTED: &str = "brumate/metadata";
+
+/// The files of one distribution.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// In the order of the sources.
+    pub(crate) files: Vec<IndexFile>,
+    /// Was a source not asked because the network is off?
+    pub(crate) offline: bool,
+}
+
+/// Knows every source that the settings name.
+#[derive(Debug)]
+pub(crate) struct IndexClient {
+    http: Http,
+    settings: Settings,
+    flat: OnceCell<Flat>,
+    pyodide: OnceCell<PyodideLock>,
+}
+
+impl IndexClient {
+    pub(crate) fn new(settings: Settings) -> Result<Self, IndexError> {
+        Ok(Self { http: Http::new(&settings)?, settings, flat: OnceCell::new(), pyodide: OnceCell::new() })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The files of `name`: find-links first, then the indexes, Pyodide's lock last.
+    pub(crate) async fn listing(&self, name: &DistributionName) -> Result<Listing, IndexError> {
+        let flat = self.flat.get_or_try_init(|| self.read_find_links()).await?;
+        let mut listing = Listing { files: flat.files(name).to_vec(), offline: flat.offline };
+        for index in &self.settings.indexes {
+            let url = index
+                .url
+                .join(&format!("{name}/"))
+                .map_err(|error| IndexError::Malformed { url: shown(&index.url), reason: error.to_string() })?;
+            let origin = Arc::new(Origin::Index(index.url.to_string()));
+            match self.page(&url, origin).await {
+                Ok(files) => {
+                    listing.files.extend(files);
+                    if self.settings.index_strategy == IndexStrategy::FirstIndex {
+                        break;
+                    }
+                }
+                Err(IndexError::NotFound { .. }) => {}
+                Err(IndexError::Offline { .. }) => listing.offline = true,
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(base) = &self.settings.pyodide {
+            match self.pyodide.get_or_try_init(|| self.read_pyodide(base)).await {
+                Ok(lock) => listing.files.extend(lock.file(name).cloned()),
+                Err(IndexError::Offline { .. }) => listing.offline = true,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// A page of links or a project page.
+    async fn page(&self, url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
+        if url.scheme() == "file" {
+            return find_links::local_page(url, origin).await;
+        }
+        let body = self.http.get(url, simple::ACCEPT, MAX_PAGE_BYTES).await?;
+        let url = shown(url);
+        blocking(move || {
+            parse_page(&body.bytes, &body.content_type, &body.final_url, &origin)
+                .map_err(|reason| IndexError::Malformed { url, reason })
+        })
+        .await
+    }
+
+    async fn read_find_links(&self) -> Result<Flat, IndexError> {
+        let mut flat = Flat::default();
+        for place in &self.settings.find_links {
+            let files = match place {
+                FindLinks::Directory(path) => find_links::directory(path.clone()).await,
+                FindLinks::Page(url) => self.page(url, Arc::new(Origin::FindLinks(shown(url)))).await,
+            };
+            match files {
+                Ok(files) => flat.add(files),
+                Err(IndexError::Offline { .. }) => flat.offline = true,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(flat)
+    }
+
+    async fn read_pyodide(&self, base: &Url) -> Result<PyodideLock, IndexError> {
+        let malformed = |reason: String| IndexError::Malformed { url: shown(base), reason };
+        let mut base = base.clone();
+        if !base.path().ends_with('/') {
+            let path = format!("{}/", base.path());
+            base.set_path(&path);
+        }
+        let url = base.join(pyodide::FILE).map_err(|error| malformed(error.to_string()))?;
+        let bytes = if url.scheme() == "file" {
+            find_links::read_local(&url, MAX_LOCK_BYTES).await?
+        } else {
+            self.http.get(&url, ANY, MAX_LOCK_BYTES).await?.bytes
+        };
+        blocking(move || PyodideLock::parse(&bytes, &base))
+            .await
+            .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+    }
+
+    /// The metadata of the wheel `file`, by the cheapest way that its source has.
+    pub(crate) async fn metadata(&self, file: &IndexFile) -> Result<Metadata, IndexError> {
+        let bytes = self.metadata_bytes(file).await?;
+        let malformed = |reason: String| IndexError::Malformed { url: shown(&file.url), reason };
+        Metadata::parse(&bytes).map_err(|reason| malformed(format!("its metadata: {reason}")))
+    }
+
+    async fn metadata_bytes(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
+        if file.url.scheme() == "file" {
+            return sparse::local_metadata(&file.url).await;
+        }
+        if let MetadataFile::Present { sha256 } = &file.metadata {
+            let mut url = file.url.clone();
+            url.set_path(&format!("{}.metadata", url.path()));
+            match self.http.get(&url, ANY, MAX_METADATA_BYTES).await {
+                Ok(body) => {
+                    check(&url, &body.bytes, sha256.as_deref())?;
+                    return Ok(body.bytes);
+                }
+                // Some mirrors pass the promise on and not the file.
+                Err(IndexError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // What was extracted holds as long as the file does, which its hash tells.
+        let key = file.sha256.as_ref().map(|sha256| {
+            let mut key = file.url.clone();
+            key.set_fragment(Some(sha256));
+            key
+        });
+        if let Some(key) = &key
+            && let Some(body) = self.http.recall(key, EXTRACTED, MAX_METADATA_BYTES).await
+        {
+            return Ok(body.bytes);
+        }
+        let bytes = match sparse::remote_metadata(&self.http, &file.url).await? {
+            Some(bytes) => bytes,
+            None => self.from_whole_wheel(file).await?,
+        };
+        if let Some(key) = key {
+            let body = Body { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
+            self.http.remember(&key, EXTRACTED, body).await;
+        }
+        Ok(bytes)
+    }
+
+    /// The SHA-256 of `file`: what its source states, or for a file of this machine what it has.
+    pub(crate) async fn sha256(&self, file: &IndexFile) -> Result<Option<String>, IndexError> {
+        if file.sha256.is_some() || file.url.scheme() != "file" {
+            return Ok(file.sha256.clone());
+        }
+        let bytes = find_links::read_local(&file.url, MAX_WHEEL_BYTES).await?;
+        Ok(Some(blocking(move || hex(&Sha256::digest(&bytes))).await))
+    }
+
+    async fn from_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
+        tracing::debug!(url = %shown(&file.url), "the server has neither metadata nor ranges: fetching the wheel");
+        let body = self.http.get_uncached(&file.url, ANY, MAX_WHEEL_BYTES).await?;
+        let (url, sha256) = (file.url.clone(), file.sha256.clone());
+        blocking(move || {
+            check(&url, &body.bytes, sha256.as_deref())?;
+            sparse::metadata_of(std::io::Cursor::new(&body.bytes))
+                .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+        })
+        .await
+    }
+}
+
+/// Reads a project page or a page of links.
+///
+/// `content_type` is its media type without parameters, `base` where it was found, `origin` what its files are marked
+/// with.
+///
+/// # Errors
+///
+/// A sentence that says why the page cannot be used.
+pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Origin>) -> Result<Vec<IndexFile>, String> {
+    match content_type {
+        simple::JSON | "application/json" => simple::parse(body, base, origin),
+        "application/vnd.pypi.simple.v1+html" | "text/html" | "application/xhtml+xml" | "" => {
+            html::parse(body, base, origin)
+        }
+        other => Err(format!("it is `{other}`, neither the simple API's JSON nor HTML")),
+    }
+}
+
+/// Does `bytes` have the promised digest?
+fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
+    let Some(expected) = expected else { return Ok(()) };
+    let actual = hex(&Sha256::digest(bytes));
+    if actual == expected {
+        return Ok(());
+    }
+    Err(IndexError::Hash { url: shown(url), expected: expected.to_owned(), actual })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

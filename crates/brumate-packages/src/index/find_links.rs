@@ -1,0 +1,141 @@
+//! Directories of wheels, and indexes that are directories.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use url::Url;
+
+use crate::index::MAX_PAGE_BYTES;
+use crate::index::error::{IndexError, shown};
+use crate::index::file::{IndexFile, MetadataFile, Origin};
+use crate::index::filename::WheelFilename;
+use crate::index::html;
+use crate::index::http::blocking;
+use crate::index::simple::MAX_FILES;
+use crate::name::DistributionName;
+
+/// Files of several distributions.
+#[derive(Debug, Default)]
+pub(crate) struct Flat {
+    by_name: HashMap<DistributionName, Vec<IndexFile>>,
+    /// Was a place not asked because the network is off?
+    pub(crate) offline: bool,
+}
+
+impl Flat {
+    pub(crate) fn add(&mut self, files: Vec<IndexFile>) {
+        for file in files {
+            if let Some(name) = distribution(&file.filename) {
+                self.by_name.entry(name).or_default().push(file);
+            }
+        }
+    }
+
+    pub(crate) fn files(&self, name: &DistributionName) -> &[IndexFile] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Whose file it is, as far as its name tells.
+fn distribution(filename: &str) -> Option<DistributionName> {
+    if let Some(wheel) = WheelFilename::parse(filename) {
+        return Some(wheel.name);
+    }
+    let (name, _) = filename.strip_suffix(".tar.gz").or_else(|| filename.strip_suffix(".zip"))?.rsplit_once('-')?;
+    DistributionName::new(name)
+}
+
+/// The files in a directory, not deeper.
+pub(crate) async fn directory(path: PathBuf) -> Result<Vec<IndexFile>, IndexError> {
+    blocking(move || list(&path)).await
+}
+
+fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
+    let wrong = |reason: String| IndexError::File { path: path.display().to_string(), reason };
+    let absolute = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
+    let origin = Arc::new(Origin::FindLinks(path.display().to_string()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&absolute).map_err(|error| wrong(error.to_string()))? {
+        let entry = entry.map_err(|error| wrong(error.to_string()))?;
+        let Ok(filename) = entry.file_name().into_string() else { continue };
+        if distribution(&filename).is_none() {
+            continue;
+        }
+        if files.len() == MAX_FILES {
+            return Err(wrong(format!("it holds more than {MAX_FILES} distribution files")));
+        }
+        let Ok(url) = Url::from_file_path(absolute.join(&filename)) else { continue };
+        files.push(IndexFile {
+            size: entry.metadata().ok().map(|metadata| metadata.len()),
+            filename,
+            url,
+            sha256: None,
+            requires_python: None,
+            yanked: None,
+            uploaded: None,
+            metadata: MetadataFile::Absent,
+            origin: origin.clone(),
+            known: None,
+        });
+    }
+    // The order of a directory is the file system's affair.
+    files.sort_by(|a, b| a.filename.cmp(&b.filename));
+    Ok(files)
+}
+
+/// A project page on disk: `index.html` of the directory that `url` names.
+pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
+    let page =
+        if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
+    let body = match read_local(&page, MAX_PAGE_BYTES).await {
+        Err(IndexError::NotFound { url: _, status }) => return Err(IndexError::NotFound { url: shown(url), status }),
+        body => body?,
+    };
+    let url = url.clone();
+    blocking(move || html::parse(&body, &page, &origin))
+        .await
+        .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+}
+
+/// The file that a `file:` URL names, at most `limit` bytes.
+pub(crate) async fn read_local(url: &Url, limit: u64) -> Result<Arc<[u8]>, IndexError> {
+    let shown = shown(url);
+    let path = url
+        .to_file_path()
+        .map_err(|()| IndexError::File { path: shown.clone(), reason: "not a path of this machine".to_owned() })?;
+    blocking(move || {
+        let wrong = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => IndexError::NotFound { url: shown.clone(), status: 404 },
+            _ => IndexError::File { path: path.display().to_string(), reason: error.to_string() },
+        };
+        let mut bytes = Vec::new();
+        std::fs::File::open(&path).map_err(wrong)?.take(limit + 1).read_to_end(&mut bytes).map_err(wrong)?;
+        if bytes.len() as u64 > limit {
+            return Err(IndexError::TooLarge { url: shown, limit });
+        }
+        Ok(bytes.into())
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_directory_lists_its_wheels() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        for name in ["foo-1.0-py3-none-any.whl", "foo-1.1.tar.gz", "bar-1-py3-none-any.whl", "README.txt"] {
+            std::fs::write(directory.path().join(name), "").expect("written");
+        }
+        let mut flat = Flat::default();
+        flat.add(super::directory(directory.path().to_owned()).await.expect("read"));
+        let name = DistributionName::new("foo").expect("a name");
+        let files: Vec<&str> = flat.files(&name).iter().map(|file| file.filename.as_str()).collect();
+        assert_eq!(files, ["foo-1.0-py3-none-any.whl", "foo-1.1.tar.gz"]);
+        let missing = super::directory(directory.path().join("absent")).await.expect_err("absent");
+        assert!(missing.to_string().contains("absent"), "{missing}");
+    }
+}

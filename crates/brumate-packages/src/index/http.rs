@@ -1,0 +1,373 @@
+//! Requests: bounded, retried, cached.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::{Response, StatusCode};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::index::cache::{Entry, HttpCache};
+use crate::index::error::{IndexError, shown};
+use crate::index::tls;
+use crate::settings::{Credentials, Settings};
+
+/// Redirects that are followed for one request.
+const MAX_REDIRECTS: usize = 10;
+/// Longest wait between two attempts, also when the server asks for more.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// An answer's body, whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// Where it came from after redirects.
+    pub(crate) final_url: Url,
+    /// Media type without parameters, lower case.
+    pub(crate) content_type: String,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+/// The HTTP side of an index client.
+#[derive(Debug)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+    credentials: Credentials,
+    cache: Option<HttpCache>,
+    offline: bool,
+    retries: u32,
+    first_wait: Duration,
+    timeout: Duration,
+    slots: Semaphore,
+}
+
+impl Http {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, IndexError> {
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::configuration(&settings.tls)?)
+            .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(settings.connect_timeout.min(settings.timeout))
+            .read_timeout(settings.timeout)
+            .redirect(reqwest::redirect::Policy::custom(|attempt| {
+                if attempt.previous().len() > MAX_REDIRECTS {
+                    attempt.error(format!("more than {MAX_REDIRECTS} redirects"))
+                } else if attempt.previous().last().is_some_and(|from| from.scheme() == "https")
+                    && attempt.url().scheme() != "https"
+                {
+                    attempt.error("it redirects from https to a place without encryption")
+                } else {
+                    attempt.follow()
+                }
+            }));
+        if let Some(proxy) = &settings.proxy {
+            let proxy = reqwest::Proxy::all(proxy)
+                .map_err(|error| IndexError::Settings(format!("the proxy: {error}")))?
+                .no_proxy(reqwest::NoProxy::from_env());
+            builder = builder.proxy(proxy);
+        }
+        let client = builder.build().map_err(|error| IndexError::Settings(causes(&error)))?;
+        Ok(Self {
+            client,
+            credentials: settings.credentials.clone(),
+            cache: settings.cache_directory.as_deref().map(HttpCache::new),
+            offline: settings.offline,
+            retries: settings.retries,
+            first_wait: settings.retry_wait,
+            timeout: settings.timeout,
+            slots: Semaphore::new(settings.concurrency.max(1)),
+        })
+    }
+
+    /// The body at `url`, from the cache when that is fresh (or when we are offline).
+    pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+        let cached = match &self.cache {
+            Some(cache) => {
+                let (cache, url) = (cache.clone(), url.clone());
+                blocking(move || cache.get(&url, accept, limit)).await
+            }
+            None => None,
+        };
+        if let Some(entry) = cached.as_ref().filter(|entry| self.offline || entry.head.is_fresh()) {
+            return Ok(entry.body.clone());
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        for (name, value) in cached.iter().flat_map(|entry| entry.head.validators()) {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        }
+        let (headers, body) = self.retried(url, &headers, limit).await?;
+        let Some(cache) = &self.cache else {
+            return body.ok_or_else(|| unexpected(url, StatusCode::NOT_MODIFIED));
+        };
+        let (cache, url) = (cache.clone(), url.clone());
+        blocking(move || Self::keep(&cache, &url, accept, &headers, body, cached)).await
+    }
+
+    /// [`get`](Self::get) past the cache: for what is large and needed once.
+    pub(crate) async fn get_uncached(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+        let (_, body) = self.retried(url, &headers, limit).await?;
+        body.ok_or_else(|| unexpected(url, StatusCode::NOT_MODIFIED))
+    }
+
+    /// What was kept with [`remember`](Self::remember).
+    pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<Body> {
+        let (cache, key) = (self.cache.clone()?, key.clone());
+        blocking(move || cache.get(&key, kind, limit)).await.map(|entry| entry.body)
+    }
+
+    /// Keeps something made from an answer.
+    pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: Body) {
+        if let Some(cache) = self.cache.clone() {
+            let key = key.clone();
+            blocking(move || cache.put(&key, kind, &HeaderMap::new(), &body)).await;
+        }
+    }
+
+    fn keep(
+        cache: &HttpCache,
+        url: &Url,
+        accept: &str,
+        headers: &HeaderMap,
+        body: Option<Body>,
+        cached: Option<Entry>,
+    ) -> Result<Body, IndexError> {
+        match (body, cached) {
+            (Some(body), _) => {
+                cache.put(url, accept, headers, &body);
+                Ok(body)
+            }
+            (None, Some(entry)) => Ok(cache.refresh(url, accept, headers, entry)),
+            (None, None) => Err(unexpected(url, StatusCode::NOT_MODIFIED)),
+        }
+    }
+
+    /// Bytes `range` (both ends included) of `url`, and the size of the whole; `None` when the server does not serve
+    /// ranges. Not cached.
+    pub(crate) async fn get_range(&self, url: &Url, range: Range, limit: u64) -> Result<Option<Part>, IndexError> {
+        let mut headers = HeaderMap::new();
+        let value = match range {
+            Range::Last(bytes) => format!("bytes=-{bytes}"),
+            Range::Between(first, last) => format!("bytes={first}-{last}"),
+        };
+        headers.insert(header::RANGE, HeaderValue::from_str(&value).expect("digits"));
+        // A compressed representation has other offsets.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let result = self.part(url, &headers, limit, attempts).await;
+            match result {
+                Err(failure) if failure.transient && attempts <= self.retries => {
+                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+                }
+                result => return result.map_err(|failure| failure.error),
+            }
+        }
+    }
+
+    async fn part(&self, url: &Url, headers: &HeaderMap, limit: u64, attempts: u32) -> Result<Option<Part>, Failure> {
+        let _slot = self.slots.acquire().await;
+        let response = self.send(url, headers.clone(), attempts).await?;
+        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE || response.status() == StatusCode::OK {
+            return Ok(None);
+        }
+        if response.status() != StatusCode::PARTIAL_CONTENT {
+            return Err(self.failure(url, &response, attempts));
+        }
+        // `bytes 10-20/100`
+        let placed =
+            response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(|value| {
+                let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
+                let (first, _) = range.split_once('-')?;
+                Some((first.parse::<u64>().ok()?, total.parse::<u64>().ok()?))
+            });
+        let Some((first, total)) = placed else { return Ok(None) };
+        let bytes = self.read(url, response, limit, attempts).await?;
+        Ok(Some(Part { first, total, bytes }))
+    }
+
+    /// Sends until there is an answer or the retries are used up; no body means 304.
+    async fn retried(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        limit: u64,
+    ) -> Result<(HeaderMap, Option<Body>), IndexError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.attempt(url, headers, limit, attempts).await {
+                Err(failure) if failure.transient && attempts <= self.retries => {
+                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+                }
+                result => return result.map_err(|failure| failure.error),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        limit: u64,
+        attempts: u32,
+    ) -> Result<(HeaderMap, Option<Body>), Failure> {
+        let _slot = self.slots.acquire().await;
+        let response = self.send(url, headers.clone(), attempts).await?;
+        if response.status() == StatusCode::NOT_MODIFIED && headers.contains_key(header::IF_NONE_MATCH)
+            || response.status() == StatusCode::NOT_MODIFIED && headers.contains_key(header::IF_MODIFIED_SINCE)
+        {
+            return Ok((response.headers().clone(), None));
+        }
+        if response.status() != StatusCode::OK {
+            return Err(self.failure(url, &response, attempts));
+        }
+        let headers = response.headers().clone();
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let mut final_url = response.url().clone();
+        let _ = final_url.set_username("");
+        let _ = final_url.set_password(None);
+        let bytes = self.read(url, response, limit, attempts).await?;
+        Ok((headers, Some(Body { final_url, content_type, bytes })))
+    }
+
+    async fn send(&self, url: &Url, mut headers: HeaderMap, attempts: u32) -> Result<Response, Failure> {
+        if self.offline {
+            return Err(Failure::final_(IndexError::Offline { url: shown(url) }));
+        }
+        if let Some(authorization) = self.credentials.authorization(url) {
+            headers.insert(header::AUTHORIZATION, authorization);
+        }
+        let mut bare = url.clone();
+        // reqwest would send credentials of the URL; ours are from `authorization`, which has looked there first.
+        let _ = bare.set_username("");
+        let _ = bare.set_password(None);
+        bare.set_fragment(None);
+        self.client.get(bare).headers(headers).send().await.map_err(|error| self.transport(url, &error, attempts))
+    }
+
+    /// Reads a body of at most `limit` bytes.
+    async fn read(&self, url: &Url, mut response: Response, limit: u64, attempts: u32) -> Result<Arc<[u8]>, Failure> {
+        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
+        let announced = response.content_length().unwrap_or(0);
+        if announced > limit {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(url, &error, attempts))? {
+            if bytes.len() as u64 + chunk.len() as u64 > limit {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes.into())
+    }
+
+    fn failure(&self, url: &Url, response: &Response, attempts: u32) -> Failure {
+        let status = response.status();
+        let url = shown(url);
+        let error = match status.as_u16() {
+            status @ (404 | 410) => IndexError::NotFound { url, status },
+            status @ (401 | 403) => IndexError::Forbidden { url, status },
+            status => IndexError::Status { url, status, attempts },
+        };
+        let seconds = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Failure {
+            error,
+            transient: matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504),
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> Failure {
+        let shown = shown(url);
+        if error.is_redirect() {
+            return Failure::final_(IndexError::Redirect { url: shown, reason: causes(error) });
+        }
+        let error = if error.is_timeout() {
+            IndexError::Timeout { url: shown, seconds: self.timeout.as_secs(), attempts }
+        } else {
+            IndexError::Transport { url: shown, reason: causes(error), attempts }
+        };
+        Failure { error, transient: true, retry_after: None }
+    }
+
+    /// Twice as long each time; the server's wish counts up to a bound.
+    fn wait(&self, attempts: u32, asked: Option<Duration>) -> Duration {
+        let own = self.first_wait.saturating_mul(1 << attempts.saturating_sub(1).min(16));
+        own.max(asked.unwrap_or_default()).min(MAX_WAIT)
+    }
+}
+
+/// Bytes of a file on a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Range {
+    /// The last so many.
+    Last(u64),
+    /// From the first to the second offset, both included.
+    Between(u64, u64),
+}
+
+/// A part of a file.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Offset of its first byte.
+    pub(crate) first: u64,
+    /// Size of the whole file.
+    pub(crate) total: u64,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+/// An attempt that failed.
+struct Failure {
+    error: IndexError,
+    /// Can it go better the next time?
+    transient: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    fn final_(error: IndexError) -> Self {
+        Self { error, transient: false, retry_after: None }
+    }
+}
+
+fn unexpected(url: &Url, status: StatusCode) -> IndexError {
+    IndexError::Status { url: shown(url), status: status.as_u16(), attempts: 1 }
+}
+
+/// The chain of causes below reqwest's own error, whose text repeats the URL.
+fn causes(error: &reqwest::Error) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    if texts.is_empty() {
+        // The kind alone: "error decoding response body".
+        return error.to_string().split(" for url").next().unwrap_or_default().to_owned();
+    }
+    texts.join(": ")
+}
+
+/// Runs `work`, which reads or writes files or parses much, where it holds nobody up.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only when the runtime shuts down: nobody waits for the value any more.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

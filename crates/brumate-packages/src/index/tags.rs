@@ -1,0 +1,84 @@
+//! Which wheels the sandbox can load, and which of several is best.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Minor version of the sandbox's Python 3.
+const MINOR: u32 = 14;
+/// The first Python 3 with a stable ABI (PEP 384).
+const FIRST_ABI3: u32 = 2;
+/// The sandbox's platform (PEP 783).
+const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
+
+/// Tags (PEP 425) in the order of preference of pip: CPython with this ABI, the stable ABI, pure Python.
+static PRIORITIES: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
+    let mut tags = vec![
+        format!("cp3{MINOR}-cp3{MINOR}-{PLATFORM}"),
+        format!("cp3{MINOR}-abi3-{PLATFORM}"),
+        format!("cp3{MINOR}-none-{PLATFORM}"),
+    ];
+    tags.extend((FIRST_ABI3..MINOR).rev().map(|minor| format!("cp3{minor}-abi3-{PLATFORM}")));
+    let interpreters: Vec<String> = std::iter::once(format!("py3{MINOR}"))
+        .chain(std::iter::once("py3".to_owned()))
+        .chain((0..MINOR).rev().map(|minor| format!("py3{minor}")))
+        .collect();
+    tags.extend(interpreters.iter().map(|interpreter| format!("{interpreter}-none-{PLATFORM}")));
+    tags.push(format!("cp3{MINOR}-none-any"));
+    tags.extend(interpreters.iter().map(|interpreter| format!("{interpreter}-none-any")));
+    tags.into_iter().zip(0u32..).collect()
+});
+
+/// The best of a wheel's tags for the sandbox: smaller is better, `None` when none fits.
+///
+/// Each argument is a compressed set (PEP 425), its members joined by dots.
+pub(crate) fn priority(interpreters: &str, abis: &str, platforms: &str) -> Option<u32> {
+    let mut best = None;
+    for interpreter in interpreters.split('.') {
+        for abi in abis.split('.') {
+            for platform in platforms.split('.') {
+                let found = PRIORITIES.get(&format!("{interpreter}-{abi}-{platform}")).copied();
+                best = match (best, found) {
+                    (Some(best), Some(found)) => Some(u32::min(best, found)),
+                    (best, found) => best.or(found),
+                };
+            }
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefers_what_pip_prefers() {
+        let best_first = [
+            ("cp314", "cp314", "pyemscripten_2026_0_wasm32"),
+            ("cp314", "abi3", "pyemscripten_2026_0_wasm32"),
+            ("cp314", "none", "pyemscripten_2026_0_wasm32"),
+            ("cp39", "abi3", "pyemscripten_2026_0_wasm32"),
+            ("py3", "none", "pyemscripten_2026_0_wasm32"),
+            ("cp314", "none", "any"),
+            ("py3", "none", "any"),
+            ("py310", "none", "any"),
+        ];
+        let priorities: Vec<u32> = best_first.iter().map(|(a, b, c)| priority(a, b, c).expect("fits")).collect();
+        assert!(priorities.is_sorted_by(|a, b| a < b), "{priorities:?}");
+        assert_eq!(priority("py2.py3", "none", "any"), priority("py3", "none", "any"));
+    }
+
+    #[test]
+    fn refuses_other_systems_and_newer_pythons() {
+        for (interpreter, abi, platform) in [
+            ("py2", "none", "any"),
+            ("py315", "none", "any"),
+            ("cp314", "cp314t", "pyemscripten_2026_0_wasm32"),
+            ("cp313", "cp313", "pyemscripten_2026_0_wasm32"),
+            ("cp314", "cp314", "pyemscripten_2025_0_wasm32"),
+            ("cp314", "cp314", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
+        ] {
+            assert_eq!(priority(interpreter, abi, platform), None, "{interpreter}-{abi}-{platform}");
+        }
+    }
+}

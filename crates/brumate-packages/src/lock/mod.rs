@@ -1,0 +1,298 @@
+//! `pylock.toml` (PEP 751): a resolution as a file, and back.
+//!
+//! Wheels of the bundle have no URL; `[packages.tool.brumate]` says which they are. The requirements that a lock was
+//! made for are in `[tool.brumate]`. Locks that other tools wrote are read as well: of each package the best wheel for
+//! the sandbox is taken.
+
+mod format;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pep440_rs::Version;
+use thiserror::Error;
+use url::Url;
+
+use crate::index::{Origin, WheelFilename, filename, sha256};
+use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
+use crate::name::DistributionName;
+use crate::requirement::{Requirement, Source};
+use crate::resolver::{Locked, MAX_DISTRIBUTIONS, Resolution, in_order};
+
+use format::{Archive, Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
+
+/// Largest lock that is read.
+pub const MAX_LOCK_BYTES: usize = 16 << 20;
+/// The version of the format that is written; others of `1.x` are read.
+const LOCK_VERSION: &str = "1.0";
+/// Where a lock of ours holds.
+const ENVIRONMENT: &str = "sys_platform == 'emscripten' and platform_machine == 'wasm32'";
+
+/// A lock that cannot be written or used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Not a lock, or one of another version.
+    #[error("the lock cannot be read: {0}")]
+    Format(String),
+    /// Made for other environments.
+    #[error("the lock is not for the sandbox: {0}")]
+    Environment(String),
+    /// A package in it cannot be used.
+    #[error("`{name}` in the lock cannot be used: {reason}")]
+    Package {
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// It does not meet the requirements.
+    #[error("the lock does not meet `{requirement}`: {reason}. Write it anew, or run without --locked")]
+    Stale {
+        /// The requirement as written.
+        requirement: String,
+        /// What is missing.
+        reason: String,
+    },
+}
+
+/// A lock that was read.
+#[derive(Debug, Clone)]
+pub struct Lock {
+    /// Its packages.
+    pub resolution: Resolution,
+    /// The requirements that it was made for, as written; `None` when it does not say.
+    pub requirements: Option<Vec<String>>,
+}
+
+/// The text of a lock of `resolution`, which was made for `requirements`.
+///
+/// # Errors
+///
+/// [`LockError::Package`] for a wheel of which no SHA-256 is known: it could not be checked later.
+pub fn write(resolution: &Resolution, requirements: &[Requirement]) -> Result<String, LockError> {
+    let mut packages = resolution.packages.iter().map(package).collect::<Result<Vec<_>, _>>()?;
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    let index = Index {
+        lock_version: LOCK_VERSION.to_owned(),
+        environments: vec![ENVIRONMENT.to_owned()],
+        requires_python: Some(format!(">={}", crate::marker::PYTHON_VERSION)),
+        extras: Vec::new(),
+        dependency_groups: Vec::new(),
+        default_groups: Vec::new(),
+        created_by: "brumate".to_owned(),
+        packages,
+        tool: Some(Tool {
+            brumate: Some(ToolBrumate { requirements: requirements.iter().map(ToString::to_string).collect() }),
+        }),
+    };
+    toml::to_string(&index).map_err(|error| LockError::Format(error.to_string()))
+}
+
+fn package(locked: &Locked) -> Result<Package, LockError> {
+    let wrong = |reason: &str| LockError::Package { name: locked.name.to_string(), reason: reason.to_owned() };
+    let mut package = Package {
+        name: locked.name.to_string(),
+        version: Some(locked.version.to_string()),
+        dependencies: locked.requires.iter().map(|name| Dependency { name: name.to_string() }).collect(),
+        ..Package::default()
+    };
+    if let Origin::Bundle(key) = &locked.origin {
+        package.tool = Some(PackageTool::of_bundle(key));
+        return Ok(package);
+    }
+    let url = locked.url.as_ref().ok_or_else(|| wrong("its URL is not known"))?;
+    let sha256 = locked.sha256.clone().ok_or_else(|| wrong("its source states no SHA-256"))?;
+    let (url, hashes) = (Some(url.to_string()), Hashes { sha256: Some(sha256) });
+    match &locked.origin {
+        Origin::Direct => package.archive = Some(Archive { url, path: None, size: locked.size, hashes }),
+        origin => {
+            if let Origin::Index(index) = origin {
+                package.index = Some(index.clone());
+            }
+            package.wheels =
+                vec![File { name: Some(locked.file_name.clone()), url, path: None, size: locked.size, hashes }];
+        }
+    }
+    Ok(package)
+}
+
+impl Lock {
+    /// Reads a lock; `directory` is where it lies, for paths in it.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError`] when it is not a lock for the sandbox, or a package has no usable wheel with a SHA-256.
+    pub fn read(text: &str, directory: &Path) -> Result<Self, LockError> {
+        if text.len() > MAX_LOCK_BYTES {
+            return Err(LockError::Format(format!("it is larger than {MAX_LOCK_BYTES} bytes")));
+        }
+        let index: Index = toml::from_str(text).map_err(|error| LockError::Format(error.message().to_owned()))?;
+        if index.lock_version.split('.').next() != Some("1") {
+            return Err(LockError::Format(format!("its version is {}; only 1.x is known", index.lock_version)));
+        }
+        if index.packages.len() > MAX_DISTRIBUTIONS {
+            return Err(LockError::Format(format!("it has more than {MAX_DISTRIBUTIONS} packages")));
+        }
+        if let Some(required) = &index.requires_python {
+            for_this_python(required).map_err(LockError::Environment)?;
+        }
+        let environments: Result<Vec<bool>, LockError> =
+            index.environments.iter().map(|marker| holds(marker).map_err(LockError::Environment)).collect();
+        let environments = environments?;
+        if !environments.is_empty() && !environments.contains(&true) {
+            return Err(LockError::Environment(index.environments.join("; ")));
+        }
+        let mut locked = BTreeMap::new();
+        for package in &index.packages {
+            let wrong = |reason: String| LockError::Package { name: package.name.clone(), reason };
+            let here = package.marker.as_deref().map_or(Ok(true), holds).map_err(wrong)?;
+            if !here {
+                continue;
+            }
+            let package = read_package(package, directory).map_err(wrong)?;
+            if let Some(twice) = locked.insert(package.name.clone(), package) {
+                let reason = "it appears twice for the sandbox".to_owned();
+                return Err(LockError::Package { name: twice.name.to_string(), reason });
+            }
+        }
+        let requirements = index.tool.and_then(|tool| tool.brumate).map(|brumate| brumate.requirements);
+        Ok(Self { resolution: Resolution { packages: in_order(locked) }, requirements })
+    }
+
+    /// Does the lock meet `requirements`? Each has to be met by a package in it, and be one that it was made for when
+    /// it says what those were.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Stale`] for the first that it does not meet.
+    pub fn check(&self, requirements: &[Requirement]) -> Result<(), LockError> {
+        let here = MarkerEnvironment::default();
+        for requirement in requirements.iter().filter(|requirement| requirement.applies_in(&here)) {
+            let stale =
+                |reason: &str| LockError::Stale { requirement: requirement.to_string(), reason: reason.to_owned() };
+            let found = self.resolution.packages.iter().find(|package| package.name == requirement.name);
+            let package = found.ok_or_else(|| stale("it is not in the lock"))?;
+            let met = match &requirement.source {
+                Source::Versions(versions) => versions.contains(&package.version),
+                Source::Url(url) => package.origin == Origin::Direct && same_file(url, package.url.as_ref()),
+            };
+            if !met {
+                return Err(stale(&format!("the lock has {} {}", package.name, package.version)));
+            }
+            // What an extra adds cannot be seen in the packages.
+            let known = self.requirements.as_ref().is_none_or(|known| known.contains(&requirement.to_string()));
+            if !requirement.extras.is_empty() && !known {
+                return Err(stale("it was made without these extras"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same_file(wanted: &str, locked: Option<&Url>) -> bool {
+    Url::parse(wanted).is_ok_and(|mut wanted| {
+        wanted.set_fragment(None);
+        Some(&wanted) == locked
+    })
+}
+
+fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
+    let name = DistributionName::new(&package.name).ok_or("its name is not valid")?;
+    if let Some(required) = &package.requires_python {
+        for_this_python(required)?;
+    }
+    let mut locked = Locked {
+        name: name.clone(),
+        version: Version::new([0]),
+        extras: Vec::new(),
+        origin: Origin::Direct,
+        file_name: String::new(),
+        url: None,
+        sha256: None,
+        size: None,
+        requires: package.dependencies.iter().filter_map(|other| DistributionName::new(&other.name)).collect(),
+        yanked: None,
+    };
+    if let Some(key) = package.tool.as_ref().and_then(PackageTool::bundle) {
+        let version = package.version.as_deref().ok_or("a wheel of the bundle needs its version")?;
+        locked.version = version.parse().map_err(|_| "its version is not valid")?;
+        locked.origin = Origin::Bundle(key.to_owned());
+        locked.file_name = key.to_owned();
+        return Ok(locked);
+    }
+    let (file, wheel) = match &package.archive {
+        Some(archive) => {
+            let file = File {
+                name: None,
+                url: archive.url.clone(),
+                path: archive.path.clone(),
+                size: archive.size,
+                hashes: archive.hashes.clone(),
+            };
+            let wheel = wheel(&file, directory).ok_or("its archive is not a wheel")?;
+            (file, wheel)
+        }
+        None => {
+            let wheels = package.wheels.iter().filter_map(|file| Some((file.clone(), wheel(file, directory)?)));
+            let best = wheels
+                .filter(|(_, (wheel, _, _))| wheel.priority.is_some())
+                .min_by_key(|(_, (wheel, _, _))| (wheel.priority, std::cmp::Reverse(wheel.build.clone())));
+            best.ok_or("it has no wheel for the sandbox")?
+        }
+    };
+    let (wheel, file_name, url) = wheel;
+    if wheel.name != name {
+        return Err(format!("`{file_name}` is a wheel of {}", wheel.name));
+    }
+    if wheel.priority.is_none() {
+        return Err(format!("`{file_name}` is not a wheel for the sandbox"));
+    }
+    if package.version.as_ref().is_some_and(|version| version.parse() != Ok(wheel.version.clone())) {
+        return Err(format!("`{file_name}` is another version"));
+    }
+    locked.sha256 = Some(file.hashes.sha256.as_deref().and_then(sha256).ok_or("its wheel has no SHA-256")?);
+    locked.version = wheel.version;
+    locked.file_name = file_name;
+    locked.url = Some(url);
+    locked.size = file.size;
+    if package.archive.is_none() {
+        locked.origin = match &package.index {
+            Some(index) => Origin::Index(index.clone()),
+            None => Origin::FindLinks(directory.display().to_string()),
+        };
+    }
+    Ok(locked)
+}
+
+/// The parts of a wheel's name, its file name, and where it is.
+fn wheel(file: &File, directory: &Path) -> Option<(WheelFilename, String, Url)> {
+    let url = match (&file.url, &file.path) {
+        (Some(url), _) => Url::parse(url).ok()?,
+        (None, Some(path)) => Url::from_file_path(std::path::absolute(directory.join(path)).ok()?).ok()?,
+        (None, None) => return None,
+    };
+    let file_name = file.name.clone().or_else(|| filename(&url))?;
+    Some((WheelFilename::parse(&file_name)?, file_name, url))
+}
+
+/// Does an environment marker hold in the sandbox?
+fn holds(marker: &str) -> Result<bool, String> {
+    let requirement: Requirement = format!("x; {marker}")
+        .parse()
+        .map_err(|error: crate::error::RequirementError| format!("its marker `{marker}`: {}", error.reason))?;
+    Ok(requirement.applies_in(&MarkerEnvironment::default()))
+}
+
+fn for_this_python(required: &str) -> Result<(), String> {
+    let specifiers: pep440_rs::VersionSpecifiers =
+        required.parse().map_err(|_| format!("`requires-python = \"{required}\"` is not a version specifier"))?;
+    let python: Version = PYTHON_FULL_VERSION.parse().map_err(|_| "our own version is not valid".to_owned())?;
+    if specifiers.contains(&python) {
+        return Ok(());
+    }
+    Err(format!("it needs Python {required}; the sandbox has {PYTHON_FULL_VERSION}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! The versions of one distribution: which can be taken, and why the others cannot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pep440_rs::Version;
+
+use crate::index::{Filename, IndexFile, Listing, Origin, WheelFilename};
+use crate::marker::PYTHON_FULL_VERSION;
+use crate::name::DistributionName;
+use crate::resolver::ranges::{self, Versions};
+use crate::settings::Prerelease;
+
+/// Why no file of a version can be taken. The greatest is the one worth telling.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rejection {
+    /// It comes as source code only.
+    SourceOnly,
+    /// Its wheels are for other systems or Pythons.
+    OtherPlatforms,
+    /// Withdrawn (PEP 592), with the reason given.
+    Yanked(String),
+    /// `Requires-Python` leaves the sandbox's out.
+    Python(String),
+    /// None of its wheels has an allowed hash.
+    Hash,
+    /// The operator does not allow it; the reason.
+    Policy(String),
+}
+
+impl fmt::Display for Rejection {
+    /// Goes on after "… and": `comes as source code only`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SourceOnly => formatter.write_str("comes as source code only, which the sandbox cannot build"),
+            Self::OtherPlatforms => formatter.write_str("has no wheel for the sandbox (WebAssembly), only for others"),
+            Self::Yanked(reason) if reason.is_empty() => formatter.write_str("was withdrawn (yanked)"),
+            Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", short(reason)),
+            Self::Python(required) => {
+                write!(formatter, "needs Python {required}; the sandbox has {PYTHON_FULL_VERSION}")
+            }
+            Self::Hash => formatter.write_str("has no wheel with one of the hashes that you allow"),
+            Self::Policy(reason) => write!(formatter, "is not allowed: {reason}"),
+        }
+    }
+}
+
+/// One line of at most 100 characters: the text comes from an index.
+fn short(text: &str) -> String {
+    let mut characters = text.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let mut short: String = characters.by_ref().take(100).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// What decides whether a file is taken.
+pub(crate) struct Rules<'a> {
+    pub(crate) python: &'a Version,
+    pub(crate) exclude_newer: Option<Timestamp>,
+    /// Versions that are taken although they were yanked: they are pinned.
+    pub(crate) pinned: &'a BTreeSet<Version>,
+    /// Allowed SHA-256; empty allows all.
+    pub(crate) hashes: &'a [String],
+    /// Why a version is not allowed, if so.
+    pub(crate) forbidden: &'a dyn Fn(&Version) -> Option<String>,
+}
+
+/// The versions of one distribution.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    usable: BTreeMap<Version, Arc<IndexFile>>,
+    /// The keys of `usable`.
+    versions: Vec<Version>,
+    /// The version in the bundle is preferred: it is here already.
+    bundled: Option<Version>,
+    rejected: BTreeMap<Version, Rejection>,
+    /// Was there any file at all?
+    pub(crate) exists: bool,
+    /// Was a source not asked because the network is off?
+    pub(crate) offline: bool,
+}
+
+impl Candidates {
+    /// Sorts the files of `name`.
+    pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &Rules<'_>) -> Self {
+        let mut candidates = Self { offline: listing.offline, ..Self::default() };
+        let mut best: BTreeMap<Version, (WheelFilename, Arc<IndexFile>)> = BTreeMap::new();
+        for file in listing.files {
+            if matches!(*file.origin, Origin::Bundle(_)) {
+                candidates.bundle(file, rules);
+                continue;
+            }
+            let Some(filename) = Filename::parse(&file.filename, name) else { continue };
+            let in_time = match rules.exclude_newer {
+                Some(limit) if !matches!(*file.origin, Origin::FindLinks(_) | Origin::Pyodide(_)) => {
+                    file.uploaded.is_some_and(|uploaded| uploaded < limit)
+                }
+                _ => true,
+            };
+            if !in_time {
+                continue;
+            }
+            let (version, wheel) = match filename {
+                Filename::Wheel(wheel) => (wheel.version.clone(), Some(wheel)),
+                Filename::Source { version } => (version, None),
+            };
+            if ranges::is_reserved(&version) {
+                continue;
+            }
+            candidates.exists = true;
+            match reject(&file, &version, wheel.as_ref(), rules) {
+                Some(rejection) => {
+                    let known = candidates.rejected.entry(version).or_insert_with(|| rejection.clone());
+                    if rejection > *known {
+                        *known = rejection;
+                    }
+                }
+                None => {
+                    let Some(wheel) = wheel else { continue };
+                    let better = best.get(&version).is_none_or(|(known, _)| {
+                        (wheel.priority, std::cmp::Reverse(&wheel.build))
+                            < (known.priority, std::cmp::Reverse(&known.build))
+                    });
+                    if better {
+                        best.insert(version, (wheel, Arc::new(file)));
+                    }
+                }
+            }
+        }
+        for (version, (_, file)) in best {
+            candidates.usable.entry(version).or_insert(file);
+        }
+        candidates.rejected.retain(|version, _| !candidates.usable.contains_key(version));
+        candidates.versions = candidates.usable.keys().cloned().collect();
+        candidates
+    }
+
+    fn bundle(&mut self, file: IndexFile, rules: &Rules<'_>) {
+        let Some(version) = file.known.as_ref().map(|metadata| metadata.version.clone()) else { return };
+        self.exists = true;
+        if let Some(reason) = (rules.forbidden)(&version) {
+            self.rejected.insert(version, Rejection::Policy(reason));
+        } else {
+            self.bundled = Some(version.clone());
+            self.usable.insert(version, Arc::new(file));
+        }
+    }
+
+    /// The best version in `range`.
+    pub(crate) fn choose(&self, range: &Versions, prerelease: Prerelease) -> Option<(&Version, &Arc<IndexFile>)> {
+        if let Some(bundled) = self.bundled.as_ref().filter(|version| range.contains(version)) {
+            return self.usable.get_key_value(bundled);
+        }
+        let best = |wanted: &dyn Fn(&Version) -> bool| {
+            self.usable.iter().rev().find(|(version, _)| wanted(version) && range.contains(version))
+        };
+        match prerelease {
+            Prerelease::Allow => best(&|_| true),
+            Prerelease::Disallow => best(&|version| !version.any_prerelease()),
+            Prerelease::IfNecessary => {
+                best(&|version| !version.any_prerelease()).or_else(|| best(&Version::any_prerelease))
+            }
+        }
+    }
+
+    pub(crate) fn file(&self, version: &Version) -> Option<&Arc<IndexFile>> {
+        self.usable.get(version)
+    }
+
+    /// Versions that can be taken, in ascending order.
+    pub(crate) fn versions(&self) -> &[Version] {
+        &self.versions
+    }
+
+    /// The versions of `range` that cannot be taken, the newest first.
+    pub(crate) fn rejected(&self, range: &Versions) -> impl Iterator<Item = (&Version, &Rejection)> {
+        self.rejected.iter().rev().filter(|(version, _)| range.contains(version))
+    }
+}
+
+fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFilename>, rules: &Rules<'_>) -> Option<Rejection> {
+    if let Some(reason) = (rules.forbidden)(version) {
+        return Some(Rejection::Policy(reason));
+    }
+    if let Some(reason) = &file.yanked
+        && !rules.pinned.contains(version)
+    {
+        return Some(Rejection::Yanked(reason.clone()));
+    }
+    let Some(wheel) = wheel else { return Some(Rejection::SourceOnly) };
+    if let Some(required) = &file.requires_python
+        && !required.contains(rules.python)
+    {
+        return Some(Rejection::Python(required.to_string()));
+    }
+    if !rules.hashes.is_empty() && !file.sha256.as_ref().is_some_and(|sha256| rules.hashes.contains(sha256)) {
+        return Some(Rejection::Hash);
+    }
+    wheel.priority.is_none().then_some(Rejection::OtherPlatforms)
+}

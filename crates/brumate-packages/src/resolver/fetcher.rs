@@ -1,0 +1,252 @@
+//! Fetches each page and each metadata once, ahead of the solver where it can.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pep440_rs::Version;
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
+
+use crate::bundle::Bundle;
+use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, MetadataFile, Origin, blocking};
+use crate::name::DistributionName;
+use crate::resolver::candidates::{Candidates, Rules};
+use crate::resolver::ranges::Versions;
+use crate::resolver::{OnProgress, Policy, Progress};
+
+/// Metadata of versions that may be tried next is fetched in batches of at most so many.
+const MAX_BATCH: usize = 50;
+
+type Once<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
+
+/// Everything that a resolution looks at, fetched once.
+pub(crate) struct Fetcher {
+    client: Arc<IndexClient>,
+    bundle: Option<Arc<Bundle>>,
+    policy: Arc<Policy>,
+    python: Version,
+    /// Versions that are taken although they were yanked.
+    pinned: HashMap<DistributionName, BTreeSet<Version>>,
+    /// Files that requirements name by their URL.
+    direct: HashMap<DistributionName, IndexFile>,
+    progress: OnProgress,
+    candidates: Memo<DistributionName, Candidates>,
+    metadata: Memo<(DistributionName, Version), Metadata>,
+    handle: Handle,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+struct Memo<K, T>(Mutex<HashMap<K, Once<T>>>);
+
+impl<K: Eq + Hash, T> Memo<K, T> {
+    fn new() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+
+    /// The cell of `key`, and whether it is new.
+    fn cell(&self, key: K) -> (Once<T>, bool) {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_new = false;
+        let cell = cells.entry(key).or_insert_with(|| {
+            is_new = true;
+            Once::default()
+        });
+        (cell.clone(), is_new)
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Fetcher {
+    pub(crate) fn new(
+        client: Arc<IndexClient>,
+        bundle: Option<Arc<Bundle>>,
+        policy: Arc<Policy>,
+        python: Version,
+        progress: OnProgress,
+    ) -> Self {
+        Self {
+            client,
+            bundle,
+            policy,
+            python,
+            pinned: HashMap::new(),
+            direct: HashMap::new(),
+            progress,
+            candidates: Memo::new(),
+            metadata: Memo::new(),
+            handle: Handle::current(),
+            tasks: Mutex::new(JoinSet::new()),
+        }
+    }
+
+    pub(crate) fn client(&self) -> &IndexClient {
+        &self.client
+    }
+
+    pub(crate) fn python(&self) -> &Version {
+        &self.python
+    }
+
+    /// Take `version` of `name` although it may have been yanked.
+    pub(crate) fn pin(&mut self, name: &DistributionName, version: Version) {
+        self.pinned.entry(name.clone()).or_default().insert(version);
+    }
+
+    /// Take this file for `name`, and nothing else.
+    pub(crate) fn set_direct(&mut self, name: &DistributionName, file: IndexFile) {
+        self.direct.insert(name.clone(), file);
+    }
+
+    pub(crate) fn direct(&self, name: &DistributionName) -> Option<&IndexFile> {
+        self.direct.get(name)
+    }
+
+    /// Distributions that were looked at.
+    pub(crate) fn distributions(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// The versions of `name`.
+    pub(crate) async fn candidates(&self, name: &DistributionName) -> Result<Arc<Candidates>, IndexError> {
+        let (cell, _) = self.candidates.cell(name.clone());
+        cell.get_or_init(|| async {
+            (self.progress)(Progress::Listing { name: name.as_str() });
+            self.read_candidates(name).await.map(Arc::new)
+        })
+        .await
+        .clone()
+    }
+
+    async fn read_candidates(&self, name: &DistributionName) -> Result<Candidates, IndexError> {
+        let mut listing = match self.direct.get(name) {
+            Some(file) => Listing { files: vec![file.clone()], offline: false },
+            None => self.client.listing(name).await?,
+        };
+        if !self.direct.contains_key(name) {
+            listing.files.splice(0..0, self.bundled(name));
+        }
+        let pinned = self.pinned.get(name).cloned().unwrap_or_default();
+        let (name, policy, python) = (name.clone(), self.policy.clone(), self.python.clone());
+        let exclude_newer = self.client.settings().exclude_newer.filter(|_| !self.direct.contains_key(&name));
+        // Ten thousands of file names are some milliseconds of work.
+        Ok(blocking(move || {
+            let hashes = policy.hashes.get(&name).map_or(&[][..], Vec::as_slice);
+            let forbidden = |version: &Version| (policy.forbids)(&name, version);
+            let rules = Rules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
+            Candidates::new(&name, listing, &rules)
+        })
+        .await)
+    }
+
+    /// The bundle's wheel of `name` as a file.
+    fn bundled(&self, name: &DistributionName) -> Option<IndexFile> {
+        let wheel = self.bundle.as_ref()?.wheels.get(name)?;
+        let metadata = Metadata {
+            name: name.clone(),
+            version: wheel.version.clone(),
+            requires: wheel.requires.clone(),
+            requires_python: None,
+            extras: Vec::new(),
+        };
+        Some(IndexFile {
+            filename: wheel.key.clone(),
+            url: url::Url::parse("bundle:").ok()?,
+            sha256: None,
+            size: None,
+            requires_python: None,
+            yanked: None,
+            uploaded: None,
+            metadata: MetadataFile::Absent,
+            origin: Arc::new(Origin::Bundle(wheel.key.clone())),
+            known: Some(Arc::new(metadata)),
+        })
+    }
+
+    /// The metadata of `version` of `name`, which `file` is.
+    pub(crate) async fn metadata(
+        &self,
+        name: &DistributionName,
+        version: &Version,
+        file: &IndexFile,
+    ) -> Result<Arc<Metadata>, IndexError> {
+        if let Some(known) = &file.known {
+            return Ok(known.clone());
+        }
+        let (cell, _) = self.metadata.cell((name.clone(), version.clone()));
+        cell.get_or_init(|| async {
+            (self.progress)(Progress::Metadata { name: name.as_str(), version });
+            let metadata = self.client.metadata(file).await?;
+            if metadata.name != *name || metadata.version != *version {
+                let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);
+                return Err(IndexError::Malformed { url: crate::index::shown(&file.url), reason });
+            }
+            Ok(Arc::new(metadata))
+        })
+        .await
+        .clone()
+    }
+
+    /// Waits in a thread that may block.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.handle.block_on(future)
+    }
+
+    /// Starts to fetch the page of `name`.
+    pub(crate) fn prefetch_candidates(self: &Arc<Self>, name: &DistributionName) {
+        let (_, is_new) = self.candidates.cell(name.clone());
+        if is_new {
+            let (fetcher, name) = (self.clone(), name.clone());
+            self.spawn(async move {
+                // Whoever needs it gets the error.
+                let _ = fetcher.candidates(&name).await;
+            });
+        }
+    }
+
+    /// Starts to fetch the metadata of the version of `name` that would be taken from `range` now.
+    pub(crate) fn prefetch_choice(self: &Arc<Self>, name: &DistributionName, range: &Versions) {
+        let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
+        self.spawn(async move {
+            let Ok(candidates) = fetcher.candidates(&name).await else { return };
+            if let Some((version, file)) = candidates.choose(&range, fetcher.client.settings().prerelease) {
+                let _ = fetcher.metadata(&name, version, file).await;
+            }
+        });
+    }
+
+    /// Starts to fetch the metadata of the next versions of `name` in `range` below `version`: many were tried.
+    pub(crate) fn prefetch_below(
+        self: &Arc<Self>,
+        name: &DistributionName,
+        candidates: &Candidates,
+        range: &Versions,
+        version: &Version,
+        count: usize,
+    ) {
+        let below = candidates.versions().iter().rev().filter(|other| *other < version && range.contains(other));
+        for version in below.take(count.min(MAX_BATCH)) {
+            if let Some(file) = candidates.file(version).cloned() {
+                let (fetcher, name, version) = (self.clone(), name.clone(), version.clone());
+                self.spawn(async move {
+                    let _ = fetcher.metadata(&name, &version, &file).await;
+                });
+            }
+        }
+    }
+
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.spawn_on(future, &self.handle);
+        while tasks.try_join_next().is_some() {}
+    }
+
+    /// Ends what was started ahead and is not needed any more.
+    pub(crate) fn stop(&self) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+}

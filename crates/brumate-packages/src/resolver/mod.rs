@@ -1,0 +1,403 @@
+//! Requirements → exact wheels, from the bundle, the operator's sources, an index, a Pyodide distribution.
+//!
+//! The search is PubGrub's, with the order of decisions that uv uses, so that both find the same versions. Taken are
+//! wheels only: nothing is ever built. Metadata is fetched when it is needed, and a little ahead.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use brumate_packages::Requirement;
+//! use brumate_packages::resolver::{Policy, Resolver};
+//! use brumate_packages::settings::Settings;
+//!
+//! let resolver = Resolver::new(Settings::from_environment()?)?;
+//! let wanted: Vec<Requirement> = vec!["rich<13".parse()?];
+//! let resolution = resolver.resolve(&wanted, &[], Policy::default()).await?;
+//! for package in &resolution.packages {
+//!     println!("{} {} {:?}", package.name, package.version, package.url);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod candidates;
+mod fetcher;
+mod package;
+mod ranges;
+mod report;
+mod requirements;
+mod solve;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pep440_rs::{Operator, Version};
+use thiserror::Error;
+use url::Url;
+
+use crate::bundle::Bundle;
+use crate::index::{IndexClient, IndexError, IndexFile, MetadataFile, Origin, WheelFilename};
+use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
+use crate::name::DistributionName;
+use crate::requirement::{Requirement, Source};
+use crate::settings::Settings;
+
+use fetcher::Fetcher;
+use requirements::Constraints;
+use solve::{Failure, Search, Solution};
+
+/// Requirements and constraints that one resolution may be given.
+pub const MAX_REQUIREMENTS: usize = 1024;
+/// Distributions that one resolution looks at.
+pub const MAX_DISTRIBUTIONS: usize = 5000;
+/// Steps of one search; real ones take some hundreds.
+pub const MAX_STEPS: usize = 500_000;
+/// Stack of the thread that searches: explanations of long contradictions are nested deeply.
+const STACK_BYTES: usize = 256 << 20;
+
+/// What may be installed. The default allows every distribution, and no URLs.
+#[derive(Clone)]
+pub struct Policy {
+    /// May this URL be fetched because a requirement names it? The error says why not.
+    pub url: Arc<dyn Fn(&Url) -> Result<(), String> + Send + Sync>,
+    /// Why a version of a distribution may not be used, if so.
+    pub forbids: Arc<dyn Fn(&DistributionName, &Version) -> Option<String> + Send + Sync>,
+    /// Allowed SHA-256 (lower-case hexadecimal) by name; a name without an entry may have any.
+    pub hashes: HashMap<DistributionName, Vec<String>>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            url: Arc::new(|_| Err("requirements with URLs are not allowed here; write the name alone".to_owned())),
+            forbids: Arc::new(|_, _| None),
+            hashes: HashMap::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Policy").field("hashes", &self.hashes).finish_non_exhaustive()
+    }
+}
+
+/// What a resolution is doing.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// Looks for the files of a distribution.
+    Listing {
+        /// Normalised name.
+        name: &'a str,
+    },
+    /// Reads the metadata of a version.
+    Metadata {
+        /// Normalised name.
+        name: &'a str,
+        /// The version.
+        version: &'a Version,
+    },
+}
+
+/// Called from several threads.
+pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// Exact wheels for a set of requirements.
+#[derive(Debug, Clone, Default)]
+pub struct Resolution {
+    /// Each after everything that it requires (circles aside), else by name.
+    pub packages: Vec<Locked>,
+}
+
+/// One wheel of a resolution.
+#[derive(Debug, Clone)]
+pub struct Locked {
+    /// Normalised name.
+    pub name: DistributionName,
+    /// Version (PEP 440).
+    pub version: Version,
+    /// Extras that are asked for, by the user or by others.
+    pub extras: Vec<DistributionName>,
+    /// Where it was found.
+    pub origin: Origin,
+    /// Name of the file; the bundle's key for wheels of the bundle.
+    pub file_name: String,
+    /// Where to get it, without credentials. `None` for wheels of the bundle.
+    pub url: Option<Url>,
+    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where a server states none.
+    pub sha256: Option<String>,
+    /// Size in bytes, where the source states it.
+    pub size: Option<u64>,
+    /// Names of the distributions of this resolution that it requires.
+    pub requires: Vec<DistributionName>,
+    /// Withdrawn (PEP 592), and taken because it is pinned: the reason.
+    pub yanked: Option<String>,
+}
+
+/// Why there is no resolution.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResolutionError {
+    /// The requirements contradict each other, or something is missing: the explanation, then hints, a line each.
+    #[error("{0}")]
+    NoSolution(String),
+    /// A source could not be asked, or gave something unusable.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A requirement with a URL that is not allowed or not a wheel.
+    #[error("`{requirement}` cannot be used: {reason}")]
+    Url {
+        /// The requirement as written.
+        requirement: String,
+        /// Why not.
+        reason: String,
+    },
+    /// More than a resolution may look at.
+    #[error("the requirements are too large: {0}")]
+    TooLarge(String),
+    /// The thread that searches could not be started, or died.
+    #[error("the resolution could not be run: {0}")]
+    Internal(String),
+}
+
+/// Finds wheels. Cheap to clone; what one resolution fetched is in the cache on disk for the next.
+#[derive(Clone)]
+pub struct Resolver {
+    client: Arc<IndexClient>,
+    bundle: Option<Arc<Bundle>>,
+    progress: OnProgress,
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Resolver").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl Resolver {
+    /// A resolver over the sources of `settings`.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Settings`] when certificates or the proxy cannot be used.
+    pub fn new(settings: Settings) -> Result<Self, IndexError> {
+        Ok(Self { client: Arc::new(IndexClient::new(settings)?), bundle: None, progress: Arc::new(|_| {}) })
+    }
+
+    /// Prefers the wheels of `bundle` to all others.
+    #[must_use]
+    pub fn with_bundle(mut self, bundle: Arc<Bundle>) -> Self {
+        self.bundle = Some(bundle);
+        self
+    }
+
+    /// Calls `progress` for each thing that is fetched.
+    #[must_use]
+    pub fn with_progress(mut self, progress: OnProgress) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Finds wheels that meet `requirements` and whatever these require, within `constraints` and `policy`.
+    ///
+    /// Requirements whose marker does not hold in the sandbox are left out. Dropping the future ends the search.
+    ///
+    /// # Errors
+    ///
+    /// [`ResolutionError`]; its text is meant for whoever wrote the requirements.
+    pub async fn resolve(
+        &self,
+        requirements: &[Requirement],
+        constraints: &[Requirement],
+        policy: Policy,
+    ) -> Result<Resolution, ResolutionError> {
+        if requirements.len() + constraints.len() > MAX_REQUIREMENTS {
+            let count = requirements.len() + constraints.len();
+            let message = format!("{count} requirements were given; at most {MAX_REQUIREMENTS} are allowed");
+            return Err(ResolutionError::TooLarge(message));
+        }
+        let python = Version::from_str(PYTHON_FULL_VERSION).map_err(|error| internal(&error))?;
+        let policy = Arc::new(policy);
+        let mut fetcher =
+            Fetcher::new(self.client.clone(), self.bundle.clone(), policy.clone(), python, self.progress.clone());
+        prepare(&mut fetcher, requirements.iter().chain(constraints), &policy)?;
+        let fetcher = Arc::new(fetcher);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _guard = CancelOnDrop { cancelled: cancelled.clone(), fetcher: fetcher.clone() };
+
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (requirements, constraints) = (requirements.to_vec(), constraints.to_vec());
+        let work = move || {
+            let constraints = Constraints::new(&constraints);
+            let found = Search::new(&fetcher, &requirements, &constraints, &cancelled).run();
+            let result = match found {
+                Ok(solution) => lock(&solution, &fetcher),
+                Err(failure) => Err(explained(failure, &fetcher)),
+            };
+            // Nobody listens when the future was dropped.
+            let _ = sender.send(result);
+        };
+        std::thread::Builder::new()
+            .name("resolver".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(work)
+            .map_err(|error| internal(&error))?;
+        receiver.await.map_err(|_| internal(&"its thread ended early"))?
+    }
+}
+
+/// Ends the search when nobody waits for it any more.
+struct CancelOnDrop {
+    cancelled: Arc<AtomicBool>,
+    fetcher: Arc<Fetcher>,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.fetcher.stop();
+    }
+}
+
+fn internal(error: &dyn fmt::Display) -> ResolutionError {
+    ResolutionError::Internal(error.to_string())
+}
+
+fn explained(failure: Failure, fetcher: &Fetcher) -> ResolutionError {
+    match failure {
+        Failure::NoSolution(tree) => ResolutionError::NoSolution(report::explain(&tree, fetcher)),
+        Failure::Index(error) => ResolutionError::Index(error),
+        Failure::TransitiveUrl { parent, requirement } => ResolutionError::Url {
+            requirement,
+            reason: format!("{parent} asks for it; add it to your own requirements if its URL is to be trusted"),
+        },
+        Failure::TooLarge(message) => ResolutionError::TooLarge(message),
+        Failure::Cancelled => internal(&"it was cancelled"),
+    }
+}
+
+/// Notes pinned versions and URLs.
+fn prepare<'a>(
+    fetcher: &mut Fetcher,
+    requirements: impl Iterator<Item = &'a Requirement>,
+    policy: &Policy,
+) -> Result<(), ResolutionError> {
+    let here = MarkerEnvironment::default();
+    for requirement in requirements.filter(|requirement| requirement.applies_in(&here)) {
+        match &requirement.source {
+            Source::Versions(specifiers) => {
+                let mut specifiers = specifiers.iter();
+                if let (Some(only), None) = (specifiers.next(), specifiers.next())
+                    && matches!(only.operator(), Operator::Equal | Operator::ExactEqual)
+                {
+                    fetcher.pin(&requirement.name, only.version().clone());
+                }
+            }
+            Source::Url(text) => {
+                let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
+                let file = direct(text, &requirement.name, policy).map_err(wrong)?;
+                if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {
+                    return Err(wrong("another requirement names another URL for it".to_owned()));
+                }
+                fetcher.set_direct(&requirement.name, file);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The wheel at a URL that a requirement gives.
+fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexFile, String> {
+    let mut url = Url::parse(text).map_err(|error| format!("its URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`{}:` is not http or https", url.scheme()));
+    }
+    (policy.url)(&url)?;
+    let fragment = url.fragment().unwrap_or_default().to_owned();
+    let sha256 = fragment
+        .split('&')
+        .find_map(|part| part.strip_prefix("sha256="))
+        .map(|digest| crate::index::sha256(digest).ok_or("its sha256 is not a SHA-256"))
+        .transpose()?;
+    url.set_fragment(None);
+    let filename = crate::index::filename(&url).ok_or("its URL does not end with the name of a file")?;
+    let Some(wheel) = WheelFilename::parse(&filename) else {
+        return Err(format!("`{filename}` is not a wheel; the sandbox installs wheels only"));
+    };
+    if wheel.name != *name {
+        return Err(format!("`{filename}` is a wheel of {}", wheel.name));
+    }
+    Ok(IndexFile {
+        filename,
+        url,
+        sha256,
+        size: None,
+        requires_python: None,
+        yanked: None,
+        uploaded: None,
+        metadata: MetadataFile::Absent,
+        origin: Arc::new(Origin::Direct),
+        known: None,
+    })
+}
+
+/// Collects the files of a solution; everything needed was fetched for it.
+fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, ResolutionError> {
+    let mut locked = BTreeMap::new();
+    for (name, (version, extras)) in &solution.packages {
+        let candidates = fetcher.wait(fetcher.candidates(name))?;
+        let file = candidates.file(version).ok_or_else(|| internal(&format!("{name} {version} has no file")))?;
+        let metadata = fetcher.wait(fetcher.metadata(name, version, file))?;
+        let mut requires = BTreeSet::new();
+        for extra in std::iter::once(None).chain(extras.iter().map(Some)) {
+            let applicable = requirements::applicable(&metadata.requires, Some(name), extra);
+            requires.extend(applicable.iter().map(|requirement| requirement.name.clone()));
+        }
+        requires.remove(name);
+        let is_bundled = matches!(*file.origin, Origin::Bundle(_));
+        let package = Locked {
+            name: name.clone(),
+            version: version.clone(),
+            extras: extras.iter().cloned().collect(),
+            origin: (*file.origin).clone(),
+            file_name: file.filename.clone(),
+            url: (!is_bundled).then(|| file.url.clone()),
+            sha256: fetcher.wait(fetcher.client().sha256(file))?,
+            size: file.size,
+            requires: requires.into_iter().collect(),
+            yanked: file.yanked.clone(),
+        };
+        locked.insert(name.clone(), package);
+    }
+    Ok(Resolution { packages: in_order(locked) })
+}
+
+/// Depth first, requirements before those who require them.
+pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
+    let edges: BTreeMap<DistributionName, Vec<DistributionName>> =
+        locked.iter().map(|(name, package)| (name.clone(), package.requires.clone())).collect();
+    let mut order = Vec::with_capacity(locked.len());
+    let mut seen = BTreeSet::new();
+    for root in edges.keys() {
+        // (name, index of its next requirement): an explicit stack, so that no index can exhaust ours.
+        let mut stack: Vec<(&DistributionName, usize)> = Vec::new();
+        if seen.insert(root) {
+            stack.push((root, 0));
+        }
+        while let Some((name, next)) = stack.pop() {
+            match edges.get(name).and_then(|requires| requires.get(next)) {
+                Some(child) => {
+                    stack.push((name, next + 1));
+                    if edges.contains_key(child) && seen.insert(child) {
+                        stack.push((child, 0));
+                    }
+                }
+                None => order.push(name),
+            }
+        }
+    }
+    order.into_iter().filter_map(|name| locked.remove(name)).collect()
+}

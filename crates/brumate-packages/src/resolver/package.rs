@@ -1,0 +1,135 @@
+//! What the solver decides on: distributions, and extras as distributions of their own.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::name::DistributionName;
+use crate::resolver::ranges::{self, Versions};
+
+/// A package in the solver's sense.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Package {
+    /// What was asked for.
+    Root,
+    /// A distribution.
+    Base(DistributionName),
+    /// `name[extra]` as a requirement writes it: leads to the same version of [`Base`](Self::Base) and
+    /// [`Optional`](Self::Optional).
+    Extra(DistributionName, DistributionName),
+    /// What an extra adds to a distribution.
+    Optional(DistributionName, DistributionName),
+}
+
+impl Package {
+    /// `None` for the root.
+    pub(crate) fn name(&self) -> Option<&DistributionName> {
+        match self {
+            Self::Root => None,
+            Self::Base(name) | Self::Extra(name, _) | Self::Optional(name, _) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Package {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => formatter.write_str("your requirements"),
+            Self::Base(name) => write!(formatter, "{name}"),
+            Self::Extra(name, extra) | Self::Optional(name, extra) => write!(formatter, "{name}[{extra}]"),
+        }
+    }
+}
+
+/// How early a package is decided; the greatest first. uv's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// In the order in which packages were met.
+    Met(Reverse<usize>),
+    /// Its choice often made others impossible.
+    Culprit(Reverse<usize>),
+    /// Its choices were often made impossible by others.
+    Affected(Reverse<usize>),
+    /// One version only.
+    Pinned(Reverse<usize>),
+    /// One file only.
+    Url(Reverse<usize>),
+    /// What was asked for.
+    Root,
+}
+
+impl Rank {
+    fn place(self) -> Reverse<usize> {
+        match self {
+            Self::Met(place)
+            | Self::Culprit(place)
+            | Self::Affected(place)
+            | Self::Pinned(place)
+            | Self::Url(place) => place,
+            Self::Root => Reverse(0),
+        }
+    }
+}
+
+/// Rank of the name, then the order in which the package itself was met.
+pub(crate) type Priority = (Rank, Reverse<usize>);
+
+/// The ranks of all packages met.
+#[derive(Debug, Default)]
+pub(crate) struct Priorities {
+    names: HashMap<DistributionName, Rank>,
+    packages: HashMap<Package, usize>,
+}
+
+impl Priorities {
+    /// A requirement for `versions` of `package` was met.
+    pub(crate) fn meet(&mut self, package: &Package, versions: &Versions, is_url: bool) {
+        let next = self.packages.len();
+        self.packages.entry(package.clone()).or_insert(next);
+        let Some(name) = package.name() else { return };
+        let known = self.names.get(name).copied();
+        let place = known.map_or(Reverse(self.names.len()), Rank::place);
+        let rank = if is_url {
+            Rank::Url(place)
+        } else if ranges::is_pin(versions) {
+            Rank::Pinned(place)
+        } else {
+            Rank::Met(place)
+        };
+        if known.is_none_or(|known| rank > known) {
+            self.names.insert(name.clone(), rank);
+        }
+    }
+
+    pub(crate) fn get(&self, package: &Package) -> Priority {
+        let Some(name) = package.name() else { return (Rank::Root, Reverse(0)) };
+        let rank = self.names.get(name).copied().unwrap_or(Rank::Met(Reverse(usize::MAX)));
+        (rank, Reverse(self.packages.get(package).copied().unwrap_or(usize::MAX)))
+    }
+
+    /// Decide `package` earlier from now on. Was it not so already?
+    pub(crate) fn mark_affected(&mut self, package: &Package) -> bool {
+        self.mark(package, Rank::Affected, |rank| matches!(rank, Rank::Affected(_)))
+    }
+
+    /// Decide `package` a little earlier, but after those that it makes impossible. Was it not so already?
+    pub(crate) fn mark_culprit(&mut self, package: &Package) -> bool {
+        self.mark(package, Rank::Culprit, |rank| matches!(rank, Rank::Culprit(_) | Rank::Affected(_)))
+    }
+
+    fn mark(&mut self, package: &Package, rank: fn(Reverse<usize>) -> Rank, is_so: fn(Rank) -> bool) -> bool {
+        let Some(name) = package.name() else { return false };
+        let next = Reverse(self.names.len());
+        match self.names.get_mut(name) {
+            Some(known) if is_so(*known) => false,
+            Some(known) => {
+                *known = rank(known.place());
+                true
+            }
+            None => {
+                self.names.insert(name.clone(), rank(next));
+                true
+            }
+        }
+    }
+}

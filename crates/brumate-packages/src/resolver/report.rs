@@ -1,0 +1,265 @@
+//! Why there is no solution, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pubgrub::{DefaultStringReporter, Derived, External, Map, ReportFormatter, Reporter, Term};
+
+use crate::index::Origin;
+use crate::name::DistributionName;
+use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::fetcher::Fetcher;
+use crate::resolver::package::Package;
+use crate::resolver::ranges::{self, Versions};
+use crate::resolver::solve::{Derivation, Reason, is_all, positive};
+
+/// Longest explanation, in characters; contradictions between many packages have no end.
+const MAX_CHARACTERS: usize = 8000;
+/// Versions that a hint names.
+const MAX_NAMED: usize = 3;
+
+/// The explanation, then hints, each on a line of its own.
+pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
+    let mut known = BTreeMap::new();
+    for package in tree.packages() {
+        if let Some(name) = package.name()
+            && let Ok(candidates) = fetcher.wait(fetcher.candidates(name))
+        {
+            known.insert(name.clone(), candidates);
+        }
+    }
+    let tree = without_proxies(tree.clone());
+    let words = Words { known: &known };
+    let mut text = match &tree {
+        Derivation::External(external) => format!("{}.", words.format_external(external)),
+        Derivation::Derived(_) => DefaultStringReporter::report_with_formatter(&tree, &words),
+    };
+    if text.chars().count() > MAX_CHARACTERS {
+        text = text.chars().take(MAX_CHARACTERS).collect::<String>() + "…";
+    }
+    for hint in hints(&tree, &known) {
+        text.push_str("\nhint: ");
+        text.push_str(&hint);
+    }
+    text
+}
+
+/// Leaves out that `foo[x]` is about `foo`.
+fn without_proxies(tree: Derivation) -> Derivation {
+    let Derivation::Derived(Derived { terms, shared_id, cause1, cause2 }) = tree else { return tree };
+    let is_proxy = |cause: &Derivation| {
+        matches!(cause, Derivation::External(External::FromDependencyOf(one, _, other, _))
+            if one.name().is_some() && one.name() == other.name())
+    };
+    match (is_proxy(&cause1), is_proxy(&cause2)) {
+        (true, false) => without_proxies((*cause2).clone()),
+        (false, true) => without_proxies((*cause1).clone()),
+        _ => Derivation::Derived(Derived {
+            terms,
+            shared_id,
+            cause1: Arc::new(without_proxies((*cause1).clone())),
+            cause2: Arc::new(without_proxies((*cause2).clone())),
+        }),
+    }
+}
+
+type Known = BTreeMap<DistributionName, Arc<Candidates>>;
+
+struct Words<'a> {
+    known: &'a Known,
+}
+
+impl Words<'_> {
+    /// `numpy>=2`: the range as short as the existing versions allow.
+    fn package(&self, package: &Package, versions: &Versions) -> String {
+        let simple = match package.name().and_then(|name| self.known.get(name)) {
+            Some(candidates) if !candidates.versions().is_empty() => versions.simplify(candidates.versions().iter()),
+            _ => versions.clone(),
+        };
+        match package {
+            Package::Root => package.to_string(),
+            _ if is_all(&simple) => format!("{package}"),
+            _ => format!("{package}{}", ranges::shown(&simple)),
+        }
+    }
+
+    /// Like [`package`](Self::package), for a requirement: as it was written.
+    fn required(&self, package: &Package, versions: &Versions) -> String {
+        format!("{package}{}", ranges::shown(versions))
+    }
+}
+
+impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
+    type Output = String;
+
+    fn format_external(&self, external: &External<Package, Versions, Reason>) -> String {
+        match external {
+            External::NotRoot(package, _) => format!("{package} are to be met"),
+            External::NoVersions(package, versions) => {
+                format!("no version of {} can be used here", self.required(package, versions))
+            }
+            External::Custom(package, versions, reason) => format!("{} {reason}", self.package(package, versions)),
+            External::FromDependencyOf(Package::Root, _, package, versions) => {
+                format!("you require {}", self.required(package, versions))
+            }
+            External::FromDependencyOf(parent, parents, package, versions) => {
+                format!("{} requires {}", self.package(parent, parents), self.required(package, versions))
+            }
+        }
+    }
+
+    fn format_terms(&self, terms: &Map<Package, Term<Versions>>) -> String {
+        let mut terms: Vec<_> = terms.iter().filter(|(package, _)| **package != Package::Root).collect();
+        terms.sort_by_key(|(package, _)| package.to_string());
+        match terms.as_slice() {
+            [] => "your requirements cannot be met".to_owned(),
+            [(package, Term::Positive(versions))] => format!("{} cannot be used", self.package(package, versions)),
+            [(package, Term::Negative(versions))] => format!("{} is needed", self.required(package, versions)),
+            [(one, Term::Positive(first)), (other, Term::Negative(second))]
+            | [(other, Term::Negative(second)), (one, Term::Positive(first))] => {
+                format!("{} requires {}", self.package(one, first), self.required(other, second))
+            }
+            terms => {
+                let shown: Vec<String> = terms
+                    .iter()
+                    .map(|(package, term)| match positive(term) {
+                        Some(versions) => self.package(package, versions),
+                        None => format!("no {package}"),
+                    })
+                    .collect();
+                format!("{} do not go together", shown.join(" and "))
+            }
+        }
+    }
+
+    fn explain_both_external(
+        &self,
+        external1: &External<Package, Versions, Reason>,
+        external2: &External<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        let (first, second) = (self.format_external(external1), self.format_external(external2));
+        format!("Because {first} and {second}, {}.", self.format_terms(current_terms))
+    }
+
+    fn explain_both_ref(
+        &self,
+        ref_id1: usize,
+        derived1: &Derived<Package, Versions, Reason>,
+        ref_id2: usize,
+        derived2: &Derived<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        let (first, second) = (self.format_terms(&derived1.terms), self.format_terms(&derived2.terms));
+        format!("Because {first} ({ref_id1}) and {second} ({ref_id2}), {}.", self.format_terms(current_terms))
+    }
+
+    fn explain_ref_and_external(
+        &self,
+        ref_id: usize,
+        derived: &Derived<Package, Versions, Reason>,
+        external: &External<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        let (first, second) = (self.format_terms(&derived.terms), self.format_external(external));
+        format!("Because {first} ({ref_id}) and {second}, {}.", self.format_terms(current_terms))
+    }
+
+    fn and_explain_external(
+        &self,
+        external: &External<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        format!("And because {}, {}.", self.format_external(external), self.format_terms(current_terms))
+    }
+
+    fn and_explain_ref(
+        &self,
+        ref_id: usize,
+        derived: &Derived<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        let first = self.format_terms(&derived.terms);
+        format!("And because {first} ({ref_id}), {}.", self.format_terms(current_terms))
+    }
+
+    fn and_explain_prior_and_external(
+        &self,
+        prior_external: &External<Package, Versions, Reason>,
+        external: &External<Package, Versions, Reason>,
+        current_terms: &Map<Package, Term<Versions>>,
+    ) -> String {
+        let (first, second) = (self.format_external(prior_external), self.format_external(external));
+        format!("And because {first} and {second}, {}.", self.format_terms(current_terms))
+    }
+}
+
+/// What the tree does not say: why versions that exist were passed over.
+fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
+    let mut missing: Vec<(Package, Versions)> = Vec::new();
+    let mut hints = BTreeSet::new();
+    gather(tree, &mut missing, &mut hints);
+    for (package, versions) in &missing {
+        let Some((name, candidates)) = package.name().and_then(|name| known.get_key_value(name)) else { continue };
+        let mut by_reason: BTreeMap<&Rejection, Vec<String>> = BTreeMap::new();
+        for (version, rejection) in candidates.rejected(versions) {
+            by_reason.entry(rejection).or_default().push(version.to_string());
+        }
+        // Many reasons differ only in their details: the kinds with most versions are enough.
+        let mut reasons: Vec<_> = by_reason.into_iter().collect();
+        reasons.sort_by_key(|(_, versions)| std::cmp::Reverse(versions.len()));
+        for (rejection, versions) in reasons.into_iter().take(MAX_NAMED) {
+            let mut named = versions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+            if versions.len() > MAX_NAMED {
+                named.push_str(&format!(" and {} others", versions.len() - MAX_NAMED));
+            }
+            hints.insert(format!("`{name}` {named} {rejection}"));
+            hints.extend(way_out(rejection).map(str::to_owned));
+        }
+        if candidates.offline {
+            hints.insert(format!("`{name}`: the network is off, so only what is in the cache was looked at"));
+        }
+    }
+    for (name, candidates) in known {
+        let bundled = candidates.versions().iter().filter_map(|version| candidates.file(version));
+        if let [only] = bundled.collect::<Vec<_>>().as_slice()
+            && matches!(*only.origin, Origin::Bundle(_))
+        {
+            hints.insert(format!("only one version of `{name}` can be used: the one in the bundle"));
+        }
+    }
+    hints.into_iter().collect()
+}
+
+fn way_out(rejection: &Rejection) -> Option<&'static str> {
+    match rejection {
+        Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
+            "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
+             a wheel (--find-links)",
+        ),
+        Rejection::Yanked(_) => Some("to use a withdrawn version all the same, pin it (`==`)"),
+        _ => None,
+    }
+}
+
+fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut BTreeSet<String>) {
+    match tree {
+        Derivation::External(External::NoVersions(package, versions)) => {
+            missing.push((package.clone(), versions.clone()));
+        }
+        Derivation::External(External::Custom(package, _, Reason::NotFound)) => {
+            hints.insert(format!("no source knows `{package}`: is the name right?"));
+        }
+        Derivation::External(External::Custom(package, _, Reason::Offline)) => {
+            hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
+        }
+        Derivation::External(External::Custom(package, _, Reason::Unreadable(reason))) => {
+            hints.insert(format!("the metadata of `{package}` is unusable: {reason}"));
+        }
+        Derivation::External(_) => {}
+        Derivation::Derived(derived) => {
+            gather(&derived.cause1, missing, hints);
+            gather(&derived.cause2, missing, hints);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! From the requirements of a distribution to what the solver has to decide.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::marker::MarkerEnvironment;
+use crate::name::DistributionName;
+use crate::requirement::{Requirement, Source};
+use crate::resolver::package::Package;
+use crate::resolver::ranges::{self, Versions};
+
+/// A package and the versions of it that will do.
+pub(crate) type Dependency = (Package, Versions);
+
+/// Versions to which every requirement for a package is held; they ask for nothing themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Constraints {
+    by_name: HashMap<DistributionName, Versions>,
+}
+
+impl Constraints {
+    /// Those of `constraints` that count in the sandbox.
+    pub(crate) fn new<'a>(constraints: impl IntoIterator<Item = &'a Requirement>) -> Self {
+        let here = MarkerEnvironment::default();
+        let mut by_name: HashMap<DistributionName, Versions> = HashMap::new();
+        for constraint in constraints.into_iter().filter(|constraint| constraint.applies_in(&here)) {
+            if let Source::Versions(specifiers) = &constraint.source {
+                let versions = ranges::versions(specifiers);
+                by_name
+                    .entry(constraint.name.clone())
+                    .and_modify(|known| *known = known.intersection(&versions))
+                    .or_insert(versions);
+            }
+        }
+        Self { by_name }
+    }
+}
+
+/// The requirements that count in the sandbox: those for every use (`extra` is `None`), or those that `extra` adds.
+/// Requirements of a distribution for itself (`all = ["foo[a,b]"]`) are opened up.
+pub(crate) fn applicable<'a>(
+    requirements: &'a [Requirement],
+    name: Option<&DistributionName>,
+    extra: Option<&DistributionName>,
+) -> Vec<&'a Requirement> {
+    let mut found: Vec<&Requirement> = of_extra(requirements, extra).collect();
+    let is_own = |requirement: &Requirement| name == Some(&requirement.name);
+    let mut queue: VecDeque<&DistributionName> =
+        found.iter().filter(|requirement| is_own(requirement)).flat_map(|requirement| &requirement.extras).collect();
+    let mut seen = HashSet::new();
+    while let Some(extra) = queue.pop_front() {
+        if !seen.insert(extra) {
+            continue;
+        }
+        for requirement in of_extra(requirements, Some(extra)) {
+            if is_own(requirement) {
+                queue.extend(&requirement.extras);
+            }
+            found.push(requirement);
+        }
+    }
+    found
+}
+
+fn of_extra<'a>(
+    requirements: &'a [Requirement],
+    extra: Option<&DistributionName>,
+) -> impl Iterator<Item = &'a Requirement> {
+    let here = MarkerEnvironment::default();
+    let with_extra = extra.map(|extra| MarkerEnvironment::with_extras([extra.clone()]));
+    requirements.iter().filter(move |requirement| match &with_extra {
+        None => requirement.applies_in(&here),
+        Some(with_extra) => requirement.applies_in(with_extra) && !requirement.applies_in(&here),
+    })
+}
+
+/// What the solver has to decide because of `requirements`, of a distribution `name` or of the user.
+///
+/// # Errors
+///
+/// A requirement that no version can meet (`>2,<1`).
+pub(crate) fn dependencies<'a>(
+    requirements: &[&'a Requirement],
+    name: Option<&DistributionName>,
+    constraints: &Constraints,
+) -> Result<Vec<Dependency>, &'a Requirement> {
+    let mut dependencies = Vec::new();
+    let mut own = Vec::new();
+    for requirement in requirements {
+        let versions = match &requirement.source {
+            Source::Versions(specifiers) => ranges::versions(specifiers),
+            Source::Url(_) => Versions::full(),
+        };
+        if versions.is_empty() {
+            return Err(requirement);
+        }
+        let base = Package::Base(requirement.name.clone());
+        if name == Some(&requirement.name) && !requirement.extras.is_empty() {
+            // Its extras are opened up already; its bounds count.
+            if versions != Versions::full() {
+                own.push((base, versions));
+            }
+            continue;
+        }
+        if requirement.extras.is_empty() {
+            dependencies.push((base.clone(), versions));
+        } else {
+            let extras = requirement.extras.iter();
+            dependencies.extend(
+                extras.map(|extra| (Package::Extra(requirement.name.clone(), extra.clone()), versions.clone())),
+            );
+        }
+        if let Some(constraint) = constraints.by_name.get(&requirement.name) {
+            dependencies.push((base, constraint.clone()));
+        }
+    }
+    dependencies.extend(own);
+    Ok(dependencies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requirements(texts: &[&str]) -> Vec<Requirement> {
+        texts.iter().map(|text| text.parse().expect("a requirement")).collect()
+    }
+
+    fn shown(requirements: &[Requirement], extra: Option<&str>) -> Vec<String> {
+        let name = DistributionName::new("foo").expect("a name");
+        let extra = extra.map(|extra| DistributionName::new(extra).expect("a name"));
+        let applicable = applicable(requirements, Some(&name), extra.as_ref());
+        let dependencies = dependencies(&applicable, Some(&name), &Constraints::default()).expect("can be met");
+        dependencies.iter().map(|(package, versions)| format!("{package}{}", ranges::shown(versions))).collect()
+    }
+
+    #[test]
+    fn extras_are_apart_and_opened_up() {
+        let requirements = requirements(&[
+            "a>=1",
+            "b; sys_platform == 'win32'",
+            "c; extra == 'x'",
+            "d; extra == 'y' and python_version >= '3'",
+            "foo[x,y]>=2; extra == 'all'",
+            "e[z]; extra == 'all'",
+        ]);
+        assert_eq!(shown(&requirements, None), ["a>=1"]);
+        assert_eq!(shown(&requirements, Some("x")), ["c"]);
+        assert_eq!(shown(&requirements, Some("all")), ["e[z]", "c", "d", "foo>=2"]);
+        assert_eq!(shown(&requirements, Some("none")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn circles_of_extras_end() {
+        let requirements = requirements(&["foo[b]; extra == 'a'", "foo[a]; extra == 'b'", "c; extra == 'b'"]);
+        assert_eq!(shown(&requirements, Some("a")), ["c"]);
+    }
+
+    #[test]
+    fn constraints_follow_what_they_hold() {
+        let constraints = Constraints::new(&requirements(&["a<2", "b<1; sys_platform == 'win32'", "a>=1"]));
+        let given = requirements(&["a", "b[x]"]);
+        let all: Vec<&Requirement> = given.iter().collect();
+        let found = dependencies(&all, None, &constraints).expect("can be met");
+        let found: Vec<String> =
+            found.iter().map(|(package, versions)| format!("{package}{}", ranges::shown(versions))).collect();
+        assert_eq!(found, ["a", "a>=1,<2", "b[x]"]);
+    }
+}

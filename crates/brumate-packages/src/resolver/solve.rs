@@ -1,0 +1,401 @@
+//! The search: PubGrub with the order of decisions that uv uses.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pep440_rs::Version;
+use pubgrub::{
+    ConflictId, Dependencies, DependencyProvider, DerivationTree, Id, PackageResolutionStatistics, State, Term,
+};
+
+use crate::index::IndexError;
+use crate::name::DistributionName;
+use crate::requirement::Requirement;
+use crate::resolver::fetcher::Fetcher;
+use crate::resolver::package::{Package, Priorities, Priority};
+use crate::resolver::ranges::{self, Versions};
+use crate::resolver::requirements::{self, Constraints, Dependency};
+use crate::resolver::{MAX_DISTRIBUTIONS, MAX_STEPS};
+
+/// Conflicts after which a package is decided at another time; uv's number.
+const CONFLICTS: usize = 5;
+/// Versions of one package that are tried before metadata is fetched in batches.
+const TRIED: usize = 5;
+
+/// Why a version cannot be taken, found when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// No source knows the distribution.
+    NotFound,
+    /// Sources that may know it could not be asked.
+    Offline,
+    /// `Requires-Python` in its metadata leaves the sandbox's out.
+    Python(String),
+    /// A requirement of it cannot be met by any version.
+    Impossible(String),
+    /// Its metadata cannot be read.
+    Unreadable(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => formatter.write_str("was not found"),
+            Self::Offline => formatter.write_str("is not in the cache, and the network is off"),
+            Self::Python(required) => write!(formatter, "needs Python {required}"),
+            Self::Impossible(requirement) => write!(formatter, "requires `{requirement}`, which nothing can meet"),
+            Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),
+        }
+    }
+}
+
+/// Types for the solver's state. The state is driven by [`Search`], so nothing is asked of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Provider;
+
+impl DependencyProvider for Provider {
+    type P = Package;
+    type V = Version;
+    type VS = Versions;
+    type Priority = Priority;
+    type M = Reason;
+    type Err = Infallible;
+
+    fn prioritize(&self, package: &Package, _: &Versions, _: &PackageResolutionStatistics) -> Priority {
+        Priorities::default().get(package)
+    }
+
+    fn choose_version(&self, _: &Package, _: &Versions) -> Result<Option<Version>, Infallible> {
+        Ok(None)
+    }
+
+    fn get_dependencies(
+        &self,
+        _: &Package,
+        _: &Version,
+    ) -> Result<Dependencies<Package, Versions, Reason>, Infallible> {
+        Ok(Dependencies::Unavailable(Reason::NotFound))
+    }
+}
+
+/// Why there is no solution.
+pub(crate) type Derivation = DerivationTree<Package, Versions, Reason>;
+
+/// Why the search ended without a solution.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The requirements contradict each other, or something is missing.
+    NoSolution(Box<Derivation>),
+    /// A source could not be asked.
+    Index(IndexError),
+    /// Asked for by `requirement` of `parent`, but the URL is not one that the user gave.
+    TransitiveUrl { parent: String, requirement: String },
+    /// Too many distributions or steps.
+    TooLarge(String),
+    /// Nobody waits any more.
+    Cancelled,
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error)
+    }
+}
+
+/// A solution: versions and the extras that count.
+#[derive(Debug, Default)]
+pub(crate) struct Solution {
+    pub(crate) packages: BTreeMap<DistributionName, (Version, BTreeSet<DistributionName>)>,
+}
+
+/// One resolution under way.
+pub(crate) struct Search<'a> {
+    fetcher: &'a Arc<Fetcher>,
+    requirements: &'a [Requirement],
+    constraints: &'a Constraints,
+    cancelled: &'a AtomicBool,
+    state: State<Provider>,
+    next: Id<Package>,
+    priorities: Priorities,
+    added: HashMap<Id<Package>, BTreeSet<Version>>,
+    visited: HashMap<Id<Package>, Versions>,
+    affected: HashMap<Id<Package>, usize>,
+    culprits: HashMap<Id<Package>, usize>,
+    raise: Vec<Id<Package>>,
+    lower: Vec<Id<Package>>,
+    tried: HashMap<DistributionName, usize>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(
+        fetcher: &'a Arc<Fetcher>,
+        requirements: &'a [Requirement],
+        constraints: &'a Constraints,
+        cancelled: &'a AtomicBool,
+    ) -> Self {
+        let state = State::init(Package::Root, root_version());
+        Self {
+            fetcher,
+            requirements,
+            constraints,
+            cancelled,
+            next: state.root_package,
+            state,
+            priorities: Priorities::default(),
+            added: HashMap::new(),
+            visited: HashMap::new(),
+            affected: HashMap::new(),
+            culprits: HashMap::new(),
+            raise: Vec::new(),
+            lower: Vec::new(),
+            tried: HashMap::new(),
+        }
+    }
+
+    /// Searches, in a thread that may block.
+    pub(crate) fn run(mut self) -> Result<Solution, Failure> {
+        for _ in 0..MAX_STEPS {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+            let conflicts: Vec<_> = match self.state.unit_propagation(self.next) {
+                Ok(conflicts) => conflicts.into_iter().collect(),
+                Err(tree) => return Err(Failure::NoSolution(Box::new(tree))),
+            };
+            for (package, conflict) in conflicts {
+                self.record(package, &conflict);
+            }
+            self.visit();
+            self.reorder();
+            let (state, priorities) = (&mut self.state, &self.priorities);
+            let store = &state.package_store;
+            let picked = state.partial_solution.pick_highest_priority_pkg(|id, _| priorities.get(&store[id]));
+            let Some((id, range)) = picked.map(|(id, range)| (id, range.clone())) else {
+                return Ok(self.solution());
+            };
+            self.next = id;
+            self.decide(id, &range)?;
+        }
+        Err(Failure::TooLarge(format!("no solution was found in {MAX_STEPS} steps; pin some versions to help")))
+    }
+
+    fn solution(&self) -> Solution {
+        let mut solution = Solution::default();
+        for (id, version) in self.state.partial_solution.extract_solution() {
+            let (name, extra) = match &self.state.package_store[id] {
+                Package::Root | Package::Extra(..) => continue,
+                Package::Base(name) => (name, None),
+                Package::Optional(name, extra) => (name, Some(extra)),
+            };
+            let entry = solution.packages.entry(name.clone()).or_insert_with(|| (version, BTreeSet::new()));
+            entry.1.extend(extra.cloned());
+        }
+        solution
+    }
+
+    /// Fetches ahead what the packages met last will probably need.
+    fn visit(&mut self) {
+        for (id, range) in self.state.partial_solution.prioritized_packages() {
+            let Package::Base(name) = &self.state.package_store[id] else { continue };
+            if self.visited.get(&id) != Some(range) {
+                self.visited.insert(id, range.clone());
+                self.fetcher.prefetch_choice(name, range);
+            }
+        }
+    }
+
+    /// Takes a version of a package and adds what it requires, or learns that there is none.
+    fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), Failure> {
+        let package = self.state.package_store[id].clone();
+        let Some(name) = package.name() else {
+            return self.decide_root(id);
+        };
+        if self.fetcher.distributions() > MAX_DISTRIBUTIONS {
+            let message = format!("more than {MAX_DISTRIBUTIONS} distributions would have to be looked at");
+            return Err(Failure::TooLarge(message));
+        }
+        let candidates = self.fetcher.wait(self.fetcher.candidates(name))?;
+        let prerelease = self.fetcher.client().settings().prerelease;
+        let Some((version, file)) = candidates.choose(range, prerelease) else {
+            if candidates.exists {
+                self.state.add_no_versions(id, range.clone());
+            } else {
+                let reason = if candidates.offline { Reason::Offline } else { Reason::NotFound };
+                self.state.add_unavailable(id, range.clone(), reason);
+            }
+            return Ok(());
+        };
+        if self.added.get(&id).is_some_and(|versions| versions.contains(version)) {
+            self.state.partial_solution.add_decision(id, version.clone());
+            return Ok(());
+        }
+        if let Package::Base(_) = package {
+            let tried = self.tried.entry(name.clone()).or_default();
+            *tried += 1;
+            if tried.is_multiple_of(TRIED) {
+                // An extra's choice narrows `range` to one version: what will be tried next is in the range that stays.
+                let lasting = self.state.partial_solution.unchanging_term_for_package(id).and_then(positive);
+                let count = *tried * 2;
+                self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
+            }
+        }
+        let widened = Versions::singleton(version.clone()).widen_versions(candidates.versions());
+        let dependencies = match &package {
+            Package::Root => Vec::new(),
+            Package::Extra(name, extra) => {
+                [Package::Base(name.clone()), Package::Optional(name.clone(), extra.clone())]
+                    .map(|package| (package, Versions::singleton(version.clone())))
+                    .into()
+            }
+            Package::Base(_) | Package::Optional(..) => {
+                let extra = if let Package::Optional(_, extra) = &package { Some(extra) } else { None };
+                let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
+                    Ok(metadata) => metadata,
+                    Err(IndexError::Malformed { reason, .. }) => {
+                        self.state.add_unavailable(id, widened, Reason::Unreadable(reason));
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                if let Some(required) = &metadata.requires_python
+                    && !required.contains(self.fetcher.python())
+                {
+                    self.state.add_unavailable(id, widened, Reason::Python(required.to_string()));
+                    return Ok(());
+                }
+                let applicable = requirements::applicable(&metadata.requires, Some(name), extra);
+                self.check_urls(&applicable, &format!("{name} {version}"))?;
+                match requirements::dependencies(&applicable, Some(name), self.constraints) {
+                    Ok(dependencies) => dependencies,
+                    Err(requirement) => {
+                        let reason = Reason::Impossible(requirement.to_string());
+                        self.state.add_unavailable(id, widened, reason);
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        self.add(id, version, widened, dependencies);
+        Ok(())
+    }
+
+    fn decide_root(&mut self, id: Id<Package>) -> Result<(), Failure> {
+        let applicable = requirements::applicable(self.requirements, None, None);
+        let dependencies = match requirements::dependencies(&applicable, None, self.constraints) {
+            Ok(dependencies) => dependencies,
+            Err(requirement) => {
+                let reason = Reason::Impossible(requirement.to_string());
+                self.state.add_unavailable(id, Versions::full(), reason);
+                return Ok(());
+            }
+        };
+        self.add(id, &root_version(), Versions::singleton(root_version()), dependencies);
+        Ok(())
+    }
+
+    /// URLs are the user's to give: a distribution cannot make us fetch from anywhere.
+    fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), Failure> {
+        let foreign = requirements.iter().find(|requirement| match &requirement.source {
+            crate::requirement::Source::Url(url) => self
+                .fetcher
+                .direct(&requirement.name)
+                .is_none_or(|file| url::Url::parse(url).is_ok_and(|url| !same(&url, &file.url))),
+            crate::requirement::Source::Versions(_) => false,
+        });
+        match foreign {
+            None => Ok(()),
+            Some(requirement) => {
+                Err(Failure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
+            }
+        }
+    }
+
+    fn add(&mut self, id: Id<Package>, version: &Version, versions: Versions, dependencies: Vec<Dependency>) {
+        self.added.entry(id).or_default().insert(version.clone());
+        for (package, range) in &dependencies {
+            let Some(name) = package.name() else { continue };
+            let is_url = self.fetcher.direct(name).is_some();
+            self.priorities.meet(package, range, is_url);
+            self.fetcher.prefetch_candidates(name);
+            if let Package::Extra(name, _) = package {
+                // What holds for `name[extra]` holds for `name` at once, not only when the extra is decided.
+                let base = Package::Base(name.clone());
+                self.priorities.meet(&base, range, is_url);
+                let extra = self.state.package_store.alloc(package.clone());
+                let base = self.state.package_store.alloc(base);
+                self.state.add_dependency(extra, range.clone(), (base, range.clone()));
+            }
+        }
+        let conflict = self.state.add_package_version_dependencies(id, version.clone(), versions, dependencies);
+        if let Some(conflict) = conflict {
+            self.record(id, &conflict);
+        }
+    }
+
+    /// Counts who takes part in conflicts.
+    fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<Provider>) {
+        let store = &self.state.package_store;
+        let mut between_packages = false;
+        for culprit in self.state.conflict_packages(conflict) {
+            // Extras of one distribution always follow each other.
+            if culprit == affected || store[culprit].name() == store[affected].name() {
+                continue;
+            }
+            between_packages = true;
+            let count = self.culprits.entry(culprit).or_default();
+            *count += 1;
+            if *count == CONFLICTS {
+                self.lower.push(culprit);
+            }
+        }
+        if between_packages {
+            let count = self.affected.entry(self.next).or_default();
+            *count += 1;
+            if *count == CONFLICTS {
+                self.raise.push(self.next);
+            }
+        }
+    }
+
+    /// Decides packages with many conflicts in another order.
+    fn reorder(&mut self) {
+        for id in std::mem::take(&mut self.raise) {
+            self.priorities.mark_affected(&self.state.package_store[id]);
+        }
+        for id in std::mem::take(&mut self.lower) {
+            if self.priorities.mark_culprit(&self.state.package_store[id]) {
+                self.state.backtrack_package(id);
+            }
+        }
+    }
+}
+
+/// The same file, whatever fragment names its hash.
+fn same(a: &url::Url, b: &url::Url) -> bool {
+    let bare = |url: &url::Url| {
+        let mut url = url.clone();
+        url.set_fragment(None);
+        url
+    };
+    bare(a) == bare(b)
+}
+
+fn root_version() -> Version {
+    Version::new([0])
+}
+
+/// The range of a positive term.
+pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
+    match term {
+        Term::Positive(versions) => Some(versions),
+        Term::Negative(_) => None,
+    }
+}
+
+/// Is it every version that one can write?
+pub(crate) fn is_all(versions: &Versions) -> bool {
+    ranges::shown(versions).is_empty()
+}

@@ -1,0 +1,103 @@
+//! The `netrc` file: machine, login, password.
+
+/// Largest file that is read.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
+
+#[derive(Default)]
+pub(crate) struct Netrc {
+    entries: Vec<Entry>,
+}
+
+#[derive(Default)]
+pub(crate) struct Entry {
+    /// `None`: `default`.
+    machine: Option<String>,
+    pub(crate) login: String,
+    pub(crate) password: String,
+}
+
+impl Netrc {
+    /// Reads what it understands and passes over the rest, macros included.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut in_macro = false;
+        for line in text.lines() {
+            if in_macro {
+                in_macro = !line.trim().is_empty();
+                continue;
+            }
+            let mut words = words(line).into_iter();
+            while let Some(word) = words.next() {
+                match word.as_str() {
+                    "machine" => entries.extend(
+                        words.next().map(|machine| Entry { machine: Some(machine), ..Entry::default() }),
+                    ),
+                    "default" => entries.push(Entry::default()),
+                    "login" | "user" => set(&mut entries, words.next(), |entry| &mut entry.login),
+                    "password" => set(&mut entries, words.next(), |entry| &mut entry.password),
+                    "account" => drop(words.next()),
+                    "macdef" => {
+                        in_macro = true;
+                        break;
+                    }
+                    _ if word.starts_with('#') => break,
+                    _ => {}
+                }
+            }
+        }
+        Self { entries }
+    }
+
+    /// The entry of `host`, else the default.
+    pub(crate) fn find(&self, host: &str) -> Option<&Entry> {
+        let named = self.entries.iter().find(|entry| entry.machine.as_deref() == Some(host));
+        named.or_else(|| self.entries.iter().find(|entry| entry.machine.is_none()))
+    }
+}
+
+fn set(entries: &mut [Entry], value: Option<String>, field: impl Fn(&mut Entry) -> &mut String) {
+    if let (Some(entry), Some(value)) = (entries.last_mut(), value) {
+        *field(entry) = value;
+    }
+}
+
+/// Words of a line; `"…"` keeps spaces, a backslash keeps the next character.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut characters = line.chars().peekable();
+    while let Some(first) = characters.next() {
+        if first.is_whitespace() {
+            continue;
+        }
+        let quoted = first == '"';
+        let mut word = if quoted { String::new() } else { String::from(first) };
+        while let Some(character) = characters.next() {
+            match character {
+                '"' if quoted => break,
+                '\\' => word.extend(characters.next()),
+                character if !quoted && character.is_whitespace() => break,
+                character => word.push(character),
+            }
+        }
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_one_line_and_several_lines() {
+        let netrc = Netrc::parse(
+            "# a comment\nmachine a.example login me password \"with space\"\nmacdef init\ncd /tmp\n\n\
+             machine b.example\n  login you\n  account x\n  password se#cret\ndefault login anonymous password mail",
+        );
+        let found = |host| netrc.find(host).map(|entry| (entry.login.as_str(), entry.password.as_str()));
+        assert_eq!(found("a.example"), Some(("me", "with space")));
+        assert_eq!(found("b.example"), Some(("you", "se#cret")));
+        assert_eq!(found("c.example"), Some(("anonymous", "mail")));
+        assert!(Netrc::parse("login x machine").find("y").is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! Random sets of requirements in random worlds: we find what uv finds, and fail where uv fails.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use brumate_packages::Requirement;
+use brumate_packages::resolver::{Policy, ResolutionError, Resolver};
+use brumate_packages::settings::{Credentials, Index, Settings};
+use tokio::io::AsyncWriteExt;
+use url::Url;
+
+use crate::server::Server;
+use crate::universe::{Random, Universe};
+
+const WORLDS: u64 = 40;
+const SETS_PER_WORLD: u64 = 10;
+
+/// uv's executable, beside the Python that the test environment names.
+pub(crate) fn uv() -> PathBuf {
+    let python = std::env::var_os("BRUMATE_TEST_PYTHON_UV").expect("set up by `cargo xtask test --setup`");
+    PathBuf::from(python).with_file_name("uv")
+}
+
+/// `name==version` for each distribution, or `None` when uv finds no solution.
+pub(crate) async fn ask_uv(index: &Url, requirements: &[String], constraints: &[String]) -> Option<BTreeSet<String>> {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let file = directory.path().join("constraints.txt");
+    std::fs::write(&file, constraints.join("\n")).expect("written");
+    let mut command = tokio::process::Command::new(uv());
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("UV_") || name_text.starts_with("PIP_") || name_text.ends_with("_PROXY") {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet", "--no-cache"])
+        .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"])
+        .args(["--default-index", index.as_str(), "--python"])
+        .arg(std::env::var_os("BRUMATE_TEST_PYTHON_UV").expect("set"))
+        .arg("-c")
+        .arg(&file)
+        .current_dir(directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("uv starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(requirements.join("\n").as_bytes()).await.expect("uv reads");
+    drop(stdin);
+    let output = child.wait_with_output().await.expect("uv ends");
+    if output.status.success() {
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let lines = text.lines().map(str::trim).filter(|line| line.contains("=="));
+        return Some(lines.map(|line| line.split(" ;").next().unwrap_or(line).to_owned()).map(plain).collect());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(complaint.contains("No solution found"), "uv failed otherwise: {complaint}");
+    None
+}
+
+/// `name[extra]==1` without the extra.
+fn plain(line: String) -> String {
+    match (line.find('['), line.find(']')) {
+        (Some(from), Some(to)) => format!("{}{}", &line[..from], &line[to + 1..]),
+        _ => line,
+    }
+}
+
+pub(crate) fn parsed(texts: &[String]) -> Vec<Requirement> {
+    texts.iter().map(|text| text.parse().expect("a requirement")).collect()
+}
+
+pub(crate) async fn ask_us(
+    resolver: &Resolver,
+    requirements: &[String],
+    constraints: &[String],
+) -> Result<BTreeSet<String>, String> {
+    match resolver.resolve(&parsed(requirements), &parsed(constraints), Policy::default()).await {
+        Ok(resolution) => {
+            Ok(resolution.packages.iter().map(|package| format!("{}=={}", package.name, package.version)).collect())
+        }
+        Err(ResolutionError::NoSolution(text)) => Err(text),
+        Err(error) => panic!("{requirements:?} failed otherwise: {error}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_requirements_resolve_as_with_uv() {
+    let first: u64 = std::env::var("BRUMATE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let (mut solved, mut unsolved, mut differences) = (0, 0, Vec::new());
+    for seed in first..first + WORLDS {
+        let universe = Arc::new(Universe::new(seed));
+        let world = universe.clone();
+        let server = Server::start(move |request| world.answer(request)).await;
+        let index = Index::new(server.url.join("simple/").expect("a URL").as_str(), &mut Credentials::default());
+        let index = index.expect("a URL");
+        let for_uv = server.url.join("uv/").expect("a URL");
+        let resolver = Resolver::new(Settings { indexes: vec![index], ..Settings::default() });
+        let resolver = resolver.expect("settings");
+        for set in 0..SETS_PER_WORLD {
+            let mut random = Random::new(seed * 1000 + set);
+            let requirements = universe.requirements(&mut random);
+            let constraints = universe.constraints(&mut random);
+            let (theirs, ours) = tokio::join!(
+                ask_uv(&for_uv, &requirements, &constraints),
+                ask_us(&resolver, &requirements, &constraints)
+            );
+            if theirs.is_some() {
+                solved += 1
+            } else {
+                unsolved += 1
+            }
+            match (&theirs, &ours) {
+                (Some(theirs), Ok(ours)) if theirs == ours => {}
+                (None, Err(explanation)) => assert!(!explanation.is_empty()),
+                _ => differences.push(format!(
+                    "{seed}/{set} {requirements:?} -c {constraints:?}:\n  uv   {theirs:?}\n  ours {ours:?}"
+                )),
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
+    // The worlds would judge nothing if all sets went one way.
+    assert!(solved >= 100 && unsolved >= 50, "{solved} solved, {unsolved} not");
+}

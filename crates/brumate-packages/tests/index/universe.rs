@@ -1,0 +1,238 @@
+//! Random worlds of packages: conflicts, extras, markers, yanked and early versions, wheels for other systems.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::server::{Reply, Request};
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed everywhere.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Less than `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).expect("less than a usize")
+    }
+
+    /// True in `percent` of all cases.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+}
+
+/// The sandbox's platform, and the nearest that uv knows: wheels for one are offered to uv as wheels for the other.
+pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
+pub(crate) const PLATFORM_OF_UV: &str = "pyodide_2025_0_wasm32";
+
+const EXTRAS: [&str; 3] = ["fast", "all", "x-y"];
+const MARKERS: [&str; 10] = [
+    "python_version >= '3.8'",
+    "python_version < '3.9'",
+    "python_full_version >= '3.14.1'",
+    "sys_platform == 'emscripten'",
+    "sys_platform == 'win32'",
+    "platform_system != 'Windows'",
+    "os_name == 'posix' and platform_machine == 'wasm32'",
+    "platform_machine in 'x86_64 arm64'",
+    "implementation_name == 'cpython' or sys_platform == 'linux'",
+    "platform_python_implementation != 'CPython'",
+];
+const REQUIRES_PYTHON: [&str; 6] = [">=3.8", ">=3.8,<4", ">=3.15", "<3.14", "!=3.14.*", "~=3.10"];
+
+/// What is offered of one version.
+struct Release {
+    metadata: String,
+    wheel_tag: Option<&'static str>,
+    yanked: bool,
+    requires_python: Option<&'static str>,
+    /// Does the page say what Pythons it is for, or only its metadata?
+    python_on_page: bool,
+    day: usize,
+}
+
+/// An index of random packages.
+pub(crate) struct Universe {
+    packages: BTreeMap<String, BTreeMap<String, Release>>,
+    names: Vec<String>,
+}
+
+impl Universe {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let count = 6 + random.below(14);
+        let names: Vec<String> = (0..count).map(|number| format!("p{number:02}")).collect();
+        // In dense worlds nearly every set of requirements has conflicts.
+        let density = 1 + random.below(4);
+        let mut packages = BTreeMap::new();
+        for name in &names {
+            let mut releases = BTreeMap::new();
+            for version in versions(&mut random) {
+                let release = release(&mut random, name, &version, &names, density);
+                releases.insert(version, release);
+            }
+            packages.insert(name.clone(), releases);
+        }
+        Self { packages, names }
+    }
+
+    /// Requirements of a user, sometimes for what is not there.
+    pub(crate) fn requirements(&self, random: &mut Random) -> Vec<String> {
+        let count = 1 + random.below(4);
+        (0..count).map(|_| requirement(random, &self.names, 60)).collect()
+    }
+
+    /// Constraints of a user.
+    pub(crate) fn constraints(&self, random: &mut Random) -> Vec<String> {
+        let count = random.below(3);
+        (0..count)
+            .map(|_| {
+                let name = random.pick(&self.names).clone();
+                format!("{name}{}", specifier(random))
+            })
+            .collect()
+    }
+
+    /// Answers `/simple/<name>/`, the same for uv as `/uv/<name>/`, and the metadata of wheels.
+    pub(crate) fn answer(&self, request: &Request) -> Reply {
+        let path = request.path.trim_start_matches('/');
+        for (prefix, tag) in [("simple/", PLATFORM), ("uv/", PLATFORM_OF_UV)] {
+            if let Some(name) = path.strip_prefix(prefix).map(|rest| rest.trim_end_matches('/')) {
+                let page = self.packages.get(name).map(|releases| page(name, releases));
+                return page.map_or(Reply::status(404), |page| Reply::json(&page.replace(PLATFORM, tag)));
+            }
+        }
+        let found = path.strip_prefix("files/").and_then(|rest| rest.strip_suffix(".whl.metadata")).and_then(|stem| {
+            let mut parts = stem.split('-');
+            let (name, version) = (parts.next()?, parts.next()?);
+            self.packages.get(name)?.get(version)
+        });
+        found
+            .map_or(Reply::status(404), |release| Reply::new(200, "application/octet-stream", release.metadata.clone()))
+    }
+}
+
+fn versions(random: &mut Random) -> Vec<String> {
+    let count = 1 + random.below(7);
+    let mut versions = Vec::new();
+    for number in 0..count {
+        let (major, minor) = (number / 3, number % 3);
+        let suffix = match random.below(12) {
+            0 => "a1",
+            1 => "rc2",
+            2 => ".dev3",
+            3 => ".post1",
+            _ => "",
+        };
+        versions.push(format!("{major}.{minor}{suffix}"));
+    }
+    versions
+}
+
+fn release(random: &mut Random, name: &str, version: &str, names: &[String], density: usize) -> Release {
+    let mut metadata = format!("Metadata-Version: 2.3\nName: {name}\nVersion: {version}\n");
+    let requires_python = random.chance(25).then(|| *random.pick(&REQUIRES_PYTHON));
+    if let Some(required) = requires_python {
+        metadata.push_str(&format!("Requires-Python: {required}\n"));
+    }
+    for extra in EXTRAS {
+        metadata.push_str(&format!("Provides-Extra: {extra}\n"));
+    }
+    for _ in 0..random.below(density + 1) {
+        let wanted = requirement(random, names, 70);
+        let marker = match random.below(10) {
+            0..4 => String::new(),
+            4..7 => format!("; {}", random.pick(&MARKERS)),
+            7..9 => format!("; extra == '{}'", random.pick(&EXTRAS)),
+            _ => format!("; extra == '{}' and {}", random.pick(&EXTRAS), random.pick(&MARKERS)),
+        };
+        // Requirements of the user have no marker of their own here, so there is never a second one.
+        metadata.push_str(&format!("Requires-Dist: {wanted}{marker}\n"));
+    }
+    if random.chance(15) {
+        let extra = random.pick(&EXTRAS[1..]);
+        metadata.push_str(&format!("Requires-Dist: {name}[fast]; extra == '{extra}'\n"));
+    }
+    let wheel_tag = match random.below(12) {
+        0 => None,
+        1 => Some("cp314-cp314-manylinux_2_17_x86_64"),
+        2 => Some("py2-none-any"),
+        3 => Some("py2.py3-none-any"),
+        4 => Some("cp314-none-any"),
+        5 => Some("cp314-cp314-pyemscripten_2026_0_wasm32"),
+        _ => Some("py3-none-any"),
+    };
+    Release {
+        metadata,
+        wheel_tag,
+        yanked: random.chance(8),
+        requires_python,
+        python_on_page: random.chance(70),
+        day: 1 + random.below(28),
+    }
+}
+
+/// `name[extra]specifier`.
+fn requirement(random: &mut Random, names: &[String], with_versions: usize) -> String {
+    let name = if random.chance(2) { "absent" } else { random.pick(names).as_str() };
+    let extra = if random.chance(20) { format!("[{}]", random.pick(&EXTRAS)) } else { String::new() };
+    let versions = if random.chance(with_versions) { specifier(random) } else { String::new() };
+    format!("{name}{extra}{versions}")
+}
+
+fn specifier(random: &mut Random) -> String {
+    let (major, minor) = (random.below(3), random.below(3));
+    match random.below(9) {
+        0 => format!("=={major}.{minor}"),
+        1 => format!("=={major}.*"),
+        2 => format!("<{major}.{minor}"),
+        3 => format!("<={major}.{minor}"),
+        4 => format!(">{major}.{minor}"),
+        5 => format!("~={major}.{minor}"),
+        6 => format!("!={major}.{minor}"),
+        7 => format!(">={major}.{minor}a1"),
+        _ => format!(">={major}.{minor}"),
+    }
+}
+
+fn page(name: &str, releases: &BTreeMap<String, Release>) -> String {
+    let mut files = Vec::new();
+    for (version, release) in releases {
+        let python = match release.requires_python.filter(|_| release.python_on_page) {
+            Some(required) => format!(r#""requires-python": "{required}","#),
+            None => String::new(),
+        };
+        let time = format!("2025-03-{:02}T00:00:00Z", release.day);
+        let common = format!(
+            r#""hashes": {{"sha256": "{}"}}, {python} "upload-time": "{time}", "size": 1, "yanked": {}"#,
+            "0".repeat(64),
+            release.yanked
+        );
+        if let Some(tag) = release.wheel_tag {
+            let digest: String = Sha256::digest(&release.metadata).iter().map(|byte| format!("{byte:02x}")).collect();
+            let file = format!("{name}-{version}-{tag}.whl");
+            files.push(format!(
+                r#"{{"filename": "{file}", "url": "/files/{file}", {common}, "core-metadata": {{"sha256": "{digest}"}}}}"#
+            ));
+        }
+        let file = format!("{name}-{version}.tar.gz");
+        files.push(format!(r#"{{"filename": "{file}", "url": "/files/{file}", {common}}}"#));
+    }
+    format!(r#"{{"meta": {{"api-version": "1.1"}}, "name": "{name}", "files": [{}]}}"#, files.join(","))
+}
