@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
+    /// The one before, of a state that counts no more. Ending its process takes time that nobody should wait for.
+    outdated: Option<Paused>,
     /// Counts the checkpoints.
     checkpoints: u64,
     /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
@@ -41,6 +43,7 @@ pub(super) struct State {
 impl State {
     /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
+        drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
             self.checkpoints += 1;
@@ -56,6 +59,9 @@ impl State {
     }
 }
 
+/// The checkpoint is forked so long after a cell: whoever waits for its result comes first, and its files, and their notes.
+const CHECKPOINT_AFTER: Duration = Duration::from_millis(2);
+
 /// A session that is not used for so long gives memory back: its next cell begins a little later.
 const SETTLE_AFTER: Duration = Duration::from_secs(2);
 
@@ -69,7 +75,7 @@ impl Session {
 
     fn of(machine: Machine, fresh: bool) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let state = State { machine, checkpoint: None, checkpoints: 0, fresh, will: None };
+        let state = State { machine, checkpoint: None, outdated: None, checkpoints: 0, fresh, will: None };
         Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter }
     }
 
@@ -139,7 +145,7 @@ impl Session {
 
     /// The present checkpoint goes; another one is forked, if the session needs one, while nobody waits.
     pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
-        drop(state.checkpoint.take());
+        state.outdated = state.checkpoint.take();
         let fresh = state.fresh;
         drop(state);
         if !fresh {
@@ -205,6 +211,7 @@ impl Session {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
             let made = async {
+                tokio::time::sleep(CHECKPOINT_AFTER).await;
                 let Some(present) = state.upgrade() else { return Ok(()) };
                 let mut present = present.lock_owned().await;
                 present.checkpoint().await?;

@@ -80,13 +80,13 @@ cases! {
     files,
     uploads,
     figures,
-    long_output,
     questions,
     thinking,
     nobody_to_ask,
     inputs,
     figures_once,
     blank_session,
+    long_output,
 }
 
 cases! {

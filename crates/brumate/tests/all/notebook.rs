@@ -226,7 +226,7 @@ async fn plotly_needs_no_browser() {
         assert_eq!(json["data"][0]["type"], "scatter");
         let html = &data["text/html"];
         assert!(
-            html.len() > 3_000_000 && html.matches("Plotly.newPlot(").count() >= 1 && !html.contains("<script src=")
+            html.len() > 1_500_000 && html.matches("Plotly.newPlot(").count() >= 1 && !html.contains("<script src=")
         );
         assert!(data["text/plain"].starts_with("plotly Figure 'T' with 1 trace: scatter (no static picture"));
     }
