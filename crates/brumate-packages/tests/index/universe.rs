@@ -54,7 +54,9 @@ const MARKERS: [&str; 10] = [
     "implementation_name == 'cpython' or sys_platform == 'linux'",
     "platform_python_implementation != 'CPython'",
 ];
-const REQUIRES_PYTHON: [&str; 6] = [">=3.8", ">=3.8,<4", ">=3.15", "<3.14", "!=3.14.*", "~=3.10"];
+/// Lower bounds: uv's `--python-version` means that version and later ones, so that it passes upper bounds over, which
+/// we (and pip) hold against the sandbox's one Python.
+const REQUIRES_PYTHON: [&str; 5] = [">=3.8", ">=3.8,<4", ">=3.15", ">=3.14.3", "~=3.10"];
 
 /// What is offered of one version.
 struct Release {
@@ -90,6 +92,20 @@ impl Universe {
             packages.insert(name.clone(), releases);
         }
         Self { packages, names }
+    }
+
+    /// What is offered of `names`, for a person to read.
+    pub(crate) fn describe(&self, names: &[&str]) -> String {
+        let releases = names.iter().filter_map(|name| Some((name, self.packages.get(*name)?)));
+        let lines = releases.flat_map(|(name, releases)| {
+            releases.iter().map(move |(version, release)| {
+                let requires: Vec<&str> =
+                    release.metadata.lines().filter(|line| line.starts_with("Requires")).collect();
+                let (tag, yanked) = (release.wheel_tag.unwrap_or("source"), release.yanked);
+                format!("    {name} {version} {tag} yanked {yanked} {requires:?}")
+            })
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Requirements of a user, sometimes for what is not there.
@@ -219,20 +235,25 @@ fn page(name: &str, releases: &BTreeMap<String, Release>) -> String {
             None => String::new(),
         };
         let time = format!("2025-03-{:02}T00:00:00Z", release.day);
-        let common = format!(
-            r#""hashes": {{"sha256": "{}"}}, {python} "upload-time": "{time}", "size": 1, "yanked": {}"#,
-            "0".repeat(64),
-            release.yanked
-        );
+        // uv tells files apart by their digests, so each has its own.
+        let hex = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let common = |file: &str| {
+            format!(
+                r#""hashes": {{"sha256": "{}"}}, {python} "upload-time": "{time}", "size": 1, "yanked": {}"#,
+                hex(file),
+                release.yanked
+            )
+        };
         if let Some(tag) = release.wheel_tag {
-            let digest: String = Sha256::digest(&release.metadata).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hex(&release.metadata);
             let file = format!("{name}-{version}-{tag}.whl");
             files.push(format!(
-                r#"{{"filename": "{file}", "url": "/files/{file}", {common}, "core-metadata": {{"sha256": "{digest}"}}}}"#
+                r#"{{"filename": "{file}", "url": "/files/{file}", {}, "core-metadata": {{"sha256": "{digest}"}}}}"#,
+                common(&file)
             ));
         }
         let file = format!("{name}-{version}.tar.gz");
-        files.push(format!(r#"{{"filename": "{file}", "url": "/files/{file}", {common}}}"#));
+        files.push(format!(r#"{{"filename": "{file}", "url": "/files/{file}", {}}}"#, common(&file)));
     }
     format!(r#"{{"meta": {{"api-version": "1.1"}}, "name": "{name}", "files": [{}]}}"#, files.join(","))
 }
