@@ -53,10 +53,10 @@ impl IndexClient {
         let flat = self.flat.get_or_try_init(|| self.read_find_links()).await?;
         let mut listing = Listing { files: flat.files(name).to_vec(), offline: flat.offline };
         for index in &self.settings.indexes {
-            let url = index.url.join(&format!("{name}/")).map_err(|error| IndexError::Malformed {
-                url: shown(&index.url),
-                reason: error.to_string(),
-            })?;
+            let url = index
+                .url
+                .join(&format!("{name}/"))
+                .map_err(|error| IndexError::Malformed { url: shown(&index.url), reason: error.to_string() })?;
             let origin = Arc::new(Origin::Index(index.url.to_string()));
             match self.page(&url, origin).await {
                 Ok(files) => {
@@ -87,7 +87,11 @@ impl IndexClient {
         }
         let body = self.http.get(url, simple::ACCEPT, MAX_PAGE_BYTES).await?;
         let url = shown(url);
-        blocking(move || read_page(&body, &origin).map_err(|reason| IndexError::Malformed { url, reason })).await
+        blocking(move || {
+            parse_page(&body.bytes, &body.content_type, &body.final_url, &origin)
+                .map_err(|reason| IndexError::Malformed { url, reason })
+        })
+        .await
     }
 
     async fn read_find_links(&self) -> Result<Flat, IndexError> {
@@ -192,11 +196,19 @@ impl IndexClient {
     }
 }
 
-fn read_page(body: &Body, origin: &Arc<Origin>) -> Result<Vec<IndexFile>, String> {
-    match body.content_type.as_str() {
-        simple::JSON | "application/json" => simple::parse(&body.bytes, &body.final_url, origin),
+/// Reads a project page or a page of links.
+///
+/// `content_type` is its media type without parameters, `base` where it was found, `origin` what its files are marked
+/// with.
+///
+/// # Errors
+///
+/// A sentence that says why the page cannot be used.
+pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Origin>) -> Result<Vec<IndexFile>, String> {
+    match content_type {
+        simple::JSON | "application/json" => simple::parse(body, base, origin),
         "application/vnd.pypi.simple.v1+html" | "text/html" | "application/xhtml+xml" | "" => {
-            html::parse(&body.bytes, &body.final_url, origin)
+            html::parse(body, base, origin)
         }
         other => Err(format!("it is `{other}`, neither the simple API's JSON nor HTML")),
     }

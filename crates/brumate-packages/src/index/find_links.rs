@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use url::Url;
 
+use crate::index::MAX_PAGE_BYTES;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::filename::WheelFilename;
 use crate::index::html;
 use crate::index::http::blocking;
 use crate::index::simple::MAX_FILES;
-use crate::index::MAX_PAGE_BYTES;
 use crate::name::DistributionName;
 
 /// Files of several distributions.
@@ -87,7 +87,8 @@ fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
 
 /// A project page on disk: `index.html` of the directory that `url` names.
 pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
-    let page = if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
+    let page =
+        if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
     let body = match read_local(&page, MAX_PAGE_BYTES).await {
         Err(IndexError::NotFound { url: _, status }) => return Err(IndexError::NotFound { url: shown(url), status }),
         body => body?,

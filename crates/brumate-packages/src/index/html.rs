@@ -20,12 +20,13 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
     let mut base = base.clone();
     let mut files = Vec::new();
     for tag in document.nodes().iter().filter_map(|node| node.as_tag()) {
-        let attribute = |name: &str| {
-            let value = tag.attributes().get(name)?;
-            Some(value.map_or_else(String::new, |bytes| {
-                html_escape::decode_html_entities(&bytes.as_utf8_str()).into_owned()
-            }))
-        };
+        let attribute =
+            |name: &str| {
+                let value = tag.attributes().get(name)?;
+                Some(value.map_or_else(String::new, |bytes| {
+                    html_escape::decode_html_entities(&bytes.as_utf8_str()).into_owned()
+                }))
+            };
         match tag.name().as_bytes() {
             b"base" => {
                 if let Some(joined) = attribute("href").and_then(|reference| base.join(reference.trim()).ok()) {
@@ -60,12 +61,10 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
                     uploaded: None,
                     metadata: match metadata.as_deref() {
                         None | Some("false") => MetadataFile::Absent,
-                        Some(value) => {
-                            MetadataFile::Present { sha256: value.strip_prefix("sha256=").and_then(sha256) }
-                        }
+                        Some(value) => MetadataFile::Present { sha256: value.strip_prefix("sha256=").and_then(sha256) },
                     },
                     origin: origin.clone(),
-            known: None,
+                    known: None,
                 });
             }
             _ => {}

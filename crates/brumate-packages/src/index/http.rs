@@ -179,13 +179,12 @@ impl Http {
             return Err(self.failure(url, &response, attempts));
         }
         // `bytes 10-20/100`
-        let placed = response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(
-            |value| {
+        let placed =
+            response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(|value| {
                 let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
                 let (first, _) = range.split_once('-')?;
                 Some((first.parse::<u64>().ok()?, total.parse::<u64>().ok()?))
-            },
-        );
+            });
         let Some((first, total)) = placed else { return Ok(None) };
         let bytes = self.read(url, response, limit, attempts).await?;
         Ok(Some(Part { first, total, bytes }))
@@ -254,13 +253,7 @@ impl Http {
     }
 
     /// Reads a body of at most `limit` bytes.
-    async fn read(
-        &self,
-        url: &Url,
-        mut response: Response,
-        limit: u64,
-        attempts: u32,
-    ) -> Result<Arc<[u8]>, Failure> {
+    async fn read(&self, url: &Url, mut response: Response, limit: u64, attempts: u32) -> Result<Arc<[u8]>, Failure> {
         let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
         let announced = response.content_length().unwrap_or(0);
         if announced > limit {

@@ -55,9 +55,8 @@ impl Metadata {
                     requires.push(lenient::requirement(&value).map_err(|error| error.to_string())?);
                 }
                 "requires-python" if requires_python.is_none() => {
-                    requires_python = Some(
-                        lenient::specifiers(&value).ok_or("its `Requires-Python` is not a version specifier")?,
-                    );
+                    requires_python =
+                        Some(lenient::specifiers(&value).ok_or("its `Requires-Python` is not a version specifier")?);
                 }
                 "provides-extra" => {
                     if extras.len() == MAX_EXTRAS {

@@ -18,6 +18,7 @@ mod sparse;
 mod tags;
 mod tls;
 
+pub use client::parse_page;
 pub(crate) use client::{IndexClient, Listing};
 pub use error::IndexError;
 pub(crate) use error::shown;
@@ -27,6 +28,7 @@ pub(crate) use filename::{Filename, WheelFilename};
 pub(crate) use html::filename;
 pub(crate) use http::blocking;
 pub use metadata::Metadata;
+pub use sparse::metadata_of;
 
 /// A project page. The largest on PyPI have some ten million bytes.
 pub(crate) const MAX_PAGE_BYTES: u64 = 128 << 20;

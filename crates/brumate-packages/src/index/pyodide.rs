@@ -100,8 +100,13 @@ fn file(
     }
     // Modules of the standard library that the distribution ships apart are part of our interpreter.
     let requires = depends.iter().filter(|depends| kinds.get(depends) != Some(&"cpython_module")).map(Requirement::any);
-    let known =
-        Metadata { name: name.clone(), version, requires: requires.collect(), requires_python: None, extras: Vec::new() };
+    let known = Metadata {
+        name: name.clone(),
+        version,
+        requires: requires.collect(),
+        requires_python: None,
+        extras: Vec::new(),
+    };
     Some(IndexFile {
         filename,
         url,

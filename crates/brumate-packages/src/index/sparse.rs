@@ -60,7 +60,11 @@ pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
 }
 
 /// `*.dist-info/METADATA` of a wheel.
-pub(crate) fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
+///
+/// # Errors
+///
+/// A sentence that says why there is none.
+pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     let mut archive = zip::ZipArchive::new(wheel).map_err(|error| format!("not a wheel: {error}"))?;
     let is_metadata = |name: &str| {
         let stem = name.strip_suffix("/METADATA").and_then(|rest| rest.strip_suffix(".dist-info"));

@@ -235,9 +235,9 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
         }
         None => {
             let wheels = package.wheels.iter().filter_map(|file| Some((file.clone(), wheel(file, directory)?)));
-            let best = wheels.filter(|(_, (wheel, _, _))| wheel.priority.is_some()).min_by_key(|(_, (wheel, _, _))| {
-                (wheel.priority, std::cmp::Reverse(wheel.build.clone()))
-            });
+            let best = wheels
+                .filter(|(_, (wheel, _, _))| wheel.priority.is_some())
+                .min_by_key(|(_, (wheel, _, _))| (wheel.priority, std::cmp::Reverse(wheel.build.clone())));
             best.ok_or("it has no wheel for the sandbox")?
         }
     };

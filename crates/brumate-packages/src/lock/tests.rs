@@ -89,7 +89,9 @@ version = "1.0"
 fn what_cannot_be_used_is_refused() {
     let head = "lock-version = \"1.0\"\ncreated-by = \"x\"\n";
     let wheel = |name: &str, hashes: &str| {
-        format!("{head}[[packages]]\nname = \"a\"\nwheels = [{{ url = \"https://f.example/{name}\", hashes = {{ {hashes} }} }}]\n")
+        format!(
+            "{head}[[packages]]\nname = \"a\"\nwheels = [{{ url = \"https://f.example/{name}\", hashes = {{ {hashes} }} }}]\n"
+        )
     };
     let good = format!("sha256 = \"{DIGEST}\"");
     for (text, part) in [

@@ -122,7 +122,8 @@ impl Candidates {
                 None => {
                     let Some(wheel) = wheel else { continue };
                     let better = best.get(&version).is_none_or(|(known, _)| {
-                        (wheel.priority, std::cmp::Reverse(&wheel.build)) < (known.priority, std::cmp::Reverse(&known.build))
+                        (wheel.priority, std::cmp::Reverse(&wheel.build))
+                            < (known.priority, std::cmp::Reverse(&known.build))
                     });
                     if better {
                         best.insert(version, (wheel, Arc::new(file)));

@@ -17,7 +17,7 @@ use crate::resolver::ranges::Versions;
 use crate::resolver::{OnProgress, Policy, Progress};
 
 /// Metadata of versions that may be tried next is fetched in batches of at most so many.
-const MAX_BATCH: usize = 32;
+const MAX_BATCH: usize = 50;
 
 type Once<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
 
@@ -182,8 +182,7 @@ impl Fetcher {
             (self.progress)(Progress::Metadata { name: name.as_str(), version });
             let metadata = self.client.metadata(file).await?;
             if metadata.name != *name || metadata.version != *version {
-                let reason =
-                    format!("its metadata says that it is {} {}", metadata.name, metadata.version);
+                let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);
                 return Err(IndexError::Malformed { url: crate::index::shown(&file.url), reason });
             }
             Ok(Arc::new(metadata))

@@ -297,8 +297,7 @@ fn prepare<'a>(
                 }
             }
             Source::Url(text) => {
-                let wrong =
-                    |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
+                let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
                 let file = direct(text, &requirement.name, policy).map_err(wrong)?;
                 if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {
                     return Err(wrong("another requirement names another URL for it".to_owned()));

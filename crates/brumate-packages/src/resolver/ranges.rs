@@ -96,7 +96,12 @@ pub(crate) fn is_pin(versions: &Versions) -> bool {
 
 /// `versions` as a person would write them after a name: `>=1,<2`, `==1.0`, `<1 or >2`; empty for all versions.
 pub(crate) fn shown(versions: &Versions) -> String {
-    let clean = |version: &Version| version.clone().with_min(None).with_max(None).without_reserved();
+    let clean = |version: &Version| {
+        let version = if is_reserved(version) { version.clone().without_local() } else { version.clone() };
+        // Setting these is forbidden where they cannot be, even to nothing.
+        let version = if Version::min(&version).is_some() { version.with_min(None) } else { version };
+        if Version::max(&version).is_some() { version.with_max(None) } else { version }
+    };
     let parts = versions.iter().map(|bounds| match bounds {
         (Bound::Unbounded, Bound::Unbounded) => String::new(),
         (Bound::Included(low), Bound::Excluded(high)) if is_reserved(high) && *low == clean(high) => format!("=={low}"),
@@ -120,16 +125,6 @@ pub(crate) fn shown(versions: &Versions) -> String {
     parts.collect::<Vec<_>>().join(" or ")
 }
 
-trait WithoutReserved {
-    fn without_reserved(self) -> Self;
-}
-
-impl WithoutReserved for Version {
-    fn without_reserved(self) -> Self {
-        if is_reserved(&self) { self.without_local() } else { self }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::str::FromStr;
@@ -147,12 +142,43 @@ mod tests {
     #[test]
     fn agree_with_pep_440() {
         let all = [
-            "0.9", "1.0.dev1", "1.0a1", "1.0rc1", "1.0", "1.0+local", "1.0.post1", "1.0.1.dev0", "1.0.1", "1.1a1",
-            "1.1", "1.2", "2.0.dev0", "2.0a1", "2.0", "1!0.1",
+            "0.9",
+            "1.0.dev1",
+            "1.0a1",
+            "1.0rc1",
+            "1.0",
+            "1.0+local",
+            "1.0.post1",
+            "1.0.1.dev0",
+            "1.0.1",
+            "1.1a1",
+            "1.1",
+            "1.2",
+            "2.0.dev0",
+            "2.0a1",
+            "2.0",
+            "1!0.1",
         ];
         for text in [
-            "==1.0", "!=1.0", "===1.0", "==1.0+local", "!=1.0+local", "==1.0.*", "!=1.0.*", "~=1.0", "~=1.0.1", ">=1.0",
-            "<=1.0", "<1.0", ">1.0", "<1.0rc1", ">1.0a1", ">1.0.dev1", "<1.0.post1", ">1.0.post1", ">=1.0,<2.0,!=1.1",
+            "==1.0",
+            "!=1.0",
+            "===1.0",
+            "==1.0+local",
+            "!=1.0+local",
+            "==1.0.*",
+            "!=1.0.*",
+            "~=1.0",
+            "~=1.0.1",
+            ">=1.0",
+            "<=1.0",
+            "<1.0",
+            ">1.0",
+            "<1.0rc1",
+            ">1.0a1",
+            ">1.0.dev1",
+            "<1.0.post1",
+            ">1.0.post1",
+            ">=1.0,<2.0,!=1.1",
             ">=1!0",
         ] {
             let (specifiers, set) = (VersionSpecifiers::from_str(text).expect("specifiers"), set(text));
@@ -170,14 +196,15 @@ mod tests {
 
     #[test]
     fn pins_are_seen() {
-        for (text, pin) in [("==1.0", true), ("===1.0", true), ("==1.0.*", false), (">=1.0", false), ("==1,==2", false)] {
+        for (text, pin) in [("==1.0", true), ("===1.0", true), ("==1.0.*", false), (">=1.0", false), ("==1,==2", false)]
+        {
             assert_eq!(is_pin(&set(text)), pin, "{text}");
         }
     }
 
     #[test]
     fn are_shown_as_written() {
-        for text in ["==1.0", ">=1.0", "<1.0", ">1.0", "<=1.0", ">=1.0,<2.0", "==1.0+local"] {
+        for text in ["==1.0", ">=1.0", "<1.0", ">1.0", "<=1.0", ">=1.0,<2.0", "==1.0+local", "<1.0rc1", ">1.0a1"] {
             assert_eq!(shown(&set(text)), text);
         }
         assert_eq!(shown(&set("!=1.0")), "<1.0 or >1.0");

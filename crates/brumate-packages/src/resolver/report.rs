@@ -28,8 +28,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
             known.insert(name.clone(), candidates);
         }
     }
-    let mut tree = without_proxies(tree.clone());
-    tree.collapse_no_versions();
+    let tree = without_proxies(tree.clone());
     let words = Words { known: &known };
     let mut text = match &tree {
         Derivation::External(external) => format!("{}.", words.format_external(external)),
@@ -96,11 +95,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn format_external(&self, external: &External<Package, Versions, Reason>) -> String {
         match external {
             External::NotRoot(package, _) => format!("{package} are to be met"),
-            External::NoVersions(package, versions) if is_all(versions) => {
-                format!("no version of {package} can be used")
-            }
             External::NoVersions(package, versions) => {
-                format!("there is no usable version of {}", self.required(package, versions))
+                format!("no version of {} can be used here", self.required(package, versions))
             }
             External::Custom(package, versions, reason) => format!("{} {reason}", self.package(package, versions)),
             External::FromDependencyOf(Package::Root, _, package, versions) => {
@@ -215,9 +211,10 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
         for (rejection, versions) in reasons.into_iter().take(MAX_NAMED) {
             let mut named = versions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
             if versions.len() > MAX_NAMED {
-                named.push_str(&format!(" and {} older", versions.len() - MAX_NAMED));
+                named.push_str(&format!(" and {} others", versions.len() - MAX_NAMED));
             }
-            hints.insert(format!("`{name}` {named} {rejection}{}", way_out(rejection)));
+            hints.insert(format!("`{name}` {named} {rejection}"));
+            hints.extend(way_out(rejection).map(str::to_owned));
         }
         if candidates.offline {
             hints.insert(format!("`{name}`: the network is off, so only what is in the cache was looked at"));
@@ -234,24 +231,20 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
     hints.into_iter().collect()
 }
 
-fn way_out(rejection: &Rejection) -> &'static str {
+fn way_out(rejection: &Rejection) -> Option<&'static str> {
     match rejection {
-        Rejection::SourceOnly | Rejection::OtherPlatforms => {
-            "; another version or package may have a wheel that is pure Python, or the operator can add one \
-             (--find-links)"
-        }
-        Rejection::Yanked(_) => "; pin it (`==`) to use it all the same",
-        _ => "",
+        Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
+            "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
+             a wheel (--find-links)",
+        ),
+        Rejection::Yanked(_) => Some("to use a withdrawn version all the same, pin it (`==`)"),
+        _ => None,
     }
 }
 
 fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut BTreeSet<String>) {
     match tree {
         Derivation::External(External::NoVersions(package, versions)) => {
-            missing.push((package.clone(), versions.clone()));
-        }
-        // `collapse_no_versions` merges missing versions into the requirement that asks for them.
-        Derivation::External(External::FromDependencyOf(_, _, package, versions)) => {
             missing.push((package.clone(), versions.clone()));
         }
         Derivation::External(External::Custom(package, _, Reason::NotFound)) => {

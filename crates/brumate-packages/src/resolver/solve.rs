@@ -236,15 +236,20 @@ impl<'a> Search<'a> {
             let tried = self.tried.entry(name.clone()).or_default();
             *tried += 1;
             if tried.is_multiple_of(TRIED) {
-                self.fetcher.prefetch_below(name, &candidates, range, version, *tried * 2);
+                // An extra's choice narrows `range` to one version: what will be tried next is in the range that stays.
+                let lasting = self.state.partial_solution.unchanging_term_for_package(id).and_then(positive);
+                let count = *tried * 2;
+                self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
             }
         }
         let widened = Versions::singleton(version.clone()).widen_versions(candidates.versions());
         let dependencies = match &package {
             Package::Root => Vec::new(),
-            Package::Extra(name, extra) => [Package::Base(name.clone()), Package::Optional(name.clone(), extra.clone())]
-                .map(|package| (package, Versions::singleton(version.clone())))
-                .into(),
+            Package::Extra(name, extra) => {
+                [Package::Base(name.clone()), Package::Optional(name.clone(), extra.clone())]
+                    .map(|package| (package, Versions::singleton(version.clone())))
+                    .into()
+            }
             Package::Base(_) | Package::Optional(..) => {
                 let extra = if let Package::Optional(_, extra) = &package { Some(extra) } else { None };
                 let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
@@ -302,10 +307,9 @@ impl<'a> Search<'a> {
         });
         match foreign {
             None => Ok(()),
-            Some(requirement) => Err(Failure::TransitiveUrl {
-                parent: parent.to_owned(),
-                requirement: requirement.to_string(),
-            }),
+            Some(requirement) => {
+                Err(Failure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
+            }
         }
     }
 

@@ -65,11 +65,10 @@ impl Credentials {
         if let Some(place) = own.places.first() {
             return Some(basic(&place.user, place.password.as_deref()));
         }
-        let best = self
-            .places
-            .iter()
-            .filter(|place| place.url.origin() == bare.origin())
-            .max_by_key(|place| if bare.path().starts_with(place.url.path()) { place.url.path().len() + 1 } else { 0 });
+        let best =
+            self.places.iter().filter(|place| place.url.origin() == bare.origin()).max_by_key(|place| {
+                if bare.path().starts_with(place.url.path()) { place.url.path().len() + 1 } else { 0 }
+            });
         if let Some(place) = best {
             return Some(basic(&place.user, place.password.as_deref()));
         }

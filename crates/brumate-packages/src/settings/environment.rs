@@ -35,9 +35,8 @@ impl fmt::Debug for Environment {
 impl Environment {
     /// This process's.
     pub fn of_process() -> Self {
-        let variables = std::env::vars_os().filter_map(|(key, value)| {
-            Some((key.into_string().ok()?, value.into_string().ok()?))
-        });
+        let variables =
+            std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
         Self { variables: variables.collect(), root: PathBuf::from("/"), now: Timestamp::now() }
     }
 
@@ -139,10 +138,10 @@ impl Settings {
         let mut settings = Self::default();
         settings.read_places(environment, &pip, &uv)?;
         settings.read_network(environment, &pip)?;
-        settings.offline =
-            environment.get("UV_OFFLINE").map(truth).or(uv.offline).unwrap_or(settings.offline);
+        settings.offline = environment.get("UV_OFFLINE").map(truth).or(uv.offline).unwrap_or(settings.offline);
         let named = |name: &str, error: String| IndexError::Settings(format!("{name}: {error}"));
-        let in_file = uv.exclude_newer.as_ref().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let in_file =
+            uv.exclude_newer.as_ref().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         if let Some(text) = environment.get("UV_EXCLUDE_NEWER").map(str::to_owned).or(in_file) {
             let moment = parse_exclude_newer(&text, environment.now).map_err(|error| named("exclude-newer", error))?;
             settings.exclude_newer = Some(moment);
@@ -204,9 +203,9 @@ impl Settings {
         let no_index = environment.get("UV_NO_INDEX").or_else(|| pip.get("no-index")).map(truth).or(uv.no_index);
         self.indexes = if no_index.unwrap_or(false) { Vec::new() } else { indexes };
 
-        let mut links: Vec<String> = words("UV_FIND_LINKS").flat_map(|text| {
-            text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-        }).collect();
+        let mut links: Vec<String> = words("UV_FIND_LINKS")
+            .flat_map(|text| text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>())
+            .collect();
         links.extend(pip.list("find-links"));
         links.extend(uv.find_links.iter().cloned());
         self.find_links = links.iter().map(|text| FindLinks::new(text, credentials)).collect::<Result<_, _>>()?;
@@ -222,24 +221,26 @@ impl Settings {
 
     /// Proxy, certificates, time limits.
     fn read_network(&mut self, environment: &Environment, pip: &Pip<'_>) -> Result<(), IndexError> {
-        self.proxy = pip.get("proxy").map(|proxy| {
-            if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") }
-        });
+        self.proxy = pip
+            .get("proxy")
+            .map(|proxy| if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") });
         // SSL_CERT_FILE and SSL_CERT_DIR are read where the system's certificates are.
         let named_for_all = environment.get("SSL_CERT_FILE").or_else(|| environment.get("SSL_CERT_DIR")).is_some();
         let bundle = environment.get("PIP_CERT").or_else(|| if named_for_all { None } else { pip.get("cert") });
         self.tls = Tls { bundle: bundle.map(PathBuf::from) };
-        let seconds = environment.get("UV_HTTP_TIMEOUT").or_else(|| pip.get("timeout")).or_else(|| pip.get("default-timeout"));
+        let seconds =
+            environment.get("UV_HTTP_TIMEOUT").or_else(|| pip.get("timeout")).or_else(|| pip.get("default-timeout"));
         if let Some(text) = seconds {
-            let seconds: f64 = text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds < 1e6).ok_or_else(|| {
-                IndexError::Settings(format!("the time limit `{text}` is not a number of seconds"))
-            })?;
+            let seconds: f64 =
+                text.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds < 1e6).ok_or_else(|| {
+                    IndexError::Settings(format!("the time limit `{text}` is not a number of seconds"))
+                })?;
             self.timeout = Duration::from_secs_f64(seconds);
         }
         if let Some(text) = environment.get("UV_HTTP_RETRIES").or_else(|| pip.get("retries")) {
-            self.retries = text.parse().map_err(|_| {
-                IndexError::Settings(format!("the number of retries `{text}` is not a number"))
-            })?;
+            self.retries = text
+                .parse()
+                .map_err(|_| IndexError::Settings(format!("the number of retries `{text}` is not a number")))?;
         }
         if let Some(text) = environment.get("UV_CONCURRENT_DOWNLOADS") {
             self.concurrency = text.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
@@ -379,7 +380,10 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             std::fs::write(path, text).expect("written");
         };
-        write("etc/pip.conf", "[global]\nindex-url = https://system.example/\nextra-index-url = https://extra.example/\n");
+        write(
+            "etc/pip.conf",
+            "[global]\nindex-url = https://system.example/\nextra-index-url = https://extra.example/\n",
+        );
         write("home/.config/pip/pip.conf", "[global]\nindex-url = https://user.example/\n");
         write("home/.netrc", "machine user.example login l password p\n");
         let home = root.path().join("home").display().to_string();

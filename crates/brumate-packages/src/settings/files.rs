@@ -86,8 +86,10 @@ mod tests {
 
     #[test]
     fn pip_sections_and_continuations() {
-        let keys = pip("[global]\nindex-url = https://a.example/\nno_index: true\n# c\n[install]\nfind-links =\n  /one\n  /two\n\
-                        index-url = https://b.example/\n[freeze]\ntimeout = 1\n");
+        let keys = pip(
+            "[global]\nindex-url = https://a.example/\nno_index: true\n# c\n[install]\nfind-links =\n  /one\n  /two\n\
+                        index-url = https://b.example/\n[freeze]\ntimeout = 1\n",
+        );
         assert_eq!(keys["index-url"], "https://b.example/");
         assert_eq!(keys["no-index"], "true");
         assert_eq!(keys["find-links"].split_whitespace().collect::<Vec<_>>(), ["/one", "/two"]);

@@ -211,9 +211,10 @@ pub fn parse_exclude_newer(text: &str, now: Timestamp) -> Result<Timestamp, Stri
     if let Some(end) = end_of_day {
         return Ok(end.timestamp());
     }
-    let before = text.parse::<jiff::Span>().ok().and_then(|span| {
-        now.to_zoned(jiff::tz::TimeZone::UTC).checked_sub(span.abs()).ok()
-    });
+    let before = text
+        .parse::<jiff::Span>()
+        .ok()
+        .and_then(|span| now.to_zoned(jiff::tz::TimeZone::UTC).checked_sub(span.abs()).ok());
     before.map(|moment| moment.timestamp()).ok_or_else(|| {
         format!("`{text}` is neither a moment (2026-01-31T12:00:00Z), nor a date (2026-01-31), nor a span (30 days)")
     })

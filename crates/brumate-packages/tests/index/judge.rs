@@ -97,22 +97,28 @@ async fn random_requirements_resolve_as_with_uv() {
         let server = Server::start(move |request| world.answer(request)).await;
         let index = Index::new(server.url.join("simple/").expect("a URL").as_str(), &mut Credentials::default());
         let index = index.expect("a URL");
-        let resolver = Resolver::new(Settings { indexes: vec![index.clone()], ..Settings::default() });
+        let for_uv = server.url.join("uv/").expect("a URL");
+        let resolver = Resolver::new(Settings { indexes: vec![index], ..Settings::default() });
         let resolver = resolver.expect("settings");
         for set in 0..SETS_PER_WORLD {
             let mut random = Random::new(seed * 1000 + set);
             let requirements = universe.requirements(&mut random);
             let constraints = universe.constraints(&mut random);
             let (theirs, ours) = tokio::join!(
-                ask_uv(&index.url, &requirements, &constraints),
+                ask_uv(&for_uv, &requirements, &constraints),
                 ask_us(&resolver, &requirements, &constraints)
             );
-            if theirs.is_some() { solved += 1 } else { unsolved += 1 }
+            if theirs.is_some() {
+                solved += 1
+            } else {
+                unsolved += 1
+            }
             match (&theirs, &ours) {
                 (Some(theirs), Ok(ours)) if theirs == ours => {}
                 (None, Err(explanation)) => assert!(!explanation.is_empty()),
-                _ => differences
-                    .push(format!("{seed}/{set} {requirements:?} -c {constraints:?}:\n  uv   {theirs:?}\n  ours {ours:?}")),
+                _ => differences.push(format!(
+                    "{seed}/{set} {requirements:?} -c {constraints:?}:\n  uv   {theirs:?}\n  ours {ours:?}"
+                )),
             }
         }
     }

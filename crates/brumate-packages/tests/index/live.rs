@@ -1,11 +1,58 @@
 //! Real packages on the index that this machine's settings name: the same versions as uv's.
+//!
+//! uv does not know the sandbox's platform by its name yet: it asks a server of ours, which passes the index's pages on
+//! with the name that it knows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use brumate_packages::resolver::Resolver;
 use brumate_packages::settings::Settings;
 
 use crate::judge::{ask_us, ask_uv};
+use crate::server::{Reply, Server};
+use crate::universe::{PLATFORM, PLATFORM_OF_UV};
+
+/// Passes the pages of `index` on, with the names of wheels for the sandbox as uv knows them.
+async fn in_words_of_uv(index: url::Url) -> Server {
+    let client = Arc::new(reqwest_client());
+    let handle = tokio::runtime::Handle::current();
+    Server::start(move |request| {
+        let url = index.join(request.path.trim_start_matches('/')).expect("a URL");
+        let accept = "application/vnd.pypi.simple.v1+json";
+        let answer = tokio::task::block_in_place(|| {
+            handle.block_on(async {
+                let response = client.get(url).header("accept", accept).send().await?;
+                Ok::<_, reqwest::Error>((response.status().as_u16(), response.text().await?))
+            })
+        });
+        match answer {
+            Ok((200, text)) => {
+                let mut page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                for file in page["files"].as_array_mut().expect("files") {
+                    let name = file["filename"].as_str().expect("a name").replace(PLATFORM, PLATFORM_OF_UV);
+                    file["filename"] = name.into();
+                }
+                Reply::json(&page.to_string())
+            }
+            Ok((status, _)) => Reply::status(status),
+            Err(_) => Reply::status(502),
+        }
+    })
+    .await
+}
+
+fn reqwest_client() -> reqwest::Client {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let configuration = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder().tls_backend_preconfigured(configuration).build().expect("a client")
+}
 
 const SETS: [&[&str]; 28] = [
     &["rich<13"],
@@ -45,10 +92,11 @@ async fn real_requirements_resolve_as_with_uv() {
     let index = settings.indexes.last().expect("an index").url.clone();
     let settings = Settings { find_links: Vec::new(), ..settings };
     let resolver = Resolver::new(settings).expect("settings");
+    let index = in_words_of_uv(index).await;
     let mut differences = Vec::new();
     for set in SETS {
         let requirements: Vec<String> = set.iter().map(|text| (*text).to_owned()).collect();
-        let theirs = ask_uv(&index, &requirements, &[]).await;
+        let theirs = ask_uv(&index.url, &requirements, &[]).await;
         let ours = ask_us(&resolver, &requirements, &[]).await;
         let same = match (&theirs, &ours) {
             (Some(theirs), Ok(ours)) => theirs == ours,

@@ -3,6 +3,7 @@
 mod judge;
 mod live;
 mod manners;
+mod mutations;
 mod server;
 mod sources;
 mod universe;

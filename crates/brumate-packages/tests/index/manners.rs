@@ -125,7 +125,8 @@ async fn a_whole_wheel_with_another_hash_is_refused() {
                 return Reply::new(200, "", wheel("foo", "1.0", &["evil"], 10));
             }
             let promised = digest(&wheel("foo", "1.0", &[], 10));
-            let file = format!(r#"{{"filename": "{WHEEL}", "url": "/files/{WHEEL}", "hashes": {{"sha256": "{promised}"}}}}"#);
+            let file =
+                format!(r#"{{"filename": "{WHEEL}", "url": "/files/{WHEEL}", "hashes": {{"sha256": "{promised}"}}}}"#);
             Reply::json(&format!(r#"{{"files": [{file}]}}"#))
         })
         .await,
@@ -192,8 +193,12 @@ async fn pages_that_are_none_are_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_with_unusable_metadata_is_passed_over() {
-    for broken in [metadata("bar", "1.0", &[]), metadata("foo", "2.0", &[]), "Name: foo\n".to_owned(), metadata("foo", "1.0", &["!"])]
-    {
+    for broken in [
+        metadata("bar", "1.0", &[]),
+        metadata("foo", "2.0", &[]),
+        "Name: foo\n".to_owned(),
+        metadata("foo", "1.0", &["!"]),
+    ] {
         let answer = move |request: &Request| match request.path.as_str() {
             path if path.ends_with(&format!("{WHEEL}.metadata")) => Reply::new(200, "", broken.clone()),
             path if path.ends_with(".metadata") => Reply::new(200, "", metadata("foo", "0.9", &[])),
@@ -218,8 +223,12 @@ async fn ranges_spare_the_wheel() {
     })
     .await;
     assert_eq!(names(&resolve(settings(&server), &["foo"]).await.expect("found")), ["foo==1.0"]);
-    let ranges: Vec<String> =
-        server.requests().iter().map(|request| request.header("range").to_owned()).filter(|range| !range.is_empty()).collect();
+    let ranges: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|request| request.header("range").to_owned())
+        .filter(|range| !range.is_empty())
+        .collect();
     // The end, then what is around the metadata in the middle.
     assert!((2..=4).contains(&ranges.len()), "{ranges:?} of {size}");
 }
@@ -270,7 +279,8 @@ async fn answers_are_kept_as_long_as_their_server_says() {
     let directory = tempfile::tempdir().expect("temporary directory");
     let server = Server::start(|request| {
         if request.path.ends_with(".metadata") {
-            return Reply::new(200, "", metadata("foo", "1.0", &[])).header("Cache-Control", "max-age=1000000, immutable");
+            return Reply::new(200, "", metadata("foo", "1.0", &[]))
+                .header("Cache-Control", "max-age=1000000, immutable");
         }
         if request.header("if-none-match") == "\"v1\"" {
             return Reply::status(304).header("ETag", "\"v1\"");
@@ -283,8 +293,11 @@ async fn answers_are_kept_as_long_as_their_server_says() {
     for _ in 0..2 {
         assert_eq!(names(&resolve(settings.clone(), &["foo"]).await.expect("found")), ["foo==1.0"]);
     }
-    let asked: Vec<(String, String)> =
-        server.requests().iter().map(|request| (request.path.clone(), request.header("if-none-match").to_owned())).collect();
+    let asked: Vec<(String, String)> = server
+        .requests()
+        .iter()
+        .map(|request| (request.path.clone(), request.header("if-none-match").to_owned()))
+        .collect();
     let page = || "/simple/foo/".to_owned();
     let metadata_path = format!("/files/{WHEEL}.metadata");
     assert_eq!(asked, [(page(), String::new()), (metadata_path, String::new()), (page(), "\"v1\"".to_owned())]);

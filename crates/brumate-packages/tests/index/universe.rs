@@ -37,6 +37,10 @@ impl Random {
     }
 }
 
+/// The sandbox's platform, and the nearest that uv knows: wheels for one are offered to uv as wheels for the other.
+pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
+pub(crate) const PLATFORM_OF_UV: &str = "pyodide_2025_0_wasm32";
+
 const EXTRAS: [&str; 3] = ["fast", "all", "x-y"];
 const MARKERS: [&str; 10] = [
     "python_version >= '3.8'",
@@ -105,20 +109,22 @@ impl Universe {
             .collect()
     }
 
-    /// Answers `/simple/<name>/` and the metadata of wheels.
+    /// Answers `/simple/<name>/`, the same for uv as `/uv/<name>/`, and the metadata of wheels.
     pub(crate) fn answer(&self, request: &Request) -> Reply {
         let path = request.path.trim_start_matches('/');
-        if let Some(name) = path.strip_prefix("simple/").map(|rest| rest.trim_end_matches('/')) {
-            return self.packages.get(name).map_or(Reply::status(404), |releases| Reply::json(&page(name, releases)));
+        for (prefix, tag) in [("simple/", PLATFORM), ("uv/", PLATFORM_OF_UV)] {
+            if let Some(name) = path.strip_prefix(prefix).map(|rest| rest.trim_end_matches('/')) {
+                let page = self.packages.get(name).map(|releases| page(name, releases));
+                return page.map_or(Reply::status(404), |page| Reply::json(&page.replace(PLATFORM, tag)));
+            }
         }
         let found = path.strip_prefix("files/").and_then(|rest| rest.strip_suffix(".whl.metadata")).and_then(|stem| {
             let mut parts = stem.split('-');
             let (name, version) = (parts.next()?, parts.next()?);
             self.packages.get(name)?.get(version)
         });
-        found.map_or(Reply::status(404), |release| {
-            Reply::new(200, "application/octet-stream", release.metadata.clone())
-        })
+        found
+            .map_or(Reply::status(404), |release| Reply::new(200, "application/octet-stream", release.metadata.clone()))
     }
 }
 
@@ -169,6 +175,7 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
         2 => Some("py2-none-any"),
         3 => Some("py2.py3-none-any"),
         4 => Some("cp314-none-any"),
+        5 => Some("cp314-cp314-pyemscripten_2026_0_wasm32"),
         _ => Some("py3-none-any"),
     };
     Release {

@@ -68,8 +68,7 @@ pub(crate) async fn resolve_with(
     requirements: &[&str],
     policy: Policy,
 ) -> Result<Resolution, ResolutionError> {
-    let requirements: Vec<Requirement> =
-        requirements.iter().map(|text| text.parse().expect("a requirement")).collect();
+    let requirements: Vec<Requirement> = requirements.iter().map(|text| text.parse().expect("a requirement")).collect();
     resolver.resolve(&requirements, &[], policy).await
 }
 
