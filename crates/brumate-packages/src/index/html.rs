@@ -20,14 +20,12 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
     let mut base = base.clone();
     let mut files = Vec::new();
     for tag in document.nodes().iter().filter_map(|node| node.as_tag()) {
-        let attribute =
-            |name: &str| {
-                let value = tag.attributes().get(name)?;
-                Some(value.map_or_else(String::new, |bytes| {
-                    html_escape::decode_html_entities(&bytes.as_utf8_str()).into_owned()
-                }))
-            };
-        match tag.name().as_bytes() {
+        // Names of elements and attributes have no case.
+        let attribute = |name: &str| {
+            let (_, value) = tag.attributes().iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+            Some(value.map_or_else(String::new, |text| html_escape::decode_html_entities(&text).into_owned()))
+        };
+        match tag.name().as_bytes().to_ascii_lowercase().as_slice() {
             b"base" => {
                 if let Some(joined) = attribute("href").and_then(|reference| base.join(reference.trim()).ok()) {
                     base = joined;
