@@ -1,7 +1,7 @@
 //! Random sets of requirements in random worlds: we find what uv finds, and fail where uv fails.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use url::Url;
 use crate::server::Server;
 use crate::universe::{Random, Universe};
 
-const WORLDS: u64 = 40;
+const WORLDS: u64 = 20;
 const SETS_PER_WORLD: u64 = 10;
 
 /// uv's executable, beside the Python that the test environment names.
@@ -24,7 +24,12 @@ pub(crate) fn uv() -> PathBuf {
 }
 
 /// `name==version` for each distribution, or `None` when uv finds no solution.
-pub(crate) async fn ask_uv(index: &Url, requirements: &[String], constraints: &[String]) -> Option<BTreeSet<String>> {
+pub(crate) async fn ask_uv(
+    cache: &Path,
+    index: &Url,
+    requirements: &[String],
+    constraints: &[String],
+) -> Option<BTreeSet<String>> {
     let directory = tempfile::tempdir().expect("temporary directory");
     let file = directory.path().join("constraints.txt");
     std::fs::write(&file, constraints.join("\n")).expect("written");
@@ -36,7 +41,10 @@ pub(crate) async fn ask_uv(index: &Url, requirements: &[String], constraints: &[
         }
     }
     command
-        .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet", "--no-cache"])
+        .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet"])
+        // Otherwise every call would examine the interpreter anew. Each world has a port, hence pages, of its own.
+        .arg("--cache-dir")
+        .arg(cache)
         .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"])
         .args(["--default-index", index.as_str(), "--python"])
         .arg(std::env::var_os("BRUMATE_TEST_PYTHON_UV").expect("set"))
@@ -91,6 +99,7 @@ pub(crate) async fn ask_us(
 async fn random_requirements_resolve_as_with_uv() {
     let first: u64 = std::env::var("BRUMATE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let (mut solved, mut unsolved, mut differences) = (0, 0, Vec::new());
+    let cache = tempfile::tempdir().expect("temporary directory");
     for seed in first..first + WORLDS {
         let universe = Arc::new(Universe::new(seed));
         let world = universe.clone();
@@ -105,7 +114,7 @@ async fn random_requirements_resolve_as_with_uv() {
             let requirements = universe.requirements(&mut random);
             let constraints = universe.constraints(&mut random);
             let (theirs, ours) = tokio::join!(
-                ask_uv(&for_uv, &requirements, &constraints),
+                ask_uv(cache.path(), &for_uv, &requirements, &constraints),
                 ask_us(&resolver, &requirements, &constraints)
             );
             if theirs.is_some() {
@@ -122,7 +131,8 @@ async fn random_requirements_resolve_as_with_uv() {
             }
         }
     }
+    eprintln!("{solved} solved, {unsolved} not, {} differences", differences.len());
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
     // The worlds would judge nothing if all sets went one way.
-    assert!(solved >= 100 && unsolved >= 50, "{solved} solved, {unsolved} not");
+    assert!(solved >= 50 && unsolved >= 20, "{solved} solved, {unsolved} not");
 }

@@ -93,10 +93,11 @@ async fn real_requirements_resolve_as_with_uv() {
     let settings = Settings { find_links: Vec::new(), ..settings };
     let resolver = Resolver::new(settings).expect("settings");
     let index = in_words_of_uv(index).await;
+    let cache = tempfile::tempdir().expect("temporary directory");
     let mut differences = Vec::new();
     for set in SETS {
         let requirements: Vec<String> = set.iter().map(|text| (*text).to_owned()).collect();
-        let theirs = ask_uv(&index.url, &requirements, &[]).await;
+        let theirs = ask_uv(cache.path(), &index.url, &requirements, &[]).await;
         let ours = ask_us(&resolver, &requirements, &[]).await;
         let same = match (&theirs, &ours) {
             (Some(theirs), Ok(ours)) => theirs == ours,
