@@ -29,9 +29,9 @@ impl Netrc {
             let mut words = words(line).into_iter();
             while let Some(word) = words.next() {
                 match word.as_str() {
-                    "machine" => entries.extend(
-                        words.next().map(|machine| Entry { machine: Some(machine), ..Entry::default() }),
-                    ),
+                    "machine" => {
+                        entries.extend(words.next().map(|machine| Entry { machine: Some(machine), ..Entry::default() }))
+                    }
                     "default" => entries.push(Entry::default()),
                     "login" | "user" => set(&mut entries, words.next(), |entry| &mut entry.login),
                     "password" => set(&mut entries, words.next(), |entry| &mut entry.password),

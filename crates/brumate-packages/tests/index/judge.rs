@@ -125,9 +125,17 @@ async fn random_requirements_resolve_as_with_uv() {
             match (&theirs, &ours) {
                 (Some(theirs), Ok(ours)) if theirs == ours => {}
                 (None, Err(explanation)) => assert!(!explanation.is_empty()),
-                _ => differences.push(format!(
-                    "{seed}/{set} {requirements:?} -c {constraints:?}:\n  uv   {theirs:?}\n  ours {ours:?}"
-                )),
+                _ => {
+                    let ours = ours.map_err(|explanation| explanation.lines().take(3).collect::<String>());
+                    let all = theirs.iter().flatten().chain(ours.iter().flatten());
+                    let mut names: Vec<&str> = all.filter_map(|line| line.split("==").next()).collect();
+                    names.sort_unstable();
+                    names.dedup();
+                    let world = universe.describe(&names);
+                    differences.push(format!(
+                        "{seed}/{set} {requirements:?} -c {constraints:?}:\n  uv   {theirs:?}\n  ours {ours:?}\n{world}"
+                    ));
+                }
             }
         }
     }

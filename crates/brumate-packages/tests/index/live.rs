@@ -6,12 +6,31 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use brumate_packages::index::{IndexFile, MetadataFile, Origin, parse_page};
 use brumate_packages::resolver::Resolver;
 use brumate_packages::settings::Settings;
 
 use crate::judge::{ask_us, ask_uv};
 use crate::server::{Reply, Server};
 use crate::universe::{PLATFORM, PLATFORM_OF_UV};
+
+fn file(file: &IndexFile) -> serde_json::Value {
+    let digest = |sha256: &Option<String>| match sha256 {
+        Some(sha256) => serde_json::json!({ "sha256": sha256 }),
+        None => serde_json::json!({}),
+    };
+    serde_json::json!({
+        "filename": file.filename.replace(PLATFORM, PLATFORM_OF_UV),
+        "url": file.url.as_str(),
+        "hashes": digest(&file.sha256),
+        "requires-python": file.requires_python.as_ref().map(ToString::to_string),
+        "yanked": file.yanked.is_some(),
+        "core-metadata": match &file.metadata {
+            MetadataFile::Absent => serde_json::Value::Bool(false),
+            MetadataFile::Present { sha256 } => digest(sha256),
+        },
+    })
+}
 
 /// Passes the pages of `index` on, with the names of wheels for the sandbox as uv knows them.
 async fn in_words_of_uv(index: url::Url) -> Server {
@@ -22,20 +41,18 @@ async fn in_words_of_uv(index: url::Url) -> Server {
         let accept = "application/vnd.pypi.simple.v1+json";
         let answer = tokio::task::block_in_place(|| {
             handle.block_on(async {
-                let response = client.get(url).header("accept", accept).send().await?;
-                Ok::<_, reqwest::Error>((response.status().as_u16(), response.text().await?))
+                let response = client.get(url.clone()).header("accept", accept).send().await?;
+                let kind = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+                let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().to_owned();
+                Ok::<_, reqwest::Error>((response.status().as_u16(), kind, response.bytes().await?))
             })
         });
         match answer {
-            Ok((200, text)) => {
-                let mut page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-                for file in page["files"].as_array_mut().expect("files") {
-                    let name = file["filename"].as_str().expect("a name").replace(PLATFORM, PLATFORM_OF_UV);
-                    file["filename"] = name.into();
-                }
-                Reply::json(&page.to_string())
+            Ok((200, kind, bytes)) => {
+                let files = parse_page(&bytes, &kind, &url, &Arc::new(Origin::Direct)).expect("a page");
+                Reply::json(&serde_json::json!({ "files": files.iter().map(file).collect::<Vec<_>>() }).to_string())
             }
-            Ok((status, _)) => Reply::status(status),
+            Ok((status, ..)) => Reply::status(status),
             Err(_) => Reply::status(502),
         }
     })

@@ -54,7 +54,9 @@ const MARKERS: [&str; 10] = [
     "implementation_name == 'cpython' or sys_platform == 'linux'",
     "platform_python_implementation != 'CPython'",
 ];
-const REQUIRES_PYTHON: [&str; 6] = [">=3.8", ">=3.8,<4", ">=3.15", "<3.14", "!=3.14.*", "~=3.10"];
+/// Lower bounds: uv's `--python-version` means that version and later ones, so that it passes upper bounds over, which
+/// we (and pip) hold against the sandbox's one Python.
+const REQUIRES_PYTHON: [&str; 5] = [">=3.8", ">=3.8,<4", ">=3.15", ">=3.14.3", "~=3.10"];
 
 /// What is offered of one version.
 struct Release {
@@ -90,6 +92,20 @@ impl Universe {
             packages.insert(name.clone(), releases);
         }
         Self { packages, names }
+    }
+
+    /// What is offered of `names`, for a person to read.
+    pub(crate) fn describe(&self, names: &[&str]) -> String {
+        let releases = names.iter().filter_map(|name| Some((name, self.packages.get(*name)?)));
+        let lines = releases.flat_map(|(name, releases)| {
+            releases.iter().map(move |(version, release)| {
+                let requires: Vec<&str> =
+                    release.metadata.lines().filter(|line| line.starts_with("Requires")).collect();
+                let (tag, yanked) = (release.wheel_tag.unwrap_or("source"), release.yanked);
+                format!("    {name} {version} {tag} yanked {yanked} {requires:?}")
+            })
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Requirements of a user, sometimes for what is not there.
