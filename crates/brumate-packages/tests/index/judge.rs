@@ -42,7 +42,8 @@ pub(crate) async fn ask_uv(
     }
     command
         .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet"])
-        // Otherwise every call would examine the interpreter anew. Each world has a port, hence pages, of its own.
+        // Otherwise every call would examine the interpreter anew. uv's cache does not tell ports apart, so each world
+        // has its own.
         .arg("--cache-dir")
         .arg(cache)
         .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"])
@@ -99,13 +100,13 @@ pub(crate) async fn ask_us(
 async fn random_requirements_resolve_as_with_uv() {
     let first: u64 = std::env::var("BRUMATE_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let (mut solved, mut unsolved, mut differences) = (0, 0, Vec::new());
-    let cache = tempfile::tempdir().expect("temporary directory");
     for seed in first..first + WORLDS {
         let universe = Arc::new(Universe::new(seed));
         let world = universe.clone();
         let server = Server::start(move |request| world.answer(request)).await;
         let index = Index::new(server.url.join("simple/").expect("a URL").as_str(), &mut Credentials::default());
         let index = index.expect("a URL");
+        let cache = tempfile::tempdir().expect("temporary directory");
         let for_uv = server.url.join("uv/").expect("a URL");
         let resolver = Resolver::new(Settings { indexes: vec![index], ..Settings::default() });
         let resolver = resolver.expect("settings");
