@@ -42,8 +42,7 @@ pub(crate) async fn ask_uv(
     }
     command
         .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet"])
-        // Otherwise every call would examine the interpreter anew. uv's cache does not tell ports apart, so each world
-        // has its own.
+        // Otherwise every call would examine the interpreter anew.
         .arg("--cache-dir")
         .arg(cache)
         .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"])

@@ -235,20 +235,25 @@ fn page(name: &str, releases: &BTreeMap<String, Release>) -> String {
             None => String::new(),
         };
         let time = format!("2025-03-{:02}T00:00:00Z", release.day);
-        let common = format!(
-            r#""hashes": {{"sha256": "{}"}}, {python} "upload-time": "{time}", "size": 1, "yanked": {}"#,
-            "0".repeat(64),
-            release.yanked
-        );
+        // uv tells files apart by their digests, so each has its own.
+        let hex = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let common = |file: &str| {
+            format!(
+                r#""hashes": {{"sha256": "{}"}}, {python} "upload-time": "{time}", "size": 1, "yanked": {}"#,
+                hex(file),
+                release.yanked
+            )
+        };
         if let Some(tag) = release.wheel_tag {
-            let digest: String = Sha256::digest(&release.metadata).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hex(&release.metadata);
             let file = format!("{name}-{version}-{tag}.whl");
             files.push(format!(
-                r#"{{"filename": "{file}", "url": "/files/{file}", {common}, "core-metadata": {{"sha256": "{digest}"}}}}"#
+                r#"{{"filename": "{file}", "url": "/files/{file}", {}, "core-metadata": {{"sha256": "{digest}"}}}}"#,
+                common(&file)
             ));
         }
         let file = format!("{name}-{version}.tar.gz");
-        files.push(format!(r#"{{"filename": "{file}", "url": "/files/{file}", {common}}}"#));
+        files.push(format!(r#"{{"filename": "{file}", "url": "/files/{file}", {}}}"#, common(&file)));
     }
     format!(r#"{{"meta": {{"api-version": "1.1"}}, "name": "{name}", "files": [{}]}}"#, files.join(","))
 }
