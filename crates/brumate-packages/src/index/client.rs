@@ -165,7 +165,7 @@ impl IndexClient {
         }
         let bytes = match sparse::remote_metadata(&self.http, &file.url).await? {
             Some(bytes) => bytes,
-            None => self.from_whole_wheel(file).await?,
+            None => self.metadata_in_whole_wheel(file).await?,
         };
         if let Some(key) = key {
             let body = Body { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
@@ -183,7 +183,7 @@ impl IndexClient {
         Ok(Some(blocking(move || hex(&Sha256::digest(&bytes))).await))
     }
 
-    async fn from_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
+    async fn metadata_in_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
         tracing::debug!(url = %shown(&file.url), "the server has neither metadata nor ranges: fetching the wheel");
         let body = self.http.get_uncached(&file.url, ANY, MAX_WHEEL_BYTES).await?;
         let (url, sha256) = (file.url.clone(), file.sha256.clone());

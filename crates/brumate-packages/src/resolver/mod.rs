@@ -57,13 +57,19 @@ pub const MAX_STEPS: usize = 500_000;
 /// Stack of the thread that searches: explanations of long contradictions are nested deeply.
 const STACK_BYTES: usize = 256 << 20;
 
+/// Why a URL may not be fetched, if so.
+pub type UrlRule = dyn Fn(&Url) -> Result<(), String> + Send + Sync;
+
+/// Why a version of a distribution may not be used, if so.
+pub type VersionRule = dyn Fn(&DistributionName, &Version) -> Option<String> + Send + Sync;
+
 /// What may be installed. The default allows every distribution, and no URLs.
 #[derive(Clone)]
 pub struct Policy {
     /// May this URL be fetched because a requirement names it? The error says why not.
-    pub url: Arc<dyn Fn(&Url) -> Result<(), String> + Send + Sync>,
+    pub url: Arc<UrlRule>,
     /// Why a version of a distribution may not be used, if so.
-    pub forbids: Arc<dyn Fn(&DistributionName, &Version) -> Option<String> + Send + Sync>,
+    pub forbids: Arc<VersionRule>,
     /// Allowed SHA-256 (lower-case hexadecimal) by name; a name without an entry may have any.
     pub hashes: HashMap<DistributionName, Vec<String>>,
 }
