@@ -1,9 +1,10 @@
-//! Serving over standard input and output.
+//! Serving over standard input and output, or any other pair of streams.
 
 use crate::error::ServeError;
 use crate::handler::Handler;
 use crate::server::Server;
 use rmcp::ServiceExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 impl Server {
@@ -21,6 +22,21 @@ impl Server {
         signals.abort();
         self.stop().await;
         served
+    }
+
+    /// Serves one client over a pair of streams, a line for each message, until the input ends: a socket, or a pipe within
+    /// a process. Lifespans are started if they have not been, and not stopped.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be started, or client and server could not begin.
+    pub async fn serve_streams<R, W>(&self, input: R, output: W) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Sync + Unpin + 'static,
+        W: AsyncWrite + Send + Sync + Unpin + 'static,
+    {
+        self.start().await?;
+        self.serve_connection((input, output), CancellationToken::new()).await
     }
 
     /// Serves one client over a transport of rmcp's, without starting or stopping lifespans.
