@@ -39,14 +39,14 @@ fn expand_completion(attribute: proc_macro::TokenStream, item: proc_macro::Token
     if let Some(more) = plain.next() {
         return Err(Error::new(more.name.span(), "at most what has been typed and the known arguments"));
     }
-    let known = known.map(|known| quote!(let #known = request.arguments;));
+    let known = known.map(|known| quote!(let #known = __request.arguments;));
     let call = function.call();
     let make = quote! {
         ::brumate_mcp::Completion::#method(
             #of,
             #argument,
-            |request: ::brumate_mcp::CompletionRequest, __context: ::brumate_mcp::Context| async move {
-                let #typed = request.value;
+            |__request: ::brumate_mcp::CompletionRequest, __context: ::brumate_mcp::Context| async move {
+                let #typed = __request.value;
                 #known
                 let value = #call;
                 ::brumate_mcp::IntoSuggestions::into_suggestions(value)

@@ -3,7 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Pat, Result, ReturnType, Type, Visibility};
+use syn::{
+    Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Pat, Result, ReturnType, Type, Visibility,
+};
 
 /// A function that becomes something a server offers.
 pub(crate) struct Function {
@@ -48,7 +50,10 @@ impl Function {
         let mut item: ItemFn = syn::parse(item)?;
         let signature = &item.sig;
         if let Some(parameter) = signature.generics.params.first() {
-            return Err(Error::new(parameter.span(), "a generic function cannot be offered: which types would be meant?"));
+            return Err(Error::new(
+                parameter.span(),
+                "a generic function cannot be offered: which types would be meant?",
+            ));
         }
         let result = match &signature.output {
             ReturnType::Default => syn::parse_quote!(()),
@@ -105,7 +110,13 @@ impl Function {
     }
 
     /// The value in the function's place, with `rest`, which sees the function itself under its name.
-    pub(crate) fn expand(&self, method: &str, product: &TokenStream, rest: &TokenStream, make: &TokenStream) -> TokenStream {
+    pub(crate) fn expand(
+        &self,
+        method: &str,
+        product: &TokenStream,
+        rest: &TokenStream,
+        make: &TokenStream,
+    ) -> TokenStream {
         let Self { visibility, name, documentation, item, result, .. } = self;
         let method = format_ident!("{method}");
         let types: Vec<_> = self.parameters.iter().map(|parameter| &parameter.of).collect();
@@ -229,11 +240,11 @@ impl Parameter {
         let Self { name, of, .. } = self;
         let key = self.key();
         if let Some(default) = self.default() {
-            quote!(let #name: #of = request.get_optional(#key)?.unwrap_or_else(|| #default);)
+            quote!(let #name: #of = __request.get_optional(#key)?.unwrap_or_else(|| #default);)
         } else if generic(of, "Option").is_some() {
-            quote!(let #name: #of = request.get_optional(#key)?;)
+            quote!(let #name: #of = __request.get_optional(#key)?;)
         } else {
-            quote!(let #name: #of = request.get(#key)?;)
+            quote!(let #name: #of = __request.get(#key)?;)
         }
     }
 

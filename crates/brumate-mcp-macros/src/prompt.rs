@@ -36,9 +36,9 @@ fn expand_prompt(attribute: proc_macro::TokenStream, item: proc_macro::TokenStre
         ::brumate_mcp::Prompt::new(#name)
             #calls
             #(#arguments)*
-            .handler(|request: ::brumate_mcp::PromptRequest, __context: ::brumate_mcp::Context| async move {
+            .handler(|__request: ::brumate_mcp::PromptRequest, __context: ::brumate_mcp::Context| async move {
                 #(#takes)*
-                let _ = request;
+                let _ = __request;
                 let value = #call;
                 ::brumate_mcp::IntoMessages::into_messages(value)
             })

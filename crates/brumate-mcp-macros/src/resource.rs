@@ -64,10 +64,10 @@ fn expand_resource(attribute: proc_macro::TokenStream, item: proc_macro::TokenSt
             .name(#name)
             #calls
             #mime_type
-            .handler(|request: ::brumate_mcp::ResourceRequest, __context: ::brumate_mcp::Context| async move {
+            .handler(|__request: ::brumate_mcp::ResourceRequest, __context: ::brumate_mcp::Context| async move {
                 #(#takes)*
                 let value = #call;
-                ::brumate_mcp::IntoResourceContents::into_resource_contents(value, &request.uri)
+                ::brumate_mcp::IntoResourceContents::into_resource_contents(value, &__request.uri)
             })
     };
     Ok(function.expand("resource", &quote!(Resource), &TokenStream::new(), &make))

@@ -20,9 +20,9 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
             return Ok(());
         }
         let Some(hint) = HINTS.iter().find(|hint| meta.path.is_ident(hint)) else {
-            return Err(meta.error(
-                "one of: name, title, description, icon, read_only, destructive, idempotent, open_world",
-            ));
+            return Err(
+                meta.error("one of: name, title, description, icon, read_only, destructive, idempotent, open_world")
+            );
         };
         let yes = match meta.input.peek(syn::Token![=]) {
             true => meta.value()?.parse::<LitBool>()?.value,
@@ -40,9 +40,8 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
     for (index, argument) in function.arguments().enumerate() {
         let (name, of, key) = (&argument.name, &argument.of, argument.key());
         let description = argument.description().map(|text| quote!(#[schemars(description = #text)]));
-        let header = argument.settings.header.as_ref().map(|header| {
-            quote!(#[schemars(extend("x-mcp-header" = #header))])
-        });
+        let header =
+            argument.settings.header.as_ref().map(|header| quote!(#[schemars(extend("x-mcp-header" = #header))]));
         let default = argument.default().map(|expression| {
             let function = format_ident!("__default_{index}");
             let path = function.to_string();

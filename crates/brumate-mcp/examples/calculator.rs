@@ -1,6 +1,6 @@
 //! What functions may take and return: numbers, defaults, choices, lists, structs, and errors that models can act on.
 
-use brumate_mcp::{Context, Error, Server, ServeError, tool};
+use brumate_mcp::{Context, Error, ServeError, Server, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

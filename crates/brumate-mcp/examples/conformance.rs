@@ -13,9 +13,9 @@ use tokio::net::TcpListener;
 
 /// One red pixel.
 const PNG: &[u8] = &[
-    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0,
-    0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 0x08, 0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3, 1, 1,
-    0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8, 2,
+    0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 0x08, 0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3,
+    1, 1, 0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
 /// Silence of no length.
@@ -271,11 +271,8 @@ async fn test_input_required_result_request_state(context: Context) -> Result<Co
 #[tool]
 async fn test_input_required_result_multiple_inputs(context: Context) -> Result<Content, Error> {
     let greeting = Sampling::new("Generate a greeting").max_tokens(50).key("greeting");
-    let (name, greeting, roots) = tokio::join!(
-        context.elicit(ask_name()),
-        context.sample(greeting),
-        context.roots_as(Some("client_roots")),
-    );
+    let (name, greeting, roots) =
+        tokio::join!(context.elicit(ask_name()), context.sample(greeting), context.roots_as(Some("client_roots")),);
     let name = name?.accepted().map(|name| name.name).unwrap_or_default();
     Ok(Content::text(format!("{} {name}, {} roots", greeting?.text(), roots?.len())))
 }
@@ -391,7 +388,8 @@ async fn test_prompt_with_embedded_resource(
     #[arg(name = "resourceUri")]
     resource_uri: String,
 ) -> [Message; 2] {
-    let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.").mime_type("text/plain");
+    let resource =
+        ResourceContents::text(resource_uri, "Embedded resource content for testing.").mime_type("text/plain");
     [Message::user(resource), Message::user("Please process the embedded resource above.")]
 }
 

@@ -84,7 +84,9 @@ impl Change {
     fn notification(&self) -> ServerNotification {
         match self {
             Self::Tools => ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default()),
-            Self::Prompts => ServerNotification::PromptListChangedNotification(PromptListChangedNotification::default()),
+            Self::Prompts => {
+                ServerNotification::PromptListChangedNotification(PromptListChangedNotification::default())
+            }
             Self::Resources => {
                 ServerNotification::ResourceListChangedNotification(ResourceListChangedNotification::default())
             }
@@ -146,13 +148,14 @@ impl Hub {
             connections.iter().filter(|c| wants(c)).filter_map(|c| lock(&c.peer).clone()).collect()
         };
         let sinks: Vec<SubscriptionSink> = lock(&self.listeners).values().cloned().collect();
-        let told = peers.iter().map(|peer| async {
+        let change = &change;
+        let told = peers.iter().map(|peer| async move {
             let told = tokio::time::timeout(NOTIFY_TIMEOUT, peer.send_notification(change.notification())).await;
             if !matches!(told, Ok(Ok(()))) {
                 tracing::debug!(?change, "a client was not told of a change");
             }
         });
-        let heard = sinks.iter().map(|sink| async {
+        let heard = sinks.iter().map(|sink| async move {
             // A sink refuses what its client did not ask for.
             let _ = tokio::time::timeout(NOTIFY_TIMEOUT, sink.send(change.notification())).await;
         });

@@ -146,7 +146,9 @@ impl Context {
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<State<T>, Error> {
         self.inner.server.find_state().map(State).ok_or_else(|| {
             let wanted = std::any::type_name::<T>();
-            Error::new(format!("the server has no state of type {wanted}: give it with Server::state or Server::lifespan"))
+            Error::new(format!(
+                "the server has no state of type {wanted}: give it with Server::state or Server::lifespan"
+            ))
         })
     }
 

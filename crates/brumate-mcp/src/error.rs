@@ -20,7 +20,7 @@ pub struct Error {
 #[derive(Debug)]
 enum Kind {
     Failed,
-    NotFound,
+    NotFound { data: Option<Value> },
     InvalidParams,
     Protocol { code: i32, data: Option<Value> },
 }
@@ -36,7 +36,13 @@ impl Error {
 
     /// There is no such resource, prompt or thing.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self { kind: Kind::NotFound, message: message.into() }
+        Self { kind: Kind::NotFound { data: None }, message: message.into() }
+    }
+
+    /// There is no resource at `uri`.
+    pub(crate) fn no_resource(uri: &str) -> Self {
+        let kind = Kind::NotFound { data: Some(serde_json::json!({ "uri": uri })) };
+        Self { kind, message: format!("resource `{uri}` not found") }
     }
 
     /// The request's parameters are unusable; `message` says how to mend them.
@@ -65,7 +71,7 @@ impl Error {
     pub(crate) fn into_rmcp(self) -> ErrorData {
         match self.kind {
             Kind::Failed => ErrorData::internal_error(self.message, None),
-            Kind::NotFound => ErrorData::resource_not_found(self.message, None),
+            Kind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
             Kind::InvalidParams => ErrorData::invalid_params(self.message, None),
             Kind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),
         }

@@ -1,5 +1,7 @@
 //! The protocol's side of a server: requests in, what handlers make of them out.
 
+#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
+
 use crate::completion::{self, CompletionRequest, MAX_VALUES};
 use crate::connection::Connection;
 use crate::content::Content;
@@ -50,7 +52,10 @@ impl Handler {
         let known = match state {
             Some(state) => self.server.shared.sealing.open_json_with(&state, identity.as_bytes()).map_err(|error| {
                 tracing::info!(%error, "a request's state was refused");
-                ErrorData::invalid_params("requestState is not one of this server's for this request, or has expired", None)
+                ErrorData::invalid_params(
+                    "requestState is not one of this server's for this request, or has expired",
+                    None,
+                )
             })?,
             None => Known::default(),
         };
@@ -281,9 +286,11 @@ impl ServerHandler for Handler {
     ) -> Result<wire::ListResourcesResult, ErrorData> {
         let cursor = Self::cursor(request);
         let size = self.server.settings().page_size;
-        let page = self.server.shared.resources.page(cursor.as_deref(), size, |resource| {
-            (!resource.is_template()).then(|| resource.descriptor())
-        });
+        let page = self
+            .server
+            .shared
+            .resources
+            .page(cursor.as_deref(), size, |resource| (!resource.is_template()).then(|| resource.descriptor()));
         let mut list: wire::ListResourcesResult = self.page("resources", page)?;
         without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
         Ok(list)
@@ -296,9 +303,11 @@ impl ServerHandler for Handler {
     ) -> Result<wire::ListResourceTemplatesResult, ErrorData> {
         let cursor = Self::cursor(request);
         let size = self.server.settings().page_size;
-        let page = self.server.shared.resources.page(cursor.as_deref(), size, |resource| {
-            resource.is_template().then(|| resource.descriptor())
-        });
+        let page = self
+            .server
+            .shared
+            .resources
+            .page(cursor.as_deref(), size, |resource| resource.is_template().then(|| resource.descriptor()));
         let mut list: wire::ListResourceTemplatesResult = self.page("resourceTemplates", page)?;
         without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
         Ok(list)
@@ -380,8 +389,7 @@ impl ServerHandler for Handler {
             Interrupted::Asks(asks) => Ok(asks.into()),
             Interrupted::Not(messages) => {
                 let messages = messages.map_err(Error::into_rmcp)?;
-                let mut result =
-                    wire::GetPromptResult::new(messages.into_iter().map(Message::into_wire).collect());
+                let mut result = wire::GetPromptResult::new(messages.into_iter().map(Message::into_wire).collect());
                 result.description = prompt.description.clone();
                 Ok(result.into())
             }
@@ -406,7 +414,8 @@ impl ServerHandler for Handler {
         let handler = completion.handler.clone();
         let work = {
             let context = context.clone();
-            let request = CompletionRequest { value: request.argument.value, arguments: arguments.into_iter().collect() };
+            let request =
+                CompletionRequest { value: request.argument.value, arguments: arguments.into_iter().collect() };
             async move { handler(request, context).await }
         };
         let outcome = run(&context, work).await;

@@ -92,9 +92,7 @@ mod tool;
 pub use brumate_mcp_macros::{completion, prompt, resource, tool};
 pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
-pub use context::{
-    Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer,
-};
+pub use context::{Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer};
 pub use error::{Error, Result, ServeError};
 pub use http::{App, HttpOptions, HttpService, Resumption};
 pub use prompt::{IntoMessages, Message, Prompt, PromptArgument, PromptRequest};

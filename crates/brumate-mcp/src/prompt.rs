@@ -99,9 +99,8 @@ impl PromptRequest {
     where
         T::Err: fmt::Display,
     {
-        self.get_optional(name)?.ok_or_else(|| {
-            Error::invalid_params(format!("prompt `{}` requires the argument `{name}`", self.name))
-        })
+        self.get_optional(name)?
+            .ok_or_else(|| Error::invalid_params(format!("prompt `{}` requires the argument `{name}`", self.name)))
     }
 
     /// An argument that may be missing, parsed.

@@ -123,9 +123,10 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
             property.insert("type".into(), "string".into());
         }
         // Rust's widths (`int64`) are not formats of forms.
-        if property.get("format").is_some_and(|format| {
-            !["email", "uri", "date", "date-time"].iter().any(|allowed| format == allowed)
-        }) {
+        if property
+            .get("format")
+            .is_some_and(|format| !["email", "uri", "date", "date-time"].iter().any(|allowed| format == allowed))
+        {
             property.remove("format");
         }
         if property.get("default").is_some_and(Value::is_null) {

@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) completions: Registry<Completion>,
     pub(crate) hub: Arc<Hub>,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    lifespans: Mutex<Vec<Lifespan>>,
+    lifespans: Mutex<Vec<Start>>,
     stops: Mutex<Vec<Stop>>,
     started: OnceCell<()>,
     /// What could not be registered; starting fails with it.
@@ -77,7 +77,6 @@ pub(crate) struct Settings {
 
 type Start = Box<dyn FnOnce(Server) -> BoxFuture<'static, Result<(), Error>> + Send>;
 type Stop = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
-type Lifespan = Start;
 
 impl Server {
     /// A server called `name` that offers nothing yet.
@@ -348,20 +347,20 @@ impl Server {
     ///     .tool(query);
     /// ```
     #[must_use]
-    pub fn lifespan<T, E, Begin, Beginning, End>(self, start: Begin, stop: End) -> Self
+    pub fn lifespan<T, E, Begin, Beginning, End, Ending>(self, start: Begin, stop: End) -> Self
     where
         T: Send + Sync + 'static,
         E: Into<Error>,
         Begin: FnOnce() -> Beginning + Send + 'static,
         Beginning: Future<Output = Result<T, E>> + Send + 'static,
-        End: AsyncFnOnce(Arc<T>) + Send + 'static,
-        for<'a> End::CallOnceFuture: Send + 'a,
+        End: FnOnce(Arc<T>) -> Ending + Send + 'static,
+        Ending: Future<Output = ()> + Send + 'static,
     {
         let start: Start = Box::new(move |server| {
             Box::pin(async move {
                 let state = Arc::new(start().await.map_err(Into::into)?);
                 server.put_state(state.clone());
-                lock(&server.shared.stops).push(Box::new(move || Box::pin(async move { stop(state).await })));
+                lock(&server.shared.stops).push(Box::new(move || Box::pin(stop(state))));
                 Ok(())
             })
         });
@@ -390,21 +389,22 @@ impl Server {
     ///
     /// What could not be registered, and what a lifespan's start fails with.
     pub async fn start(&self) -> Result<(), ServeError> {
-        let start = async || {
-            let problems = std::mem::take(&mut *lock(&self.shared.problems));
-            if !problems.is_empty() {
-                return Err(ServeError::Setup(problems.join("\n")));
+        self.shared.started.get_or_try_init(|| self.begin()).await.map(|_| ())
+    }
+
+    async fn begin(&self) -> Result<(), ServeError> {
+        let problems = std::mem::take(&mut *lock(&self.shared.problems));
+        if !problems.is_empty() {
+            return Err(ServeError::Setup(problems.join("\n")));
+        }
+        let lifespans = std::mem::take(&mut *lock(&self.shared.lifespans));
+        for start in lifespans {
+            if let Err(error) = start(self.clone()).await {
+                self.stop().await;
+                return Err(ServeError::Startup(error.to_string()));
             }
-            let lifespans = std::mem::take(&mut *lock(&self.shared.lifespans));
-            for start in lifespans {
-                if let Err(error) = start(self.clone()).await {
-                    self.stop().await;
-                    return Err(ServeError::Startup(error.to_string()));
-                }
-            }
-            Ok(())
-        };
-        self.shared.started.get_or_try_init(start).await.map(|_| ())
+        }
+        Ok(())
     }
 
     /// Stops the lifespans that were started, the last first.
@@ -431,11 +431,7 @@ impl Server {
         });
         let handler = found.as_ref().and_then(|(resource, _)| resource.handler.clone());
         let (Some((resource, variables)), Some(handler)) = (found, handler) else {
-            return Err(Error::protocol(
-                rmcp::model::ErrorCode::RESOURCE_NOT_FOUND.0,
-                "resource not found",
-                Some(serde_json::json!({ "uri": uri })),
-            ));
+            return Err(Error::no_resource(uri));
         };
         let contents = handler(ResourceRequest { uri: uri.to_owned(), variables }, context).await?;
         let mime_type = resource.mime_type.as_deref();

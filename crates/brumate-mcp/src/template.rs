@@ -100,12 +100,14 @@ impl Template {
 
     /// Its variables' names, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().flat_map(|part| match part {
-            Part::Literal(_) => &[][..],
-            Part::Variable { name, .. } => std::slice::from_ref(name),
-            Part::Query(names) => names,
-        })
-        .map(String::as_str)
+        self.parts
+            .iter()
+            .flat_map(|part| match part {
+                Part::Literal(_) => &[][..],
+                Part::Variable { name, .. } => std::slice::from_ref(name),
+                Part::Query(names) => names,
+            })
+            .map(String::as_str)
     }
 
     /// The variables of `uri`, if it is one of the template's.
@@ -231,7 +233,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_matched_is_refused() {
-        for template in ["a://{", "a://{}", "a://{x}{y}", "a://{#x}", "a://{x,y}", "a://{?x}y", "a://{?x}{y}", "a://{x*}"] {
+        for template in
+            ["a://{", "a://{}", "a://{x}{y}", "a://{#x}", "a://{x,y}", "a://{?x}y", "a://{?x}{y}", "a://{x*}"]
+        {
             assert!(Template::parse(template).is_err(), "{template}");
         }
     }

@@ -246,7 +246,9 @@ impl ServedTool {
             return Err(problem("it has no handler"));
         }
         if tool.input_schema.get("type").is_none_or(|kind| kind != "object") {
-            return Err(problem("its arguments must be an object: use a struct, or a schema with `\"type\": \"object\"`"));
+            return Err(problem(
+                "its arguments must be an object: use a struct, or a schema with `\"type\": \"object\"`",
+            ));
         }
         let input = Validator::new(&tool.input_schema).map_err(|error| problem(&format!("input schema: {error}")))?;
         let output = match &tool.output_schema {

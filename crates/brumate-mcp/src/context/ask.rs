@@ -5,6 +5,8 @@
 //! the handler then runs from its beginning, and each question that has an answer returns at once. What was answered in
 //! earlier rounds travels with the client, sealed.
 
+#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
+
 use super::Context;
 use crate::error::Error;
 use crate::prompt::Message;
@@ -373,7 +375,11 @@ impl Context {
     ) -> Result<Value, Error> {
         let request: wire::InputRequest = serde_json::from_value(json!({"method": method, "params": params}))
             .map_err(|error| Error::new(format!("a question the protocol does not know: {error}")))?;
-        if self.is_modern() { self.ask_client_to_retry(kind, key, request).await } else { self.ask_client(request).await }
+        if self.is_modern() {
+            self.ask_client_to_retry(kind, key, request).await
+        } else {
+            self.ask_client(request).await
+        }
     }
 
     async fn ask_client_to_retry(
@@ -441,6 +447,10 @@ fn action(answer: &Value) -> Result<UrlAnswer, Error> {
 impl Error {
     /// An answer that does not fit: since 2026-07-28 the request that brings it is invalid.
     fn invalid_answer(context: &Context, message: String) -> Self {
-        if context.is_modern() { Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None) } else { Self::new(message) }
+        if context.is_modern() {
+            Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None)
+        } else {
+            Self::new(message)
+        }
     }
 }

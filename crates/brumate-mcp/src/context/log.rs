@@ -1,5 +1,7 @@
 //! Log messages and progress, which travel on the request's own stream.
 
+#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
+
 use super::Context;
 use rmcp::model as wire;
 use rmcp::service::OriginatingRequestId;

@@ -1,16 +1,16 @@
 //! Several servers in one HTTP server, each under its path or host.
 
+use super::HttpOptions;
 use super::service::HttpService;
 use super::sse::SseEndpoint;
-use super::HttpOptions;
 use crate::error::ServeError;
 use crate::server::Server;
 use crate::stdio::cancel_on_signal;
 use axum::Router;
 use axum::body::Body;
+use http::Request;
 use http::header::HOST;
 use http::uri::Authority;
-use http::Request;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,6 +223,7 @@ impl Server {
 fn router_for(by_host: &[(String, Router)], request: &Request<Body>) -> Option<Router> {
     let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let authority: Authority = named.or_else(|| request.uri().authority().map(Authority::as_str))?.parse().ok()?;
-    let fits = |host: &str| host.eq_ignore_ascii_case(authority.as_str()) || host.eq_ignore_ascii_case(authority.host());
+    let fits =
+        |host: &str| host.eq_ignore_ascii_case(authority.as_str()) || host.eq_ignore_ascii_case(authority.host());
     by_host.iter().find(|(host, _)| fits(host)).map(|(_, router)| router.clone())
 }

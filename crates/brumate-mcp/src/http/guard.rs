@@ -34,7 +34,10 @@ impl Guard {
                 })
             });
             if !allowed {
-                return Err(format!("host `{}` is not allowed; HttpOptions::allow_host lets it in", named.escape_debug()));
+                return Err(format!(
+                    "host `{}` is not allowed; HttpOptions::allow_host lets it in",
+                    named.escape_debug()
+                ));
             }
         }
         match request.headers.get(ORIGIN) {
@@ -57,9 +60,8 @@ impl Guard {
             if let Some(any_port) = allowed.strip_suffix(":*") {
                 return any_port.eq_ignore_ascii_case(&format!("{scheme}://{host}"));
             }
-            parts(allowed).is_some_and(|(s, h, p)| {
-                s.eq_ignore_ascii_case(&scheme) && h.eq_ignore_ascii_case(&host) && p == port
-            })
+            parts(allowed)
+                .is_some_and(|(s, h, p)| s.eq_ignore_ascii_case(&scheme) && h.eq_ignore_ascii_case(&host) && p == port)
         })
     }
 }

@@ -205,7 +205,9 @@ fn accept(headers: &mut HeaderMap, method: &Method, json: bool) {
     let accepts = |kind: &str| {
         let family = kind.split('/').next().unwrap_or_default();
         accepted.is_empty()
-            || accepted.iter().any(|accepted| *accepted == kind || accepted == "*/*" || *accepted == format!("{family}/*"))
+            || accepted
+                .iter()
+                .any(|accepted| *accepted == kind || accepted == "*/*" || *accepted == format!("{family}/*"))
     };
     let enough = match *method {
         Method::POST => accepts("application/json") && (json || accepts("text/event-stream")),

@@ -109,8 +109,7 @@ impl Streams {
         stream.next += 1;
         stream.bytes += bytes;
         stream.events.push_back(Event { number, message: Arc::new(message), bytes });
-        while stream.events.len() > 1
-            && (stream.events.len() > self.bounds.events || stream.bytes > self.bounds.bytes)
+        while stream.events.len() > 1 && (stream.events.len() > self.bounds.events || stream.bytes > self.bounds.bytes)
         {
             if let Some(oldest) = stream.events.pop_front() {
                 stream.bytes -= oldest.bytes;

@@ -14,7 +14,9 @@ pub(crate) fn examples() -> PathBuf {
 
 fn run(variable: &str, sdk: &str, era: &str) {
     let Some(python) = std::env::var_os(variable) else {
-        panic!("{variable} is not set: it names a Python interpreter that has `mcp` {sdk}.x; `cargo xtask test` sets it")
+        panic!(
+            "{variable} is not set: it names a Python interpreter that has `mcp` {sdk}.x; `cargo xtask test` sets it"
+        )
     };
     let output = Command::new(&python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_examples.py"))

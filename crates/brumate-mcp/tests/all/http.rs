@@ -67,7 +67,8 @@ async fn foreign_pages_and_names_are_refused() {
         assert_eq!(sse.status(), expected, "{value}");
     }
     let options = HttpOptions::new().stateless().allow_host("mcp.example").allow_origin("https://app.example");
-    let http = Http::new(&server("guard"), options).with("host", "mcp.example:8443").with("origin", "https://app.example");
+    let http =
+        Http::new(&server("guard"), options).with("host", "mcp.example:8443").with("origin", "https://app.example");
     assert_eq!(http.call(1, "quiet", json!({})).await.status, StatusCode::OK);
 }
 
@@ -109,7 +110,8 @@ async fn since_2026_07_28_who_wants_log_messages_says_so() {
         let mut meta = meta(json!({}));
         meta["io.modelcontextprotocol/logLevel"] = level.into();
         let params = json!({"name": "name", "arguments": {}, "_meta": meta});
-        let http = http.clone().with("mcp-protocol-version", MODERN).with("mcp-method", "tools/call").with("mcp-name", "name");
+        let http =
+            http.clone().with("mcp-protocol-version", MODERN).with("mcp-method", "tools/call").with("mcp-name", "name");
         let answer = http.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
         assert_eq!(answer.messages().len(), expected, "{level}: {}", answer.body);
     }

@@ -101,7 +101,10 @@ async fn what_may_be_cached_is_said_to_those_who_understand_it() {
     let read = json!({"uri": "cached://x"});
     assert_eq!(hints(&modern.request("tools/list", json!({})).await), (json!(5000), json!("private")));
     assert_eq!(hints(&modern.request("resources/read", read.clone()).await), (json!(60000), json!("public")));
-    assert_eq!(hints(&modern.request("resources/read", json!({"uri": "bytes://all"})).await), (json!(0), json!("private")));
+    assert_eq!(
+        hints(&modern.request("resources/read", json!({"uri": "bytes://all"})).await),
+        (json!(0), json!("private"))
+    );
     let mut legacy = Pipe::legacy(&resources(), json!({})).await;
     assert_eq!(hints(&legacy.request("tools/list", json!({})).await), (Value::Null, Value::Null));
     assert_eq!(hints(&legacy.request("resources/read", read).await), (Value::Null, Value::Null));
@@ -122,7 +125,10 @@ async fn sessions_hear_of_changes_and_of_what_they_subscribed_to() {
     server.notify_resource_updated("notes://b").await;
     server.notify_resource_updated("notes://a").await;
     let updated = client.receive().await;
-    assert_eq!((&updated["method"], &updated["params"]["uri"]), (&json!("notifications/resources/updated"), &json!("notes://a")));
+    assert_eq!(
+        (&updated["method"], &updated["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!("notes://a"))
+    );
     client.request("resources/unsubscribe", json!({"uri": "notes://a"})).await;
     server.notify_resource_updated("notes://a").await;
     server.notify_prompts_changed().await;
@@ -202,7 +208,10 @@ async fn suggestions_are_counted_and_cut_off() {
     });
     let completion = client.request("completion/complete", params.clone()).await["result"]["completion"].clone();
     assert_eq!(completion["values"].as_array().map(Vec::len), Some(100));
-    assert_eq!((&completion["values"][0], &completion["total"], &completion["hasMore"]), (&json!("x01"), &json!(150), &json!(true)));
+    assert_eq!(
+        (&completion["values"][0], &completion["total"], &completion["hasMore"]),
+        (&json!("x01"), &json!(150), &json!(true))
+    );
     params["argument"]["name"] = "unknown".into();
     let completion = client.request("completion/complete", params).await["result"]["completion"].clone();
     assert_eq!(completion["values"], json!([]));

@@ -154,9 +154,8 @@ async fn arguments_are_checked_against_the_schema_and_the_message_says_where() {
             "required": ["name"],
         }))
         .output_schema(json!({"type": "object", "properties": {"name": {"maxLength": 3}}}));
-    let closure = Tool::new("range").handler(|range: Range, _: Context| async move {
-        Json((range.from..range.to).collect::<Vec<_>>())
-    });
+    let closure = Tool::new("range")
+        .handler(|range: Range, _: Context| async move { Json((range.from..range.to).collect::<Vec<_>>()) });
     let blocking = Tool::new("blocking").blocking_handler(|range: Range, _| Content::text(format!("{}", range.to)));
     let server = Server::new("arguments").tool(raw).tool(closure).tool(blocking);
     let mut client = Pipe::legacy(&server, json!({})).await;

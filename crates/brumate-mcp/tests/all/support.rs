@@ -150,7 +150,10 @@ impl Answer {
 pub(crate) fn events(body: &str) -> Vec<(String, Value)> {
     let event = |text: &str| {
         let field = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned()).unwrap_or_default()
+            text.lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(|value| value.trim().to_owned())
+                .unwrap_or_default()
         };
         let data = field("data:");
         (field("id:"), serde_json::from_str(&data).unwrap_or_default())
@@ -214,7 +217,8 @@ impl Http {
     /// Calls a tool as of 2026-07-28.
     pub(crate) async fn call_modern(&self, name: &str, arguments: Value) -> Answer {
         let params = json!({"name": name, "arguments": arguments, "_meta": meta(json!({}))});
-        let http = self.clone().with("mcp-protocol-version", MODERN).with("mcp-method", "tools/call").with("mcp-name", name);
+        let http =
+            self.clone().with("mcp-protocol-version", MODERN).with("mcp-method", "tools/call").with("mcp-name", name);
         http.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await
     }
 }
