@@ -6,7 +6,7 @@ mod log;
 pub use ask::{Answer, Elicitation, Root, Sampled, Sampling, UrlAnswer};
 pub use log::Level;
 
-pub(crate) use ask::Questions;
+pub(crate) use ask::{Known, Questions};
 
 use crate::connection::Connection;
 use crate::error::Error;

@@ -404,6 +404,7 @@ impl ServerHandler for Handler {
         let key = match &request.r#ref {
             wire::Reference::Prompt(prompt) => completion::key("prompt", &prompt.name, &request.argument.name),
             wire::Reference::Resource(template) => completion::key("template", &template.uri, &request.argument.name),
+            _ => return Ok(wire::CompleteResult::default()),
         };
         let Some(completion) = self.server.shared.completions.get(&key) else {
             // Nothing to suggest is no error.

@@ -39,7 +39,7 @@ pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<
 }
 
 /// Runs `work`, which may block, on a thread for such work.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {

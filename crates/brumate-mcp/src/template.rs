@@ -25,7 +25,6 @@ enum Part {
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
-    text: String,
     parts: Vec<Part>,
 }
 
@@ -85,29 +84,12 @@ impl Template {
             }
             parts.push(Part::Literal(rest.to_owned()));
         }
-        Ok(Self { text: text.to_owned(), parts })
-    }
-
-    /// The template as it was written.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
+        Ok(Self { parts })
     }
 
     /// Whether it has variables; without any it is an address.
     pub(crate) fn has_variables(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part, Part::Literal(_)))
-    }
-
-    /// Its variables' names, in order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts
-            .iter()
-            .flat_map(|part| match part {
-                Part::Literal(_) => &[][..],
-                Part::Variable { name, .. } => std::slice::from_ref(name),
-                Part::Query(names) => names,
-            })
-            .map(String::as_str)
     }
 
     /// The variables of `uri`, if it is one of the template's.

@@ -81,10 +81,9 @@ impl Tool {
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
-        let handler = Arc::new(handler);
         let mut tool = self.raw_handler(move |arguments, context| {
-            let handler = handler.clone();
-            async move { handler(parse(arguments)?, context).await.into_tool_result() }
+            let called = parse(arguments).map(|arguments| handler(arguments, context));
+            async move { called?.await.into_tool_result() }
         });
         tool.input_schema = schema::of::<A>();
         tool.output_schema = R::output_schema();

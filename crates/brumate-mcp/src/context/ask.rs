@@ -5,8 +5,6 @@
 //! the handler then runs from its beginning, and each question that has an answer returns at once. What was answered in
 //! earlier rounds travels with the client, sealed.
 
-#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
-
 use super::Context;
 use crate::error::Error;
 use crate::prompt::Message;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tower::{Layer as _, Service};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Cors, CorsLayer};
 
@@ -53,8 +53,24 @@ struct Shared {
     stateless: bool,
     sessions: Arc<Sessions>,
     draining: AtomicBool,
-    running: TaskTracker,
+    running: watch::Sender<usize>,
     token: CancellationToken,
+}
+
+/// A request that runs.
+struct Running(watch::Sender<usize>);
+
+impl Running {
+    fn new(count: watch::Sender<usize>) -> Self {
+        count.send_modify(|running| *running += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.send_modify(|running| *running -= 1);
+    }
 }
 
 impl Server {
@@ -92,7 +108,7 @@ impl HttpService {
             stateless: options.stateless,
             sessions,
             draining: AtomicBool::new(false),
-            running: TaskTracker::new(),
+            running: watch::Sender::new(0),
             token,
         };
         let endpoint = Endpoint { call: Arc::new(call), shared: Arc::new(shared) };
@@ -112,9 +128,10 @@ impl HttpService {
     pub async fn drain(&self, patience: Duration) {
         let shared = self.shared();
         shared.draining.store(true, Ordering::Relaxed);
-        shared.running.close();
+        let mut running = shared.running.subscribe();
         let finished = async {
-            shared.running.wait().await;
+            // The sender is ours: this fails never.
+            let _ = running.wait_for(|running| *running == 0).await;
             shared.sessions.finished().await;
         };
         if tokio::time::timeout(patience, finished).await.is_err() {
@@ -160,7 +177,7 @@ impl Endpoint {
         }
         let method = head.method.clone();
         accept(&mut head.headers, &method, *json);
-        let running = (method == Method::POST).then(|| running.token());
+        let running = (method == Method::POST).then(|| Running::new(running.clone()));
         let request = Request::from_parts(head, body);
         let (mut response, refused) = REFUSED
             .scope(Cell::new(false), async {

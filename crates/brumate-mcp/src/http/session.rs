@@ -3,8 +3,6 @@
 //! Other than rmcp's own: log messages go to the stream of the request they belong to, a session is idle only while
 //! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
 
-#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
-
 use super::Limits;
 use super::streams::{Next, STANDALONE, Streams};
 use futures::Stream;

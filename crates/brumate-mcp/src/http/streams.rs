@@ -133,7 +133,7 @@ impl Streams {
     /// too large.
     pub(crate) fn forget_expired(&mut self) {
         let keep = self.bounds.keep;
-        let mut over_time =
+        let over_time =
             |stream: &Stream| stream.reader.is_none() && stream.ended.is_some_and(|ended| ended.elapsed() >= keep);
         self.streams.retain(|_, stream| !over_time(stream));
         loop {

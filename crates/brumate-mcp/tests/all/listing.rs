@@ -114,25 +114,41 @@ async fn what_may_be_cached_is_said_to_those_who_understand_it() {
 async fn sessions_hear_of_changes_and_of_what_they_subscribed_to() {
     let server = resources();
     let mut client = Pipe::legacy(&server, json!({})).await;
-    // Answered: the server has taken note of the session.
-    client.request("ping", json!({})).await;
+    // The server takes note of a new session a moment after it has begun.
+    while tokio::time::timeout(Duration::from_millis(20), async {
+        server.notify_prompts_changed().await;
+        client.receive().await
+    })
+    .await
+    .is_err()
+    {}
     server.add_tool(tool_called("new")).expect("a tool");
-    assert_eq!(client.receive().await["method"], "notifications/tools/list_changed");
+    assert_eq!(other(&mut client).await["method"], "notifications/tools/list_changed");
     assert!(server.remove_resource("bytes://all") && !server.remove_resource("bytes://all"));
-    assert_eq!(client.receive().await["method"], "notifications/resources/list_changed");
+    assert_eq!(other(&mut client).await["method"], "notifications/resources/list_changed");
 
     client.request("resources/subscribe", json!({"uri": "notes://a"})).await;
     server.notify_resource_updated("notes://b").await;
     server.notify_resource_updated("notes://a").await;
-    let updated = client.receive().await;
+    let updated = other(&mut client).await;
     assert_eq!(
         (&updated["method"], &updated["params"]["uri"]),
         (&json!("notifications/resources/updated"), &json!("notes://a"))
     );
     client.request("resources/unsubscribe", json!({"uri": "notes://a"})).await;
     server.notify_resource_updated("notes://a").await;
-    server.notify_prompts_changed().await;
-    assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
+    server.notify_tools_changed().await;
+    assert_eq!(other(&mut client).await["method"], "notifications/tools/list_changed");
+}
+
+/// The next message that does not say that prompts have changed.
+async fn other(client: &mut Pipe) -> Value {
+    loop {
+        let message = client.receive().await;
+        if message["method"] != "notifications/prompts/list_changed" {
+            return message;
+        }
+    }
 }
 
 #[tokio::test]
