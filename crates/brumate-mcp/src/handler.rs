@@ -146,6 +146,8 @@ impl Handler {
         let (items, cursor) = page.map_err(|error| ErrorData::invalid_params(error, None))?;
         let mut object = Map::new();
         object.insert(field.into(), items.into());
+        // Taken out again for protocols that do not know it.
+        object.insert("resultType".into(), "complete".into());
         if let Some(cursor) = cursor {
             object.insert("nextCursor".into(), cursor.into());
         }
