@@ -235,7 +235,7 @@ impl Context {
         };
         let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
         let answer = self.ask("elicitation", question.key, "elicitation/create", params).await?;
-        match action(&answer)? {
+        match self.action(&answer)? {
             Answer::Accepted(()) => {
                 let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
                 validator.check(&content).map_err(|error| {
@@ -260,7 +260,7 @@ impl Context {
         let id = crate::random_id();
         let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
         let answer = self.ask("elicitation", None, "elicitation/create", params).await?;
-        action(&answer)
+        self.action(&answer)
     }
 
     /// Asks the client's model.
@@ -274,7 +274,7 @@ impl Context {
         let mut params = sampling.params;
         params.insert("messages".into(), serde_json::to_value(messages)?);
         let answer = self.ask("sampling", sampling.key, "sampling/createMessage", Value::Object(params)).await?;
-        Ok(serde_json::from_value(answer)?)
+        serde_json::from_value(answer).map_err(|error| Error::invalid_answer(self, format!("sampling: {error}")))
     }
 
     /// Asks the client for its roots.
@@ -300,7 +300,8 @@ impl Context {
         }
         self.require(self.can_list_roots(), "roots", json!({"roots": {}}))?;
         let answer = self.ask("roots", key.map(str::to_owned), "roots/list", json!({})).await?;
-        Ok(serde_json::from_value::<Roots>(answer)?.roots)
+        let roots = serde_json::from_value::<Roots>(answer);
+        Ok(roots.map_err(|error| Error::invalid_answer(self, format!("roots: {error}")))?.roots)
     }
 
     /// Does something once, though the handler may run several times because it asks: later rounds get the result of
@@ -362,6 +363,18 @@ impl Context {
             ));
         }
         Err(Error::new(format!("this needs a client that supports {what}, and this one does not")))
+    }
+
+    fn action(&self, answer: &Value) -> Result<UrlAnswer, Error> {
+        match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => Ok(Answer::Accepted(())),
+            Some("decline") => Ok(Answer::Declined),
+            Some("cancel") => Ok(Answer::Cancelled),
+            _ => {
+                let message = "the answer to an elicitation has an `action`: accept, decline or cancel";
+                Err(Error::invalid_answer(self, message.to_owned()))
+            }
+        }
     }
 
     async fn ask(
@@ -430,15 +443,6 @@ impl Context {
             Err(ServiceError::McpError(error)) => Err(Error::new(format!("the client refused: {}", error.message))),
             Err(error) => Err(Error::new(format!("the client could not be asked: {error}"))),
         }
-    }
-}
-
-fn action(answer: &Value) -> Result<UrlAnswer, Error> {
-    match answer.get("action").and_then(Value::as_str) {
-        Some("accept") => Ok(Answer::Accepted(())),
-        Some("decline") => Ok(Answer::Declined),
-        Some("cancel") => Ok(Answer::Cancelled),
-        _ => Err(Error::invalid_params("the answer to an elicitation has an `action`: accept, decline or cancel")),
     }
 }
 
