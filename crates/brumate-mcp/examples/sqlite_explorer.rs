@@ -20,8 +20,8 @@ impl Database {
 }
 
 /// The database's schema.
-#[resource("schema://main", mime_type = "application/sql")]
-fn schema(database: State<Database>) -> Result<String, Error> {
+#[resource("schema://main", name = "schema", mime_type = "application/sql")]
+fn database_schema(database: State<Database>) -> Result<String, Error> {
     let connection = database.open()?;
     let mut statement = connection.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")?;
     let lines: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -63,5 +63,5 @@ fn query(
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "database.db".to_owned());
-    Server::new("SQLite Explorer").state(Database(path.into())).resource(schema).tool(query).run_stdio().await
+    Server::new("SQLite Explorer").state(Database(path.into())).resource(database_schema).tool(query).run_stdio().await
 }
