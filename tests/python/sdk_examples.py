@@ -200,7 +200,7 @@ async def sqlite_explorer() -> None:
             assert found == [('Ada', 36), ('Alan', None)], rows
             refused = await call(session, 'query', sql='DELETE FROM people')
             assert refused['isError'] and 'readonly' in text_of(refused), refused
-            refused = await call(session, 'query', sql='SELECT nothing')
+            refused = await call(session, 'query', sql='SELECT unknown')
             assert refused['isError'] and 'no such column' in text_of(refused), refused
 
 
