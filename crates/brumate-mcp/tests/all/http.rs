@@ -8,8 +8,8 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-#[tool]
-async fn name(context: Context) -> String {
+#[tool(name = "name")]
+async fn name_tool(context: Context) -> String {
     context.info("asked").await;
     context.server().add_tool(late).expect("a tool");
     format!("{:?}", context.http().map(|head| head.uri.path().to_owned()))
@@ -25,13 +25,13 @@ async fn quiet() -> Content {
     Content::text("quiet")
 }
 
-#[tool]
-async fn header(#[arg(header = "Tenant")] tenant: String) -> Content {
+#[tool(name = "header")]
+async fn header_tool(#[arg(header = "Tenant")] tenant: String) -> Content {
     Content::text(tenant)
 }
 
 fn server(label: &str) -> Server {
-    Server::new(label).tool(name).tool(quiet).tool(header)
+    Server::new(label).tool(name_tool).tool(quiet).tool(header_tool)
 }
 
 /// E: rmcp wants both media types named, as the protocol says; simple clients send wildcards.

@@ -209,13 +209,13 @@ async fn sessions_choose_what_is_logged_and_progress_only_grows() {
 }
 
 #[completion(template = "notes://{name}", argument = "name")]
-async fn names(typed: String, known: std::collections::BTreeMap<String, String>) -> Vec<String> {
+async fn suggest_names(typed: String, known: std::collections::BTreeMap<String, String>) -> Vec<String> {
     (0..150).map(|number| format!("{typed}{number}{}", known.len())).collect()
 }
 
 #[tokio::test]
 async fn suggestions_are_counted_and_cut_off() {
-    let server = resources().completion(names);
+    let server = resources().completion(suggest_names);
     let mut client = Pipe::legacy(&server, json!({})).await;
     let mut params = json!({
         "ref": {"type": "ref/resource", "uri": "notes://{name}"},

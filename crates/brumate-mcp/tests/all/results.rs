@@ -180,12 +180,12 @@ async fn arguments_are_checked_against_the_schema_and_the_message_says_where() {
 
 #[tokio::test]
 async fn what_cannot_be_served_is_said_at_the_start() {
-    let nothing = |_: Value, _: Context| async {};
+    let unit = |_: Value, _: Context| async {};
     let bad = [
         Tool::new("no handler"),
-        Tool::new("spaces are not names").raw_handler(nothing),
-        Tool::new("schema").raw_handler(nothing).input_schema(json!({"type": "object", "properties": {"a": 1}})),
-        Tool::new("list").raw_handler(nothing).input_schema(json!({"type": "array"})),
+        Tool::new("spaces are not names").raw_handler(unit),
+        Tool::new("schema").raw_handler(unit).input_schema(json!({"type": "object", "properties": {"a": 1}})),
+        Tool::new("list").raw_handler(unit).input_schema(json!({"type": "array"})),
     ];
     let server = bad.into_iter().fold(Server::new("bad"), Server::tool);
     let error = server.start().await.expect_err("four problems").to_string();
