@@ -195,7 +195,7 @@ impl Context {
             }
         });
         // Nobody waits for this thread any more; unwinding runs no panic hook.
-        done.unwrap_or_else(|| std::panic::resume_unwind(Box::new("the request has ended")))
+        done.unwrap_or_else(|| std::panic::resume_unwind(Box::new(crate::run::Unwound)))
     }
 
     /// Reports progress: `done` of `total`, in any unit. Nothing happens if the client did not ask for it, or if there is

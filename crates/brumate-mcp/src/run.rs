@@ -28,15 +28,22 @@ pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<
         biased;
         done = work => match done {
             Ok(result) => Outcome::Done(result),
+            Err(payload) if payload.is::<Unwound>() => asked(context).unwrap_or(Outcome::Cancelled),
             Err(payload) => Outcome::Panicked(message(payload.as_ref())),
         },
-        () = context.questions().asked() => {
-            let (asked, known) = context.questions().take();
-            Outcome::Asks(asked, known)
-        }
+        () = context.questions().asked() => asked(context).unwrap_or(Outcome::Cancelled),
         () = context.cancelled() => Outcome::Cancelled,
     }
 }
+
+/// What the handler asks, if it asks anything.
+fn asked<T>(context: &Context) -> Option<Outcome<T>> {
+    let (asked, known) = context.questions().take();
+    (!asked.is_empty()).then_some(Outcome::Asks(asked, known))
+}
+
+/// What a blocking handler unwinds with when its request has ended, or waits for answers.
+pub(crate) struct Unwound;
 
 /// Runs `work`, which may block, on a thread for such work.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

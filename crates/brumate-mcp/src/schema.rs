@@ -110,16 +110,7 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
             }
         }
         if let Some(Value::Array(choices)) = property.get_mut("oneOf") {
-            for choice in choices {
-                if let Value::Object(choice) = choice {
-                    choice.remove("type");
-                    if let Some(description) = choice.remove("description") {
-                        choice.entry("title").or_insert(description);
-                    }
-                    let value = choice.get("const").cloned().unwrap_or_default();
-                    choice.entry("title").or_insert(value);
-                }
-            }
+            *choices = choices.iter().flat_map(titled).collect();
             property.insert("type".into(), "string".into());
         }
         // Rust's widths (`int64`) are not formats of forms.
@@ -149,4 +140,15 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
         form.insert("required".into(), required);
     }
     Ok(Value::Object(form))
+}
+
+/// The choices of an enum's variant, or of several that have no documentation: each a value with a title.
+fn titled(choice: &Value) -> Vec<Value> {
+    let title = choice.get("title").or_else(|| choice.get("description"));
+    let values = match (choice.get("const"), choice.get("enum")) {
+        (Some(value), _) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        _ => Vec::new(),
+    };
+    values.into_iter().map(|value| serde_json::json!({"const": value, "title": title.unwrap_or(&value)})).collect()
 }
