@@ -24,6 +24,11 @@ const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];
 
 const NODE_MODULES: &str = "BRUMATE_TEST_NODE_MODULES";
 
+/// The protocol's conformance suite, and the Node it needs, which is newer than many systems'.
+const CONFORMANCE_PACKAGES: &[&str] = &["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22"];
+
+const CONFORMANCE: &str = "BRUMATE_TEST_CONFORMANCE";
+
 const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
@@ -45,6 +50,7 @@ impl Environment {
             variables.push((*variable, python(&base.join(name), requirement)?));
         }
         variables.push((NODE_MODULES, node_modules(&base)?));
+        variables.push((CONFORMANCE, conformance(&base)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
         variables.push((WHEELS, wheels::prepare(&base)?));
         let tools = base.join("tools");
@@ -96,14 +102,29 @@ fn node_modules(base: &Path) -> Result<PathBuf> {
     let pyodide = workspace::interpreter_package()?;
     let made_from = format!("{} {}", NPM_PACKAGES.join(" "), pyodide.display());
     once(&directory, &made_from, || {
-        // Without a package.json of its own npm would look for one in the parent directories.
-        std::fs::create_dir_all(&directory)?;
-        std::fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]);
-        process::run(npm.args(NPM_PACKAGES).arg(&pyodide).current_dir(&directory))
+        let mut npm = npm_install(&directory)?;
+        process::run(npm.args(NPM_PACKAGES).arg(&pyodide))
     })?;
     Ok(directory.join("node_modules"))
+}
+
+/// The conformance suite; returns its `node_modules`.
+fn conformance(base: &Path) -> Result<PathBuf> {
+    let directory = base.join("conformance");
+    once(&directory, &CONFORMANCE_PACKAGES.join(" "), || {
+        process::run(npm_install(&directory)?.args(CONFORMANCE_PACKAGES))
+    })?;
+    Ok(directory.join("node_modules"))
+}
+
+/// `npm install` in a directory of its own.
+fn npm_install(directory: &Path) -> Result<Command> {
+    // Without a package.json of its own npm would look for one in the parent directories.
+    std::fs::create_dir_all(directory)?;
+    std::fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]).current_dir(directory);
+    Ok(npm)
 }
 
 /// Installs `cargo-nextest` below `tools` unless there is one.

@@ -1,0 +1,95 @@
+//! `#[tool]`.
+
+use crate::function::{Common, Function, finish};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::Parser as _;
+use syn::{LitBool, Result};
+
+const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
+
+pub(crate) fn expand(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    finish(expand_tool(attribute, item))
+}
+
+fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> Result<TokenStream> {
+    let mut common = Common::default();
+    let mut hints = Vec::new();
+    let parser = syn::meta::parser(|meta| {
+        if common.take(&meta)? {
+            return Ok(());
+        }
+        let Some(hint) = HINTS.iter().find(|hint| meta.path.is_ident(hint)) else {
+            return Err(
+                meta.error("one of: name, title, description, icon, read_only, destructive, idempotent, open_world")
+            );
+        };
+        let yes = match meta.input.peek(syn::Token![=]) {
+            true => meta.value()?.parse::<LitBool>()?.value,
+            false => true,
+        };
+        let hint = format_ident!("{hint}");
+        hints.push(quote!(.#hint(#yes)));
+        Ok(())
+    });
+    parser.parse(attribute)?;
+    let function = Function::parse(item)?;
+
+    let mut fields = Vec::new();
+    let mut defaults = Vec::new();
+    for (index, argument) in function.arguments().enumerate() {
+        let (name, of, key) = (&argument.name, &argument.of, argument.key());
+        let description = argument.description().map(|text| quote!(#[schemars(description = #text)]));
+        let header =
+            argument.settings.header.as_ref().map(|header| quote!(#[schemars(extend("x-mcp-header" = #header))]));
+        let default = argument.default().map(|expression| {
+            let function = format_ident!("__default_{index}");
+            let path = function.to_string();
+            defaults.push(quote!(fn #function() -> #of { #expression }));
+            quote!(#[serde(default = #path)])
+        });
+        fields.push(quote!(#description #header #default #[serde(rename = #key)] #name: #of));
+    }
+    let names: Vec<_> = function.arguments().map(|argument| &argument.name).collect();
+    let rest = quote! {
+        #[derive(::brumate_mcp::private::serde::Deserialize, ::brumate_mcp::private::schemars::JsonSchema)]
+        #[serde(crate = "::brumate_mcp::private::serde", deny_unknown_fields)]
+        #[schemars(crate = "::brumate_mcp::private::schemars")]
+        struct __Arguments { #(#fields),* }
+
+        #(#defaults)*
+    };
+
+    let (success, is_result) = function.success();
+    let call = function.call();
+    let returned = if is_result {
+        quote!(match #call {
+            ::core::result::Result::Ok(value) => value,
+            ::core::result::Result::Err(error) => return ::core::result::Result::Err(::core::convert::Into::into(error)),
+        })
+    } else {
+        call
+    };
+    let name = common.name_or(&function);
+    let calls = common.calls(&function);
+    let make = quote! {
+        #[allow(unused_imports)]
+        use ::brumate_mcp::private::{ByJson as _, ByTrait as _};
+        let tool = ::brumate_mcp::Tool::new(#name)
+            #calls
+            #(#hints)*
+            .raw_handler(|arguments, __context: ::brumate_mcp::Context| async move {
+                let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(arguments)?;
+                let value: #success = #returned;
+                let result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
+                    ::brumate_mcp::private::Returned::new(value).convert();
+                result
+            });
+        ::brumate_mcp::private::with_schemas(
+            tool,
+            ::brumate_mcp::private::schema::<__Arguments>(),
+            ::brumate_mcp::private::Type::<#success>(::core::marker::PhantomData).output_schema(),
+        )
+    };
+    Ok(function.expand("tool", &quote!(Tool), &rest, &make))
+}

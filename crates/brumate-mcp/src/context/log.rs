@@ -1,0 +1,120 @@
+//! Log messages and progress, which travel on the request's own stream.
+
+#![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
+
+use super::Context;
+use rmcp::model as wire;
+use rmcp::service::OriginatingRequestId;
+use serde::Serialize;
+
+/// How much a log message matters (RFC 5424).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names are the standard's")]
+pub enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl Level {
+    pub(crate) fn from_wire(level: wire::LoggingLevel) -> Self {
+        match level {
+            wire::LoggingLevel::Debug => Self::Debug,
+            wire::LoggingLevel::Info => Self::Info,
+            wire::LoggingLevel::Notice => Self::Notice,
+            wire::LoggingLevel::Warning => Self::Warning,
+            wire::LoggingLevel::Error => Self::Error,
+            wire::LoggingLevel::Critical => Self::Critical,
+            wire::LoggingLevel::Alert => Self::Alert,
+            wire::LoggingLevel::Emergency => Self::Emergency,
+        }
+    }
+
+    fn into_wire(self) -> wire::LoggingLevel {
+        match self {
+            Self::Debug => wire::LoggingLevel::Debug,
+            Self::Info => wire::LoggingLevel::Info,
+            Self::Notice => wire::LoggingLevel::Notice,
+            Self::Warning => wire::LoggingLevel::Warning,
+            Self::Error => wire::LoggingLevel::Error,
+            Self::Critical => wire::LoggingLevel::Critical,
+            Self::Alert => wire::LoggingLevel::Alert,
+            Self::Emergency => wire::LoggingLevel::Emergency,
+        }
+    }
+}
+
+macro_rules! levels {
+    ($($method:ident $level:ident)*) => {$(
+        #[doc = concat!("Logs at level `", stringify!($method), "`; see [`Context::log`].")]
+        pub async fn $method(&self, data: impl Serialize) {
+            self.log(Level::$level, None, data).await;
+        }
+    )*};
+}
+
+impl Context {
+    /// Sends a log message to the client, if it wants that level: since 2026-07-28 only if the request says so, before
+    /// that unless the session has asked for less.
+    pub async fn log(&self, level: Level, logger: Option<&str>, data: impl Serialize) {
+        let wanted = if self.inner.modern {
+            self.inner.request.meta.log_level().map(Level::from_wire)
+        } else {
+            Some(self.inner.connection.level())
+        };
+        if wanted.is_none_or(|wanted| level < wanted) {
+            return;
+        }
+        let data = match serde_json::to_value(data) {
+            Ok(data) => data,
+            Err(error) => return tracing::warn!(%error, "a log message cannot be written as JSON"),
+        };
+        let mut params = wire::LoggingMessageNotificationParam::new(level.into_wire(), data);
+        params.logger = logger.map(str::to_owned);
+        let mut notification = wire::LoggingMessageNotification::new(params);
+        // Transports route by this; it is never on the wire.
+        notification.extensions.insert(OriginatingRequestId(self.inner.request.id.clone()));
+        self.notify(wire::ServerNotification::LoggingMessageNotification(notification)).await;
+    }
+
+    levels! {
+        debug Debug
+        info Info
+        notice Notice
+        warning Warning
+        error Error
+        critical Critical
+        alert Alert
+        emergency Emergency
+    }
+
+    pub(super) async fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
+        let Some(token) = self.inner.request.meta.get_progress_token() else { return };
+        {
+            // Progress must increase; NaN does not.
+            let mut last = self.inner.progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if done.partial_cmp(&last) != Some(std::cmp::Ordering::Greater) {
+                return;
+            }
+            *last = done;
+        }
+        let mut params = wire::ProgressNotificationParam::new(token, done);
+        params.total = total;
+        params.message = message;
+        let notification = wire::ProgressNotification::new(params);
+        self.notify(wire::ServerNotification::ProgressNotification(notification)).await;
+    }
+
+    /// A client that has gone away misses what it is told; the handler hears of it by cancellation.
+    async fn notify(&self, notification: wire::ServerNotification) {
+        if let Err(error) = self.inner.request.peer.send_notification(notification).await {
+            tracing::debug!(%error, "a notification was not sent");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What handlers, set-up and serving can fail with.
+
+use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
+use serde_json::Value;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Why a handler failed.
+///
+/// Everything that is a [`std::error::Error`], a string or an `anyhow::Error` becomes one with `?`. From a tool it
+/// reaches the model as the text of a result with `isError`; from a resource or a prompt it reaches the client as a
+/// JSON-RPC error. [`Error::protocol`] is a JSON-RPC error wherever it comes from.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Failed,
+    NotFound { data: Option<Value> },
+    InvalidParams,
+    Protocol { code: i32, data: Option<Value> },
+}
+
+/// A handler's outcome.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure to be read by the model.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, message: message.into() }
+    }
+
+    /// There is no such resource, prompt or thing.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self { kind: Kind::NotFound { data: None }, message: message.into() }
+    }
+
+    /// There is no resource at `uri`.
+    pub(crate) fn no_resource(uri: &str) -> Self {
+        let kind = Kind::NotFound { data: Some(serde_json::json!({ "uri": uri })) };
+        Self { kind, message: format!("resource `{uri}` not found") }
+    }
+
+    /// The request's parameters are unusable; `message` says how to mend them.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self { kind: Kind::InvalidParams, message: message.into() }
+    }
+
+    /// A JSON-RPC error with `code`, for what the model cannot do anything about.
+    pub fn protocol(code: i32, message: impl Into<String>, data: Option<Value>) -> Self {
+        Self { kind: Kind::Protocol { code, data }, message: message.into() }
+    }
+
+    /// The message, without its kind.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The JSON-RPC error, if it must be one even from a tool.
+    pub(crate) fn as_protocol(&self) -> Option<ErrorData> {
+        match &self.kind {
+            Kind::Protocol { code, data } => Some(ErrorData::new(ErrorCode(*code), self.message.clone(), data.clone())),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn into_rmcp(self) -> ErrorData {
+        match self.kind {
+            Kind::Failed => ErrorData::internal_error(self.message, None),
+            Kind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
+            Kind::InvalidParams => ErrorData::invalid_params(self.message, None),
+            Kind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+// No `std::error::Error`: like `anyhow::Error`, so that the conversion below covers every other error.
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self::new(error.into().to_string())
+    }
+}
+
+/// Why a server could not be set up, started or served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Something registered cannot be served: a schema that is none, a template that does not parse.
+    #[error("{0}")]
+    Setup(String),
+    /// A lifespan's start failed.
+    #[error("the server's start failed: {0}")]
+    Startup(String),
+    /// The client and the server could not agree to begin.
+    #[error("the connection could not be set up: {0}")]
+    Handshake(String),
+    /// Reading, writing or binding failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

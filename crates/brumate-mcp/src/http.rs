@@ -1,0 +1,200 @@
+//! Serving over HTTP.
+
+mod app;
+mod guard;
+mod json;
+mod service;
+mod session;
+mod sse;
+mod streams;
+
+pub use app::App;
+pub use service::HttpService;
+
+pub(crate) use session::RequestStream;
+
+use std::time::Duration;
+
+/// How a server is served over HTTP.
+///
+/// The defaults are for a server on this machine: only requests that name it (`localhost`, `127.0.0.1`, `[::1]`)
+/// and only web pages from it are let in; bodies have at most 4 MiB; there are at most 10 000 sessions, which end
+/// after 30 minutes in which nothing runs and nobody listens.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    pub(crate) path: String,
+    pub(crate) sse_path: Option<String>,
+    pub(crate) stateless: bool,
+    pub(crate) json: bool,
+    pub(crate) hosts: Option<Vec<String>>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) max_body: usize,
+    pub(crate) keep_alive: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) limits: Limits,
+}
+
+/// Bounds of sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) sessions: usize,
+    pub(crate) idle: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) resumption: Resumption,
+}
+
+/// What is kept for clients that lose their connection and come back (`Last-Event-ID`), in memory, for each session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Resumption {
+    /// Messages of one stream.
+    pub events: usize,
+    /// Bytes of one stream, and of all streams together that have ended.
+    pub bytes: usize,
+    /// Streams that have ended.
+    pub streams: usize,
+    /// How long a stream that has ended is kept.
+    pub keep: Duration,
+}
+
+impl Default for Resumption {
+    fn default() -> Self {
+        Self { events: 256, bytes: 4 * 1024 * 1024, streams: 32, keep: Duration::from_secs(5 * 60) }
+    }
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        let local = ["localhost", "127.0.0.1", "[::1]"];
+        Self {
+            path: "/mcp".to_owned(),
+            sse_path: None,
+            stateless: false,
+            json: false,
+            hosts: Some(local.map(str::to_owned).to_vec()),
+            origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
+            max_body: 4 * 1024 * 1024,
+            keep_alive: Duration::from_secs(15),
+            drain: Duration::from_secs(10),
+            limits: Limits {
+                sessions: 10_000,
+                idle: Duration::from_secs(30 * 60),
+                retry: Duration::from_secs(3),
+                resumption: Resumption::default(),
+            },
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where streamable HTTP is served, below where the server is mounted; `/mcp` by default.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// Serves the deprecated HTTP+SSE transport (2024-11-05) too: its stream at `/sse`, its messages at `/messages/`.
+    #[must_use]
+    pub fn legacy_sse(self) -> Self {
+        self.legacy_sse_at("/sse")
+    }
+
+    /// As [`HttpOptions::legacy_sse`], elsewhere; messages are at the same level.
+    #[must_use]
+    pub fn legacy_sse_at(mut self, path: impl Into<String>) -> Self {
+        self.sse_path = Some(path.into());
+        self
+    }
+
+    /// Keeps no sessions: each request stands for itself, whichever process answers it. Handlers cannot ask clients of
+    /// protocols before 2026-07-28 anything then. (Since 2026-07-28 no request has a session.)
+    #[must_use]
+    pub fn stateless(mut self) -> Self {
+        self.stateless = true;
+        self
+    }
+
+    /// Answers with plain JSON where an answer is all there is to say; streams only what has more.
+    #[must_use]
+    pub fn json_responses(mut self) -> Self {
+        self.json = true;
+        self
+    }
+
+    /// Lets in requests for another host, a name or a name with a port.
+    #[must_use]
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.get_or_insert_default().push(host.into());
+        self
+    }
+
+    /// Lets in requests for any host. A web page can then reach the server through a name of its own (DNS rebinding):
+    /// only where something in front checks hosts.
+    #[must_use]
+    pub fn allow_any_host(mut self) -> Self {
+        self.hosts = None;
+        self
+    }
+
+    /// Lets in requests from web pages of another origin, such as `https://app.example.com` or `http://example.com:*`.
+    #[must_use]
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// The largest body of a request, in bytes; 4 MiB by default.
+    #[must_use]
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.max_body = bytes;
+        self
+    }
+
+    /// The most sessions at once; 10 000 by default. More are refused with 503.
+    #[must_use]
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.limits.sessions = sessions;
+        self
+    }
+
+    /// How long a session lives without a running request and without an open stream; 30 minutes by default.
+    #[must_use]
+    pub fn idle_timeout(mut self, idle: Duration) -> Self {
+        self.limits.idle = idle;
+        self
+    }
+
+    /// How often something is sent on a silent stream, so that proxies keep it; 15 seconds by default.
+    #[must_use]
+    pub fn keep_alive(mut self, interval: Duration) -> Self {
+        self.keep_alive = interval;
+        self
+    }
+
+    /// When clients are to reconnect after they lose a stream; 3 seconds by default.
+    #[must_use]
+    pub fn retry(mut self, retry: Duration) -> Self {
+        self.limits.retry = retry;
+        self
+    }
+
+    /// What is kept for clients that reconnect.
+    #[must_use]
+    pub fn resumption(mut self, resumption: Resumption) -> Self {
+        self.limits.resumption = resumption;
+        self
+    }
+
+    /// How long running requests may take to end when the server stops; 10 seconds by default.
+    #[must_use]
+    pub fn drain_timeout(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+}

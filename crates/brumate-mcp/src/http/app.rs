@@ -1,0 +1,229 @@
+//! Several servers in one HTTP server, each under its path or host.
+
+use super::HttpOptions;
+use super::service::HttpService;
+use super::sse::SseEndpoint;
+use crate::error::ServeError;
+use crate::server::Server;
+use crate::stdio::cancel_on_signal;
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use http::header::HOST;
+use http::uri::Authority;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+/// How long connections may take to close after their requests have ended.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Servers mounted side by side, started and stopped together.
+///
+/// ```no_run
+/// use brumate_mcp::{App, HttpOptions, Server};
+///
+/// # async fn run(echo: Server, math: Server) -> Result<(), brumate_mcp::ServeError> {
+/// App::new()
+///     .mount("/echo", echo, HttpOptions::new().stateless()) // at /echo/mcp
+///     .mount("/math", math, HttpOptions::new()) // at /math/mcp
+///     .run("127.0.0.1:8000")
+///     .await
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct App {
+    mounts: Vec<Mount>,
+}
+
+#[derive(Clone)]
+struct Mount {
+    host: Option<String>,
+    prefix: String,
+    server: Server,
+    service: HttpService,
+    sse: Option<(String, Arc<SseEndpoint>)>,
+    path: String,
+    drain: Duration,
+}
+
+impl std::fmt::Debug for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mount").field("prefix", &self.prefix).field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Mount {
+    fn router(&self) -> Router {
+        let mut router = Router::new().route_service(&self.path, self.service.clone());
+        if let Some((path, sse)) = &self.sse {
+            router = router.merge(sse.router(path));
+        }
+        match self.prefix.trim_end_matches('/') {
+            "" => router,
+            prefix => Router::new().nest(prefix, router),
+        }
+    }
+}
+
+impl App {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Mounts a server below `prefix`, which may be empty: its paths ([`HttpOptions::path`]) follow it.
+    #[must_use]
+    pub fn mount(self, prefix: impl Into<String>, server: Server, options: HttpOptions) -> Self {
+        self.add(None, prefix.into(), server, options)
+    }
+
+    /// Mounts a server for requests to one host, which is let in.
+    #[must_use]
+    pub fn mount_host(self, host: impl Into<String>, server: Server, options: HttpOptions) -> Self {
+        let host = host.into();
+        let options = options.allow_host(host.clone());
+        self.add(Some(host), String::new(), server, options)
+    }
+
+    fn add(mut self, host: Option<String>, prefix: String, server: Server, options: HttpOptions) -> Self {
+        let sse = options.sse_path.clone().map(|path| (path, SseEndpoint::new(server.clone(), &options)));
+        self.mounts.push(Mount {
+            host,
+            prefix,
+            service: server.http_service(&options),
+            server,
+            sse,
+            path: options.path,
+            drain: options.drain,
+        });
+        self
+    }
+
+    /// The servers as an axum router, to be part of another application. That one calls [`App::start`] before and
+    /// [`App::drain`] and [`App::stop`] after it serves.
+    pub fn router(&self) -> Router {
+        let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
+        let default = everywhere.fold(Router::new(), |router, mount| router.merge(mount.router()));
+        let mut by_host: Vec<(String, Router)> = Vec::new();
+        for mount in &self.mounts {
+            let Some(host) = &mount.host else { continue };
+            match by_host.iter_mut().find(|(known, _)| known == host) {
+                Some((_, router)) => *router = router.clone().merge(mount.router()),
+                None => by_host.push((host.clone(), mount.router())),
+            }
+        }
+        if by_host.is_empty() {
+            return default;
+        }
+        let by_host = Arc::new(by_host);
+        let choose = tower::service_fn(move |request: Request<Body>| {
+            let router = router_for(&by_host, &request).unwrap_or_else(|| default.clone());
+            router.oneshot(request)
+        });
+        Router::new().fallback_service(choose)
+    }
+
+    /// Starts all lifespans.
+    ///
+    /// # Errors
+    ///
+    /// The first server that cannot be started; those before it are stopped again.
+    pub async fn start(&self) -> Result<(), ServeError> {
+        for mount in &self.mounts {
+            if let Err(error) = mount.server.start().await {
+                self.stop().await;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses new requests, waits for those that run as long as their server's options allow, and ends all sessions.
+    pub async fn drain(&self) {
+        let drained = self.mounts.iter().map(async |mount| {
+            mount.service.drain(mount.drain).await;
+            if let Some((_, sse)) = &mount.sse {
+                sse.end_all();
+            }
+        });
+        futures::future::join_all(drained).await;
+    }
+
+    /// Stops all lifespans, in reverse.
+    pub async fn stop(&self) {
+        for mount in self.mounts.iter().rev() {
+            mount.server.stop().await;
+        }
+    }
+
+    /// Serves at `address` until the process is interrupted or terminated.
+    ///
+    /// # Errors
+    ///
+    /// A server cannot be started, or the address not be bound.
+    pub async fn run(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
+        let listener = TcpListener::bind(address).await?;
+        let token = CancellationToken::new();
+        tokio::spawn(cancel_on_signal(token.clone()));
+        self.serve(listener, async move { token.cancelled().await }).await
+    }
+
+    /// Serves what `listener` accepts until `shutdown` completes; then lets running requests end, closes everything and
+    /// stops the lifespans.
+    ///
+    /// # Errors
+    ///
+    /// A server cannot be started.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        self.start().await?;
+        if let Ok(address) = listener.local_addr() {
+            tracing::info!(%address, "serving MCP over HTTP");
+        }
+        let closing = CancellationToken::new();
+        let app = self.clone();
+        let drained = {
+            let closing = closing.clone();
+            async move {
+                shutdown.await;
+                app.drain().await;
+                closing.cancel();
+            }
+        };
+        let router = self.router().into_make_service_with_connect_info::<SocketAddr>();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(drained).into_future();
+        let served = tokio::select! {
+            served = serving => served,
+            () = async { closing.cancelled().await; tokio::time::sleep(CLOSE_TIMEOUT).await } => Ok(()),
+        };
+        self.stop().await;
+        Ok(served?)
+    }
+}
+
+impl Server {
+    /// Serves over HTTP at `address` until the process is interrupted or terminated: streamable HTTP at `/mcp`, unless
+    /// the options say otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be started, or the address not be bound.
+    pub async fn run_http(self, address: impl ToSocketAddrs, options: HttpOptions) -> Result<(), ServeError> {
+        App::new().mount("", self, options).run(address).await
+    }
+}
+
+fn router_for(by_host: &[(String, Router)], request: &Request<Body>) -> Option<Router> {
+    let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let authority: Authority = named.or_else(|| request.uri().authority().map(Authority::as_str))?.parse().ok()?;
+    let fits =
+        |host: &str| host.eq_ignore_ascii_case(authority.as_str()) || host.eq_ignore_ascii_case(authority.host());
+    by_host.iter().find(|(host, _)| fits(host)).map(|(_, router)| router.clone())
+}

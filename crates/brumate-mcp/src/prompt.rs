@@ -1,0 +1,275 @@
+//! Prompts: conversations to start from, chosen by people.
+
+use crate::content::{Content, Icon, Role};
+use crate::context::Context;
+use crate::error::Error;
+use futures::future::BoxFuture;
+use rmcp::model as wire;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A message of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: Content,
+}
+
+impl Message {
+    /// A message of the person.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self { role: Role::User, content: content.into() }
+    }
+
+    /// A message of the model.
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self { role: Role::Assistant, content: content.into() }
+    }
+
+    pub(crate) fn into_wire(self) -> wire::PromptMessage {
+        let role = match self.role {
+            Role::User => wire::Role::User,
+            Role::Assistant => wire::Role::Assistant,
+        };
+        wire::PromptMessage::new(role, self.content.into_wire())
+    }
+}
+
+/// What a prompt's handler may return: a text, which the person says, or messages.
+pub trait IntoMessages {
+    /// The messages.
+    ///
+    /// # Errors
+    ///
+    /// What makes it a failure.
+    fn into_messages(self) -> Result<Vec<Message>, Error>;
+}
+
+macro_rules! messages {
+    ($($type:ty: |$value:ident| $messages:expr;)*) => {$(
+        impl IntoMessages for $type {
+            fn into_messages(self) -> Result<Vec<Message>, Error> {
+                let $value = self;
+                Ok($messages)
+            }
+        }
+    )*};
+}
+
+messages! {
+    String: |text| vec![Message::user(text)];
+    &str: |text| vec![Message::user(text)];
+    Content: |content| vec![Message::user(content)];
+    Message: |message| vec![message];
+    Vec<Message>: |messages| messages;
+    Vec<String>: |texts| texts.into_iter().map(Message::user).collect();
+}
+
+impl<const N: usize> IntoMessages for [Message; N] {
+    fn into_messages(self) -> Result<Vec<Message>, Error> {
+        Ok(self.into())
+    }
+}
+
+impl<T: IntoMessages, E: Into<Error>> IntoMessages for Result<T, E> {
+    fn into_messages(self) -> Result<Vec<Message>, Error> {
+        self.map_err(Into::into)?.into_messages()
+    }
+}
+
+/// The arguments a prompt was asked for with.
+#[derive(Clone, Debug, Default)]
+pub struct PromptRequest {
+    pub(crate) name: String,
+    pub(crate) arguments: BTreeMap<String, String>,
+}
+
+impl PromptRequest {
+    /// An argument, parsed.
+    ///
+    /// # Errors
+    ///
+    /// "Invalid params" if it is missing or no `T`.
+    pub fn get<T: FromStr>(&self, name: &str) -> Result<T, Error>
+    where
+        T::Err: fmt::Display,
+    {
+        self.get_optional(name)?
+            .ok_or_else(|| Error::invalid_params(format!("prompt `{}` requires the argument `{name}`", self.name)))
+    }
+
+    /// An argument that may be missing, parsed.
+    ///
+    /// # Errors
+    ///
+    /// "Invalid params" if it is no `T`.
+    pub fn get_optional<T: FromStr>(&self, name: &str) -> Result<Option<T>, Error>
+    where
+        T::Err: fmt::Display,
+    {
+        let parsed = self.arguments.get(name).map(|value| value.parse::<T>()).transpose();
+        parsed.map_err(|error| Error::invalid_params(format!("argument `{name}` of `{}`: {error}", self.name)))
+    }
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptArgument {
+    name: String,
+    description: Option<String>,
+    required: bool,
+}
+
+impl PromptArgument {
+    /// A required argument.
+    pub fn required(name: impl Into<String>) -> Self {
+        Self { name: name.into(), description: None, required: true }
+    }
+
+    /// An argument that may be left out.
+    pub fn optional(name: impl Into<String>) -> Self {
+        Self { name: name.into(), description: None, required: false }
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+}
+
+pub(crate) type PromptHandler =
+    Arc<dyn Fn(PromptRequest, Context) -> BoxFuture<'static, Result<Vec<Message>, Error>> + Send + Sync>;
+
+/// A prompt with its handler.
+#[derive(Clone)]
+pub struct Prompt {
+    pub(crate) name: String,
+    title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) arguments: Vec<PromptArgument>,
+    icons: Vec<Icon>,
+    meta: Map<String, Value>,
+    pub(crate) handler: Option<PromptHandler>,
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Prompt {
+    /// A prompt called `name`.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            arguments: Vec::new(),
+            icons: Vec::new(),
+            meta: Map::new(),
+            handler: None,
+        }
+    }
+
+    /// What makes the messages.
+    #[must_use]
+    pub fn handler<F, Fut, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(PromptRequest, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoMessages,
+    {
+        self.handler = Some(Arc::new(move |request, context| {
+            let messages = handler(request, context);
+            Box::pin(async move { messages.await.into_messages() })
+        }));
+        self
+    }
+
+    /// What makes the messages, where that blocks: it runs on a thread of its own.
+    #[must_use]
+    pub fn blocking_handler<F, R>(self, handler: F) -> Self
+    where
+        F: Fn(PromptRequest, Context) -> R + Send + Sync + 'static,
+        R: IntoMessages + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        self.handler(move |request, context| {
+            let handler = handler.clone();
+            crate::run::blocking(move || handler(request, context))
+        })
+    }
+
+    /// A name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// An argument; repeat for more.
+    #[must_use]
+    pub fn argument(mut self, argument: PromptArgument) -> Self {
+        self.arguments.push(argument);
+        self
+    }
+
+    /// An icon; repeat for more.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.icons.push(icon);
+        self
+    }
+
+    /// An entry of `_meta`.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// The required arguments that `given` lacks.
+    pub(crate) fn missing(&self, given: &BTreeMap<String, String>) -> Vec<&str> {
+        let required = self.arguments.iter().filter(|argument| argument.required);
+        required.map(|argument| argument.name.as_str()).filter(|name| !given.contains_key(*name)).collect()
+    }
+
+    pub(crate) fn descriptor(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("name".into(), self.name.clone().into());
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                object.insert(key.into(), value);
+            }
+        };
+        put("title", self.title.clone().map(Into::into));
+        put("description", self.description.clone().map(Into::into));
+        let arguments: Vec<Value> = self
+            .arguments
+            .iter()
+            .map(|argument| match &argument.description {
+                Some(text) => json!({"name": argument.name, "description": text, "required": argument.required}),
+                None => json!({"name": argument.name, "required": argument.required}),
+            })
+            .collect();
+        put("arguments", (!arguments.is_empty()).then_some(arguments.into()));
+        put("icons", (!self.icons.is_empty()).then(|| serde_json::to_value(&self.icons).unwrap_or_default()));
+        put("_meta", (!self.meta.is_empty()).then(|| self.meta.clone().into()));
+        Value::Object(object)
+    }
+}

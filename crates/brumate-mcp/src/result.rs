@@ -1,0 +1,244 @@
+//! What tools return: text, media and structured content.
+
+use crate::content::{Audio, Content, File, Image};
+use crate::error::Error;
+use crate::resource::ResourceContents;
+use crate::schema;
+use rmcp::model as wire;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A tool's result, for tools that choose every part of it themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    pub(crate) content: Vec<Content>,
+    pub(crate) structured: Option<Value>,
+    pub(crate) is_error: bool,
+    meta: Map<String, Value>,
+}
+
+impl ToolResult {
+    /// An empty result.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A result of one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new().content(Content::text(text))
+    }
+
+    /// A failure, told to the model.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+
+    /// Adds a block.
+    #[must_use]
+    pub fn content(mut self, content: impl Into<Content>) -> Self {
+        self.content.push(content.into());
+        self
+    }
+
+    /// The structured content, which should fit the tool's output schema.
+    #[must_use]
+    pub fn structured(mut self, value: impl Into<Value>) -> Self {
+        self.structured = Some(value.into());
+        self
+    }
+
+    /// An entry of the result's `_meta`.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    pub(crate) fn into_wire(self) -> wire::CallToolResult {
+        let content = self.content.into_iter().map(Content::into_wire).collect();
+        let mut result =
+            if self.is_error { wire::CallToolResult::error(content) } else { wire::CallToolResult::success(content) };
+        result.structured_content = self.structured;
+        result.meta = (!self.meta.is_empty()).then(|| wire::MetaObject(self.meta));
+        result
+    }
+}
+
+/// What a tool may return.
+///
+/// `#[tool]` functions may also return anything that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps
+/// it. Either way it becomes `structuredContent` with an output schema, and text for models that read only that.
+/// Structured content is an object: a value that is none is its field `result`.
+pub trait IntoToolResult {
+    /// The result.
+    ///
+    /// # Errors
+    ///
+    /// What makes it a failure.
+    fn into_tool_result(self) -> Result<ToolResult, Error>;
+
+    /// The schema of its structured content, if it always has some.
+    fn output_schema() -> Option<Map<String, Value>> {
+        None
+    }
+}
+
+/// Structured content of any serializable type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Json<T>(
+    /// The value.
+    pub T,
+);
+
+/// Whether values with this schema are objects and need no wrapping.
+fn is_object(schema: &Map<String, Value>) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "object")
+}
+
+fn wrapped(value: Value) -> Value {
+    let mut object = Map::new();
+    object.insert("result".into(), value);
+    Value::Object(object)
+}
+
+fn wrapped_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
+    // Definitions are referred to from the root.
+    let definitions = schema.remove("$defs");
+    schema.remove("$schema");
+    let mut object = Map::new();
+    object.insert("type".into(), "object".into());
+    let mut properties = Map::new();
+    properties.insert("result".into(), Value::Object(schema));
+    object.insert("properties".into(), Value::Object(properties));
+    object.insert("required".into(), vec!["result"].into());
+    if let Some(definitions) = definitions {
+        object.insert("$defs".into(), definitions);
+    }
+    object
+}
+
+/// Text and structured content of `value`.
+pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> Result<ToolResult, Error> {
+    let value = serde_json::to_value(value)?;
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let value = if is_object(&schema::of::<T>()) { value } else { wrapped(value) };
+    Ok(ToolResult::text(text).structured(value))
+}
+
+/// The schema of what [`structured`] makes of `T`.
+pub(crate) fn structured_schema<T: JsonSchema>() -> Map<String, Value> {
+    let schema = schema::of::<T>();
+    if is_object(&schema) { schema } else { wrapped_schema(schema) }
+}
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        structured(&self.0)
+    }
+
+    fn output_schema() -> Option<Map<String, Value>> {
+        Some(structured_schema::<T>())
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                structured(&self)
+            }
+
+            fn output_schema() -> Option<Map<String, Value>> {
+                Some(structured_schema::<$type>())
+            }
+        }
+    )*};
+}
+
+plain!(String, bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
+
+impl IntoToolResult for &str {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        self.to_owned().into_tool_result()
+    }
+
+    fn output_schema() -> Option<Map<String, Value>> {
+        String::output_schema()
+    }
+}
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        Ok(ToolResult::new())
+    }
+}
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        Ok(self)
+    }
+}
+
+/// A value without a schema: objects are structured content, others text.
+impl IntoToolResult for Value {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        Ok(match self {
+            Value::String(text) => ToolResult::text(text),
+            Value::Object(_) => ToolResult::text(self.to_string()).structured(self),
+            value => ToolResult::text(value.to_string()),
+        })
+    }
+}
+
+macro_rules! blocks {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                Ok(ToolResult::new().content(self))
+            }
+        }
+
+        impl IntoToolResult for Vec<$type> {
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                Ok(self.into_iter().fold(ToolResult::new(), ToolResult::content))
+            }
+        }
+
+        impl IntoToolResult for Option<$type> {
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                Ok(self.into_iter().fold(ToolResult::new(), ToolResult::content))
+            }
+        }
+    )*};
+}
+
+blocks!(Content, Image, Audio, File, ResourceContents);
+
+macro_rules! mixes {
+    ($(($($name:ident),+))*) => {$(
+        /// One block for each part.
+        impl<$($name: Into<Content>),+> IntoToolResult for ($($name,)+) {
+            #[allow(non_snake_case, reason = "type parameters name the parts")]
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                let ($($name,)+) = self;
+                Ok(ToolResult::new()$(.content($name))+)
+            }
+        }
+    )*};
+}
+
+mixes!((A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
+
+impl<T: IntoToolResult, E: Into<Error>> IntoToolResult for Result<T, E> {
+    fn into_tool_result(self) -> Result<ToolResult, Error> {
+        self.map_err(Into::into)?.into_tool_result()
+    }
+
+    fn output_schema() -> Option<Map<String, Value>> {
+        T::output_schema()
+    }
+}

@@ -1,0 +1,154 @@
+//! JSON Schema 2020-12: made from types, and arguments checked against it.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+/// How many violations one message names.
+const NAMED_VIOLATIONS: usize = 5;
+
+/// The longest value that a message repeats, in characters.
+const SHOWN_VALUE: usize = 80;
+
+/// The schema of `T`, an object.
+pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    match schema.to_value() {
+        Value::Object(mut schema) => {
+            schema.remove("title");
+            schema
+        }
+        // `true` and `false` are schemas too.
+        _ => Map::new(),
+    }
+}
+
+/// The schema of `T` without references to definitions, as forms need it.
+pub(crate) fn inline<T: JsonSchema>() -> Map<String, Value> {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    match settings.into_generator().into_root_schema_for::<T>().to_value() {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub(crate) struct Validator(jsonschema::Validator);
+
+impl Validator {
+    /// Compiles `schema`. References to other documents are not followed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the schema.
+    pub(crate) fn new(schema: &Map<String, Value>) -> Result<Self, String> {
+        let schema = Value::Object(schema.clone());
+        jsonschema::draft202012::options().build(&schema).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Checks `value`.
+    ///
+    /// # Errors
+    ///
+    /// What to mend and where, for a model to read.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let mut lines = Vec::new();
+        let mut more = 0;
+        for error in self.0.iter_errors(value) {
+            if lines.len() == NAMED_VIOLATIONS {
+                more += 1;
+                continue;
+            }
+            let path = error.instance_path().to_string();
+            let place = if path.is_empty() { String::new() } else { format!("`{}`: ", path.trim_start_matches('/')) };
+            let shown = error.instance().to_string();
+            // An object is named by its path; its text would only repeat the arguments.
+            let text = if error.instance().is_object() || shown.chars().count() > SHOWN_VALUE {
+                error.masked_with("the value").to_string()
+            } else {
+                error.to_string()
+            };
+            lines.push(format!("{place}{text}"));
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        Err(lines.join("\n"))
+    }
+}
+
+/// Turns a generated schema into one that elicitation allows: a flat object whose properties are strings, numbers,
+/// booleans or choices.
+///
+/// # Errors
+///
+/// The property that has no such form.
+pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
+    let mut properties = match schema.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    };
+    for (name, property) in &mut properties {
+        let Value::Object(property) = property else { return Err(format!("field `{name}` has no type")) };
+        // `Option<T>` is a type or null; in a form it is a field that is not required.
+        if let Some(Value::Array(types)) = property.get("type")
+            && let Some(kind) = types.iter().find(|kind| *kind != "null").cloned()
+        {
+            property.insert("type".into(), kind);
+        }
+        if let Some(Value::Array(choices)) = property.get_mut("anyOf") {
+            choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
+            if let [Value::Object(only)] = choices.as_slice() {
+                let only = only.clone();
+                property.remove("anyOf");
+                property.extend(only);
+            }
+        }
+        if let Some(Value::Array(choices)) = property.get_mut("oneOf") {
+            *choices = choices.iter().flat_map(titled).collect();
+            property.insert("type".into(), "string".into());
+        }
+        // Rust's widths (`int64`) are not formats of forms.
+        if property
+            .get("format")
+            .is_some_and(|format| !["email", "uri", "date", "date-time"].iter().any(|allowed| format == allowed))
+        {
+            property.remove("format");
+        }
+        if property.get("default").is_some_and(Value::is_null) {
+            property.remove("default");
+        }
+        let flat = property.get("type").is_some_and(|kind| {
+            ["string", "number", "integer", "boolean", "array"].iter().any(|allowed| kind == allowed)
+        });
+        if !flat {
+            return Err(format!(
+                "field `{name}` of a form must be a string, a number, a boolean or a choice; ask for nested data in \
+                 several forms"
+            ));
+        }
+    }
+    let mut form = Map::new();
+    form.insert("type".into(), "object".into());
+    form.insert("properties".into(), Value::Object(properties));
+    if let Some(required) = schema.remove("required") {
+        form.insert("required".into(), required);
+    }
+    Ok(Value::Object(form))
+}
+
+/// The choices of an enum's variant, or of several that have no documentation: each a value with a title.
+fn titled(choice: &Value) -> Vec<Value> {
+    let title = choice.get("title").or_else(|| choice.get("description"));
+    let values = match (choice.get("const"), choice.get("enum")) {
+        (Some(value), _) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        _ => Vec::new(),
+    };
+    values.into_iter().map(|value| serde_json::json!({"const": value, "title": title.unwrap_or(&value)})).collect()
+}

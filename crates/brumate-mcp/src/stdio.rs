@@ -1,0 +1,76 @@
+//! Serving over standard input and output, or any other pair of streams.
+
+use crate::error::ServeError;
+use crate::handler::Handler;
+use crate::server::Server;
+use rmcp::ServiceExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+impl Server {
+    /// Serves one client over standard input and output, until it closes its end or the process is interrupted or
+    /// terminated; then stops the lifespans. Standard output belongs to the protocol meanwhile: log to standard error.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be set up or started.
+    pub async fn run_stdio(self) -> Result<(), ServeError> {
+        self.start().await?;
+        let token = CancellationToken::new();
+        let signals = tokio::spawn(cancel_on_signal(token.clone()));
+        let served = self.serve_connection(rmcp::transport::io::stdio(), token).await;
+        signals.abort();
+        self.stop().await;
+        served
+    }
+
+    /// Serves one client over a pair of streams, a line for each message, until the input ends: a socket, or a pipe within
+    /// a process. Lifespans are started if they have not been, and not stopped.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be started, or client and server could not begin.
+    pub async fn serve_streams<R, W>(&self, input: R, output: W) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Sync + Unpin + 'static,
+        W: AsyncWrite + Send + Sync + Unpin + 'static,
+    {
+        self.start().await?;
+        self.serve_connection((input, output), CancellationToken::new()).await
+    }
+
+    /// Serves one client over a transport of rmcp's, without starting or stopping lifespans.
+    pub(crate) async fn serve_connection<T, E, A>(
+        &self,
+        transport: T,
+        token: CancellationToken,
+    ) -> Result<(), ServeError>
+    where
+        T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        match Handler::new(self.clone()).serve_with_ct(transport, token).await {
+            Ok(running) => {
+                let _ = running.waiting().await;
+                Ok(())
+            }
+            // A client that leaves before it has said anything is no failure.
+            Err(
+                rmcp::service::ServerInitializeError::ConnectionClosed(_)
+                | rmcp::service::ServerInitializeError::Cancelled,
+            ) => Ok(()),
+            Err(error) => Err(ServeError::Handshake(error.to_string())),
+        }
+    }
+}
+
+/// Cancels `token` at SIGINT and SIGTERM.
+pub(crate) async fn cancel_on_signal(token: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    token.cancel();
+}

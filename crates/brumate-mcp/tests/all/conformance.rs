@@ -1,0 +1,81 @@
+//! The protocol's official conformance suite against the example `conformance`.
+//!
+//! The suite, a set of npm packages with a Node of its own, is named by an environment variable, which
+//! `cargo xtask test` sets after it has installed it. What may fail is in `conformance-failures.yml`, whose entries the
+//! suite reports when they are stale.
+
+use crate::clients::examples;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const SUITE: &str = "BRUMATE_TEST_CONFORMANCE";
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The example, and its address.
+fn server() -> (Running, String) {
+    let mut server = Command::new(examples().join("conformance"));
+    let child = server.arg("127.0.0.1:0").stderr(Stdio::piped()).spawn().expect("the example starts");
+    let mut running = Running(child);
+    let mut address = String::new();
+    let errors = running.0.stderr.take().expect("standard error");
+    BufReader::new(errors).read_line(&mut address).expect("a line");
+    (running, format!("{}/mcp", address.trim()))
+}
+
+fn suite(url: &str, arguments: &[&str]) -> (bool, String) {
+    let Some(modules) = std::env::var_os(SUITE).map(PathBuf::from) else {
+        panic!("{SUITE} is not set: it names the `node_modules` of the conformance suite; `cargo xtask test` sets it")
+    };
+    let output = Command::new(modules.join("node/bin/node"))
+        .arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"))
+        .args(["server", "--url", url, "--expected-failures"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance-failures.yml"))
+        .args(arguments)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .expect("the suite runs");
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), text)
+}
+
+fn required(revision: &str) {
+    let (_server, url) = server();
+    let (passed, text) = suite(&url, &["--requirements", revision]);
+    assert!(passed, "{text}");
+}
+
+#[test]
+fn required_2025_11_25() {
+    required("2025-11-25");
+}
+
+#[test]
+fn required_2026_07_28() {
+    required("2026-07-28");
+}
+
+/// Scenarios that no revision requires, of what the crate offers.
+#[test]
+fn not_scored() {
+    let (_server, url) = server();
+    for (scenario, revision) in [
+        ("server-session-lifecycle", "2025-11-25"),
+        ("json-schema-2020-12", "2025-11-25"),
+        ("server-sse-polling", "2025-11-25"),
+        ("json-schema-2020-12", "2026-07-28"),
+        ("http-header-validation", "2026-07-28"),
+        ("http-custom-header-server-validation", "2026-07-28"),
+    ] {
+        let (passed, text) = suite(&url, &["--scenario", scenario, "--spec-version", revision]);
+        assert!(passed, "{scenario} {revision}: {text}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The crate from outside: servers under clients that are nothing but JSON.
+
+mod asking;
+mod clients;
+mod conformance;
+mod http;
+mod listing;
+mod macros;
+mod results;
+mod sessions;
+mod support;

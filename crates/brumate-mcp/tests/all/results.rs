@@ -1,0 +1,195 @@
+//! What tools take, return and fail with.
+
+use crate::support::{Pipe, text};
+use brumate_mcp::{Content, Context, Error, File, Image, Json, Server, Tool, ToolResult, tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Serialize, JsonSchema)]
+struct Weather {
+    city: String,
+    degrees: f64,
+}
+
+#[tool]
+async fn weather(city: String) -> Weather {
+    Weather { city, degrees: 21.5 }
+}
+
+#[tool]
+async fn several() -> Result<Vec<Weather>, std::io::Error> {
+    Ok(vec![Weather { city: "Oslo".to_owned(), degrees: -3.0 }])
+}
+
+#[tool]
+async fn maybe(known: bool) -> Option<u8> {
+    known.then_some(7)
+}
+
+#[tool]
+async fn nothing() {}
+
+#[tool]
+async fn mixed() -> Result<(String, Image, File), Error> {
+    Ok(("a".to_owned(), Image::new([1, 2], "png"), File::new("a b.txt", "text")))
+}
+
+#[tool]
+async fn own() -> ToolResult {
+    ToolResult::text("t").structured(json!({"x": 1})).meta("k", "v")
+}
+
+#[tool]
+async fn fails() -> Result<String, std::num::ParseIntError> {
+    "x".parse::<i32>().map(|number| number.to_string())
+}
+
+#[tool]
+async fn refuses() -> Result<String, Error> {
+    Err(Error::protocol(-32050, "not now", Some(json!({"retry": 1}))))
+}
+
+#[tool]
+async fn panics() -> String {
+    panic!("a secret")
+}
+
+#[tool]
+fn panics_blocking() -> String {
+    panic!("a secret")
+}
+
+fn server() -> Server {
+    Server::new("results")
+        .tool(weather)
+        .tool(several)
+        .tool(maybe)
+        .tool(nothing)
+        .tool(mixed)
+        .tool(own)
+        .tool(fails)
+        .tool(refuses)
+        .tool(panics)
+        .tool(panics_blocking)
+}
+
+#[tokio::test]
+async fn values_become_text_and_structured_content_with_a_schema() {
+    let mut client = Pipe::legacy(&server(), json!({})).await;
+    let result = client.call("weather", json!({"city": "Rome"})).await;
+    assert_eq!(result["structuredContent"], json!({"city": "Rome", "degrees": 21.5}));
+    assert_eq!(serde_json::from_str::<Value>(text(&result)).expect("JSON"), result["structuredContent"]);
+    let result = client.call("several", json!({})).await;
+    assert_eq!(result["structuredContent"], json!({"result": [{"city": "Oslo", "degrees": -3.0}]}));
+    assert_eq!(client.call("maybe", json!({"known": true})).await["structuredContent"], json!({"result": 7}));
+    assert_eq!(client.call("maybe", json!({"known": false})).await["structuredContent"], json!({"result": null}));
+    assert_eq!(client.call("nothing", json!({})).await["content"], json!([]));
+
+    let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+    let schema = |name: &str| {
+        let tool = tools.as_array().expect("tools").iter().find(|tool| tool["name"] == name);
+        tool.expect("a tool")["outputSchema"].clone()
+    };
+    assert_eq!(schema("weather")["required"], json!(["city", "degrees"]));
+    assert_eq!(schema("several")["properties"]["result"]["items"]["$ref"], "#/$defs/Weather");
+    assert!(schema("several")["$defs"]["Weather"].is_object());
+    assert_eq!(schema("nothing"), Value::Null);
+    assert_eq!(schema("mixed"), Value::Null);
+}
+
+#[tokio::test]
+async fn blocks_are_what_they_are() {
+    let mut client = Pipe::modern(&server(), json!({}));
+    let result = client.call("mixed", json!({})).await;
+    assert_eq!(
+        result["content"],
+        json!([
+            {"type": "text", "text": "a"},
+            {"type": "image", "data": "AQI=", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "file:///a%20b.txt", "mimeType": "text/plain", "text": "text"}},
+        ])
+    );
+    let result = client.call("own", json!({})).await;
+    assert_eq!((&result["structuredContent"], &result["_meta"]["k"]), (&json!({"x": 1}), &json!("v")));
+}
+
+#[tokio::test]
+async fn failures_are_for_the_model_and_refusals_for_the_client() {
+    let mut client = Pipe::legacy(&server(), json!({})).await;
+    let result = client.call("fails", json!({})).await;
+    assert_eq!((&result["isError"], text(&result)), (&json!(true), "invalid digit found in string"));
+    let answer = client.request("tools/call", json!({"name": "refuses"})).await;
+    assert_eq!(answer["error"], json!({"code": -32050, "message": "not now", "data": {"retry": 1}}));
+    let answer = client.request("tools/call", json!({"name": "none"})).await;
+    assert_eq!(answer["error"]["code"], -32602);
+}
+
+/// rmcp leaves a request whose handler panics without an answer.
+#[tokio::test]
+async fn a_panic_is_answered_and_says_nothing() {
+    for mut client in [Pipe::legacy(&server(), json!({})).await, Pipe::modern(&server(), json!({}))] {
+        for name in ["panics", "panics_blocking"] {
+            let result = client.call(name, json!({})).await;
+            assert_eq!(result["isError"], true);
+            assert_eq!(text(&result), format!("tool `{name}` failed unexpectedly"));
+        }
+        assert_eq!(client.call("maybe", json!({"known": true})).await["structuredContent"], json!({"result": 7}));
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Range {
+    from: u8,
+    to: u8,
+}
+
+#[tokio::test]
+async fn arguments_are_checked_against_the_schema_and_the_message_says_where() {
+    let raw = Tool::new("raw")
+        .raw_handler(|arguments: Value, _| async move { arguments })
+        .input_schema(json!({
+            "type": "object",
+            "properties": {"name": {"type": "string", "pattern": "^[a-z]+$"}, "tags": {"type": "array", "maxItems": 1}},
+            "required": ["name"],
+        }))
+        .output_schema(json!({"type": "object", "properties": {"name": {"maxLength": 3}}}));
+    let closure = Tool::new("range")
+        .handler(|range: Range, _: Context| async move { Json((range.from..range.to).collect::<Vec<_>>()) });
+    let blocking = Tool::new("blocking").blocking_handler(|range: Range, _| Content::text(format!("{}", range.to)));
+    let server = Server::new("arguments").tool(raw).tool(closure).tool(blocking);
+    let mut client = Pipe::legacy(&server, json!({})).await;
+
+    let result = client.call("range", json!({"from": 1, "to": 3})).await;
+    assert_eq!(result["structuredContent"], json!({"result": [1, 2]}));
+    assert_eq!(text(&client.call("blocking", json!({"from": 1, "to": 3})).await), "3");
+    let cases = [
+        ("range", json!({"from": 1}), "\"to\" is a required property"),
+        ("range", json!({"from": 1, "to": 300}), "`to`"),
+        ("range", json!({"from": [1], "to": 2}), "`from`: [1] is not of type \"integer\""),
+        ("raw", json!({"name": "A1"}), "`name`: \"A1\" does not match"),
+        ("raw", json!({"name": "a", "tags": [1, 2]}), "`tags`: "),
+        ("raw", json!({"name": "long"}), "returned what does not fit its output schema"),
+    ];
+    for (tool, arguments, says) in cases {
+        let result = client.call(tool, arguments).await;
+        assert!(result["isError"] == true && text(&result).contains(says), "{says}: {result}");
+    }
+    assert_eq!(client.call("raw", json!({"name": "abc"})).await["structuredContent"], json!({"name": "abc"}));
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_said_at_the_start() {
+    let unit = |_: Value, _: Context| async {};
+    let bad = [
+        Tool::new("no handler"),
+        Tool::new("spaces are not names").raw_handler(unit),
+        Tool::new("schema").raw_handler(unit).input_schema(json!({"type": "object", "properties": {"a": 1}})),
+        Tool::new("list").raw_handler(unit).input_schema(json!({"type": "array"})),
+    ];
+    let server = bad.into_iter().fold(Server::new("bad"), Server::tool);
+    let error = server.start().await.expect_err("four problems").to_string();
+    for says in ["no handler", "spaces are not names", "`schema`: input schema", "must be an object"] {
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}

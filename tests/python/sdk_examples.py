@@ -1,0 +1,251 @@
+"""Runs every example of the crate `brumate-mcp` under the Python SDK's client. Exit status 0: every promise was kept."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+
+from harness import PATIENCE, SDK_MAJOR, plain, text_of
+
+EXAMPLES: Path
+ERA: str
+LOGS: list[Any] = []
+
+
+async def _log(params: Any) -> None:
+    LOGS.append(params.data)
+
+
+@contextlib.asynccontextmanager
+async def stdio(example: str, *arguments: str) -> AsyncIterator[Any]:
+    """An example over standard input and output."""
+    parameters = StdioServerParameters(command=str(EXAMPLES / example), args=list(arguments))
+    async with connected(parameters, lambda: stdio_client(parameters)) as session:
+        yield session
+
+
+@contextlib.asynccontextmanager
+async def serving(example: str) -> AsyncIterator[str]:
+    """An example over HTTP: its address."""
+    command = [str(EXAMPLES / example), '127.0.0.1:0']
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            yield process.stderr.readline().strip()
+        finally:
+            process.terminate()
+
+
+@contextlib.asynccontextmanager
+async def http(url: str) -> AsyncIterator[Any]:
+    """A session over streamable HTTP."""
+    from mcp.client import streamable_http
+
+    # The name changed between 1.x releases.
+    connect = getattr(streamable_http, 'streamable_http_client', None) or streamable_http.streamablehttp_client
+    async with connected(url, lambda: connect(url)) as session:
+        yield session
+
+
+@contextlib.asynccontextmanager
+async def connected(target: Any, transport: Any) -> AsyncIterator[Any]:
+    LOGS.clear()
+    with anyio.fail_after(PATIENCE):
+        if SDK_MAJOR >= 2 and not callable(target):
+            from mcp import Client
+
+            async with Client(target, mode=ERA, logging_callback=_log, log_level='debug') as client:
+                assert (client.protocol_version >= '2026-07-28') == (ERA == 'auto'), client.protocol_version
+                yield client
+            return
+        async with transport() as (read, write, *_), ClientSession(read, write, logging_callback=_log) as session:
+            await session.initialize()
+            yield session
+
+
+async def call(session: Any, name: str, **arguments: Any) -> dict[str, Any]:
+    return plain(await session.call_tool(name, arguments))
+
+
+async def echo() -> None:
+    async with stdio('echo') as session:
+        (tool,) = plain(await session.list_tools())['tools']
+        assert tool['description'] == 'Gives back a message.' and tool['title'] == 'Echo', tool
+        assert tool['inputSchema']['properties']['message']['description'] == 'What to give back.', tool
+        assert tool['inputSchema']['required'] == ['message'], tool
+        result = await call(session, 'echo', message='hello')
+        assert text_of(result) == 'Tool echo: hello' and result['structuredContent'] == {'result': 'Tool echo: hello'}, result
+        (template,) = plain(await session.list_resource_templates())['resourceTemplates']
+        assert template['uriTemplate'] == 'echo://{message}', template
+        (contents,) = plain(await session.read_resource('echo://hello%20you'))['contents']
+        assert contents['text'] == 'Resource echo: hello you' and contents['mimeType'] == 'text/plain', contents
+        (message,) = plain(await session.get_prompt('echo', {'message': 'hi'}))['messages']
+        assert message == {'role': 'user', 'content': {'type': 'text', 'text': 'Please process this message: hi'}}, message
+
+
+async def calculator() -> None:
+    async with stdio('calculator') as session:
+        tools = {tool['name']: tool for tool in plain(await session.list_tools())['tools']}
+        assert list(tools) == ['add', 'calculate', 'summarize', 'divisors'], list(tools)
+        assert tools['add']['inputSchema']['properties']['b']['default'] == 1, tools['add']
+        assert tools['add']['annotations'] == {'readOnlyHint': True, 'idempotentHint': True}, tools['add']
+        assert 'divide' in str(tools['calculate']['inputSchema']), tools['calculate']
+        assert set(tools['summarize']['outputSchema']['properties']) == {'count', 'mean'}, tools['summarize']
+        assert (await call(session, 'add', a=41))['structuredContent'] == {'result': 42}
+        assert text_of(await call(session, 'calculate', left=1, operation='divide', right=4)) == '0.25'
+        summary = await call(session, 'summarize', numbers=[1, 2, 6])
+        assert summary['structuredContent'] == {'count': 3, 'mean': 3.0}, summary
+        for name, arguments, says in [
+            ('calculate', {'left': 1, 'operation': 'divide', 'right': 0}, 'division by zero'),
+            ('calculate', {'left': 1, 'operation': 'power', 'right': 2}, 'operation'),
+            ('add', {'a': 'one'}, '`a`'),
+            ('add', {'b': 1}, '"a" is a required property'),
+            ('add', {'a': 1, 'c': 2}, "'c' was unexpected"),
+            ('add', {'a': 2**63 - 1}, '64 bits'),
+        ]:
+            result = await call(session, name, **arguments)
+            assert result['isError'] and says in text_of(result), result
+        seen: list[float] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            seen.append(done)
+
+        result = plain(await session.call_tool('divisors', {'number': 400_000}, progress_callback=progress))
+        assert result['structuredContent']['result'][-1] == 400_000, result
+        with anyio.fail_after(PATIENCE):
+            while seen != [100_000, 200_000, 300_000, 400_000]:
+                await anyio.sleep(0.01)
+
+
+async def images() -> None:
+    async with stdio('images') as session:
+        (image,) = (await call(session, 'swatch', red=255, green=0, blue=0))['content']
+        assert image['type'] == 'image' and image['mimeType'] == 'image/x-portable-pixmap', image
+        assert base64.b64decode(image['data']).startswith(b'P6 8 8 255\n\xff\0\0'), image
+        (audio,) = (await call(session, 'tone'))['content']
+        assert audio['type'] == 'audio' and base64.b64decode(audio['data'])[:4] == b'RIFF', audio
+        text, image = (await call(session, 'captioned', caption='Black'))['content']
+        assert (text['text'], image['type']) == ('Black', 'image'), (text, image)
+        text, file, link = (await call(session, 'table', rows=3))['content']
+        assert file['resource']['mimeType'] == 'text/csv' and file['resource']['text'] == '0,0\n1,1\n2,4\n', file
+        assert link['type'] == 'resource_link' and link['uri'] == 'squares://all', link
+
+
+async def lifespan() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        journal = Path(directory) / 'journal.txt'
+        journal.write_text('before\n')
+        async with stdio('lifespan', str(journal)) as session:
+            assert (await call(session, 'write', entry='one'))['structuredContent'] == {'result': 2}
+            assert (await call(session, 'read'))['structuredContent'] == {'result': ['before', 'one']}
+        # Closed with the connection, before the process ends; the client does not wait for that.
+        with anyio.fail_after(PATIENCE):
+            while journal.read_text() != 'before\none\n':
+                await anyio.sleep(0.01)
+
+
+async def prompts() -> None:
+    async with stdio('prompts') as session:
+        listed = {prompt['name']: prompt for prompt in plain(await session.list_prompts())['prompts']}
+        assert listed['review_code']['arguments'] == [
+            {'name': 'code', 'description': 'The code.', 'required': True},
+            {'name': 'language', 'description': 'The language it is written in.', 'required': False},
+        ], listed
+        (message,) = plain(await session.get_prompt('review_code', {'code': 'x = 1'}))['messages']
+        assert message['content']['text'] == 'Please review this code:\n\nx = 1', message
+        messages = plain(await session.get_prompt('debug_error', {'error': 'boom', 'attempts': '3'}))['messages']
+        assert [message['role'] for message in messages] == ['user', 'user', 'assistant'], messages
+        assert 'besides those 3' in messages[2]['content']['text'], messages
+        for arguments in [{}, {'error': 'boom', 'attempts': 'many'}]:
+            try:
+                await session.get_prompt('debug_error', arguments)
+            except Exception as error:
+                assert 'debug_error' in str(error), error
+            else:
+                raise AssertionError(f'{arguments} should have been refused')
+        reference = {'type': 'ref/prompt', 'name': 'review_code'}
+        if SDK_MAJOR >= 2:
+            from mcp_types import PromptReference
+        else:
+            from mcp.types import PromptReference
+        completed = plain(await session.complete(PromptReference(**reference), {'name': 'language', 'value': 'P'}))
+        assert completed['completion']['values'] == ['Perl', 'Prolog', 'Python'], completed
+
+
+async def sqlite_explorer() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        database = Path(directory) / 'database.db'
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            connection.execute('CREATE TABLE people (name TEXT, age INTEGER)')
+            connection.execute("INSERT INTO people VALUES ('Ada', 36), ('Alan', NULL)")
+            connection.commit()
+        async with stdio('sqlite_explorer', str(database)) as session:
+            (contents,) = plain(await session.read_resource('schema://main'))['contents']
+            assert contents['text'] == 'CREATE TABLE people (name TEXT, age INTEGER)', contents
+            rows = await call(session, 'query', sql='SELECT * FROM people ORDER BY name')
+            # Absent and null are the same once the client has parsed it.
+            found = [(row['name'], row.get('age')) for row in rows['structuredContent']['result']]
+            assert found == [('Ada', 36), ('Alan', None)], rows
+            refused = await call(session, 'query', sql='DELETE FROM people')
+            assert refused['isError'] and 'readonly' in text_of(refused), refused
+            refused = await call(session, 'query', sql='SELECT unknown')
+            assert refused['isError'] and 'no such column' in text_of(refused), refused
+
+
+async def mounting() -> None:
+    async with serving('mounting') as address:
+        async with http(f'{address}/echo/mcp') as session:
+            assert text_of(await call(session, 'echo', message='hi')) == 'Echo: hi'
+            assert LOGS == ['echoing hi'], LOGS
+        async with http(f'{address}/math/mcp') as session:
+            assert text_of(await call(session, 'add_two', n=40)) == '42'
+        async with (
+            sse_client(f'{address}/math/sse') as (read, write),
+            ClientSession(read, write) as session,
+        ):
+            with anyio.fail_after(PATIENCE):
+                await session.initialize()
+                assert text_of(await call(session, 'add_two', n=40)) == '42'
+
+
+async def stateless_json() -> None:
+    async with serving('stateless_json') as address:
+        for _ in range(2):
+            async with http(f'{address}/mcp') as session:
+                assert text_of(await call(session, 'double', number=21)) == '42.0'
+
+
+CASES = [echo, calculator, images, lifespan, prompts, sqlite_explorer, mounting, stateless_json]
+
+
+def main() -> None:
+    global EXAMPLES, ERA
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--examples', type=Path, required=True, help='the directory of the built examples')
+    parser.add_argument('--era', choices=['auto', 'legacy'], default='auto')
+    parser.add_argument('--sdk', type=int, required=True, help='major version of `mcp` that this interpreter must have')
+    parser.add_argument('cases', nargs='*', help='only these')
+    options = parser.parse_args()
+    if options.sdk != SDK_MAJOR:
+        parser.error(f'this interpreter has mcp {SDK_MAJOR}.x, not {options.sdk}.x')
+    EXAMPLES, ERA = options.examples, options.era
+    for case in CASES:
+        if not options.cases or case.__name__ in options.cases:
+            print(case.__name__, flush=True)
+            anyio.run(case)
+
+
+if __name__ == '__main__':
+    main()
