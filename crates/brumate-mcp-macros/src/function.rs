@@ -236,7 +236,7 @@ impl Parameter {
     }
 
     /// Takes it, as text, from `request`.
-    pub(crate) fn from_text(&self) -> TokenStream {
+    pub(crate) fn take_text(&self) -> TokenStream {
         let Self { name, of, .. } = self;
         let key = self.key();
         if let Some(default) = self.default() {

@@ -28,7 +28,7 @@ fn expand_prompt(attribute: proc_macro::TokenStream, item: proc_macro::TokenStre
             quote!(.argument(::brumate_mcp::PromptArgument::required(#key) #description))
         }
     });
-    let takes = function.arguments().map(Parameter::from_text);
+    let takes = function.arguments().map(Parameter::take_text);
     let call = function.call();
     let name = common.name_or(&function);
     let calls = common.calls(&function);

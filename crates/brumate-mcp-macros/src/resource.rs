@@ -54,7 +54,7 @@ fn expand_resource(attribute: proc_macro::TokenStream, item: proc_macro::TokenSt
         return Err(Error::new(uri.span(), format!("no parameter takes the variable `{{{unused}}}`")));
     }
 
-    let takes = function.arguments().map(crate::function::Parameter::from_text);
+    let takes = function.arguments().map(crate::function::Parameter::take_text);
     let call = function.call();
     let name = common.name_or(&function);
     let calls = common.calls(&function);

@@ -63,10 +63,10 @@ fn divisors(number: u32, context: Context) -> Vec<u32> {
         if context.is_cancelled() {
             break;
         }
-        if candidate % 100_000 == 0 {
+        if candidate.is_multiple_of(100_000) {
             context.block_on(context.progress(f64::from(candidate), Some(f64::from(number))));
         }
-        if number % candidate == 0 {
+        if number.is_multiple_of(candidate) {
             found.push(candidate);
         }
     }

@@ -26,7 +26,7 @@ fn tone(#[arg(default = 100)] milliseconds: u32) -> Audio {
     wav.extend([1, 0, 8, 0]);
     wav.extend(b"data");
     wav.extend(samples.to_le_bytes());
-    wav.extend((0..samples).map(|n| if n * 2 * 440 / RATE % 2 == 0 { 96 } else { 160 }));
+    wav.extend((0..samples).map(|n| if (n * 2 * 440 / RATE).is_multiple_of(2) { 96 } else { 160 }));
     Audio::new(wav, "wav")
 }
 

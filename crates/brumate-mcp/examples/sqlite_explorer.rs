@@ -37,7 +37,7 @@ fn query(
 ) -> Result<Vec<Map<String, Value>>, Error> {
     let connection = database.open()?;
     let mut statement = connection.prepare(&sql)?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

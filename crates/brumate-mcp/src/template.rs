@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn variables_stand_for_what_the_operators_say() {
-        let cases: &[(&str, &str, Option<&[(&str, &str)]>)] = &[
+        type Case<'a> = (&'a str, &'a str, Option<&'a [(&'a str, &'a str)]>);
+        let cases: &[Case<'_>] = &[
             ("users://{id}/profile", "users://42/profile", Some(&[("id", "42")])),
             ("users://{id}/profile", "users://a%20b/profile", Some(&[("id", "a b")])),
             ("users://{id}/profile", "users://4/2/profile", None),
