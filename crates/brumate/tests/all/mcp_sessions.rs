@@ -4,44 +4,7 @@
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set sessions are
 //! used at random for ten minutes, and a server is killed 100 times.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-const PYTHON_MCP1: &str = "BRUMATE_TEST_PYTHON_MCP1";
-const PYTHON_MCP2: &str = "BRUMATE_TEST_PYTHON_MCP2";
-
-/// A client: the variable with its interpreter, its major version, how it opens a session.
-#[derive(Clone, Copy)]
-struct Client(&'static str, u32, &'static str);
-
-const MCP1: Client = Client(PYTHON_MCP1, 1, "legacy");
-const MCP2: Client = Client(PYTHON_MCP2, 2, "auto");
-
-fn run(module: &str, case: &str, Client(variable, sdk, era): Client) {
-    let Some(python) = std::env::var_os(variable) else {
-        panic!(
-            "{variable} is not set: it names a Python interpreter that has `mcp` {sdk}.x; `cargo xtask test` sets it"
-        );
-    };
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python");
-    // Shared by all tests of a build, so that modules are compiled once.
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
-    let output = Command::new(&python)
-        .arg(scripts.join("mcp_client.py"))
-        .args(["--brumate", env!("CARGO_BIN_EXE_brumate"), "--sdk", &sdk.to_string(), "--era", era])
-        .args(["--cases", module, "--cache-dir"])
-        .arg(cache)
-        .arg(case)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap_or_else(|error| panic!("{variable}: cannot run {}: {error}", python.display()));
-    assert!(
-        output.status.success(),
-        "{module}.{case} failed with mcp {sdk}.x ({era}):\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
+use crate::support::mcp_client::{MCP1, MCP2, run};
 
 macro_rules! client {
     ($module:ident, $case:ident, $name:ident, $client:ident) => {
@@ -92,8 +55,12 @@ cases! {
 cases! {
     contract_cases:
     identity, schemas, answers, ids, results, errors, state, missing_sessions, expired, clearing, resource_types, other_names,
-    ways_out, walls, installing, magics, history, displays, ready, figures_of_each_library, saved_figures, content_blocks,
-    bounded_text, list_changed,
+    ways_out, walls, installing, magics, list_changed,
+}
+
+cases! {
+    output_cases:
+    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text,
 }
 
 cases! {
@@ -117,6 +84,7 @@ fn no_case_is_forgotten() {
     for (source, cases) in [
         (session_cases::SOURCE, session_cases::CASES),
         (contract_cases::SOURCE, contract_cases::CASES),
+        (output_cases::SOURCE, output_cases::CASES),
         (analyst_cases::SOURCE, analyst_cases::CASES),
         (random_cases::SOURCE, random_cases::CASES),
     ] {
@@ -140,14 +108,14 @@ fn rows() -> Vec<(usize, &'static str, Vec<&'static str>)> {
 #[test]
 fn each_row_of_the_contract_has_its_case() {
     let rows = rows();
-    let all = [session_cases::CASES, contract_cases::CASES].concat();
+    let all = [session_cases::CASES, contract_cases::CASES, output_cases::CASES].concat();
     for (index, (number, sentence, cases)) in rows.iter().enumerate() {
         assert_eq!(*number, index + 1, "rows are counted: {sentence}");
         for case in cases {
             assert!(all.contains(case), "row {number} names `{case}`, which is no case");
         }
     }
-    for case in contract_cases::CASES {
+    for case in contract_cases::CASES.iter().chain(output_cases::CASES) {
         assert!(rows.iter().any(|(_, _, cases)| cases.contains(case)), "no row names `{case}`");
     }
     // What the documentation of the original names: a row that is deleted is missed.

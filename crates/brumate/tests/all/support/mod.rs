@@ -1,5 +1,6 @@
 //! What several tests use.
 
 pub(crate) mod chance;
+pub(crate) mod mcp_client;
 pub(crate) mod processes;
 pub(crate) mod sessions;
