@@ -7,6 +7,7 @@ mod credentials;
 mod environment;
 mod files;
 mod netrc;
+mod read;
 
 use std::path::PathBuf;
 use std::str::FromStr;
