@@ -8,6 +8,7 @@ use crate::bundle::Bundle;
 use crate::error::{Problem, ResolveError};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
+use crate::order::requirements_first;
 use crate::requirement::{Requirement, Source};
 
 /// Requirements that one script may state.
@@ -84,7 +85,8 @@ impl Bundle {
         if !problems.is_empty() {
             return Err(ResolveError { problems });
         }
-        Ok(Resolution { wheels: self.in_order(&roots, &edges) })
+        let ordered = requirements_first(roots, &edges);
+        Ok(Resolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
     }
 
     /// The wheel that meets `requirement`, or why there is none.
@@ -123,35 +125,6 @@ impl Bundle {
             .filter(|(module, _)| DistributionName::new(module).as_ref() == Some(wanted))
             .map(|(_, distribution)| distribution.to_string())
             .next()
-    }
-
-    /// Depth first, requirements before those who require them.
-    fn in_order(
-        &self,
-        roots: &[&DistributionName],
-        edges: &BTreeMap<&DistributionName, Vec<&DistributionName>>,
-    ) -> Vec<String> {
-        let mut ordered = Vec::new();
-        let mut seen: BTreeSet<&DistributionName> = BTreeSet::new();
-        // (name, index of its next requirement): an explicit stack, so that no table can exhaust ours.
-        let mut stack: Vec<(&DistributionName, usize)> = Vec::new();
-        for root in roots {
-            if seen.insert(root) {
-                stack.push((root, 0));
-            }
-            while let Some((name, next)) = stack.pop() {
-                match edges.get(name).and_then(|required| required.get(next)) {
-                    Some(child) => {
-                        stack.push((name, next + 1));
-                        if seen.insert(child) {
-                            stack.push((child, 0));
-                        }
-                    }
-                    None => ordered.push(self.wheels[name].key.clone()),
-                }
-            }
-        }
-        ordered
     }
 }
 

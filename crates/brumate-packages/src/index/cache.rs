@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::cache::Sha256Hash;
 use crate::index::http::Body;
 
 /// Bytes of the description in front of a cached body.
@@ -53,7 +54,7 @@ impl HttpCache {
         digest.update(url.as_str());
         digest.update([0]);
         digest.update(accept);
-        let name: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = Sha256Hash(digest.finalize().into()).to_string();
         self.directory.join(&name[..2]).join(&name[2..])
     }
 

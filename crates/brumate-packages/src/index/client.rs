@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 use url::Url;
 
+use crate::cache::Sha256Hash;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::find_links::{self, Flat};
@@ -180,7 +181,7 @@ impl IndexClient {
             return Ok(file.sha256.clone());
         }
         let bytes = find_links::read_local(&file.url, MAX_WHEEL_BYTES).await?;
-        Ok(Some(blocking(move || hex(&Sha256::digest(&bytes))).await))
+        Ok(Some(blocking(move || digest(&bytes)).await))
     }
 
     async fn metadata_in_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
@@ -217,13 +218,14 @@ pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Orig
 /// Does `bytes` have the promised digest?
 fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
     let Some(expected) = expected else { return Ok(()) };
-    let actual = hex(&Sha256::digest(bytes));
+    let actual = digest(bytes);
     if actual == expected {
         return Ok(());
     }
     Err(IndexError::Hash { url: shown(url), expected: expected.to_owned(), actual })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The SHA-256 of `bytes`, as indexes write it.
+fn digest(bytes: &[u8]) -> String {
+    Sha256Hash(Sha256::digest(bytes).into()).to_string()
 }

@@ -10,11 +10,11 @@ use url::Url;
 use crate::index::MAX_PAGE_BYTES;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
-use crate::index::filename::WheelFilename;
 use crate::index::html;
 use crate::index::http::blocking;
 use crate::index::simple::MAX_FILES;
 use crate::name::DistributionName;
+use crate::wheel::WheelFileName;
 
 /// Files of several distributions.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Flat {
 
 /// Whose file it is, as far as its name tells.
 fn distribution(filename: &str) -> Option<DistributionName> {
-    if let Some(wheel) = WheelFilename::parse(filename) {
+    if let Ok(wheel) = filename.parse::<WheelFileName>() {
         return Some(wheel.name);
     }
     let (name, _) = filename.strip_suffix(".tar.gz").or_else(|| filename.strip_suffix(".zip"))?.rsplit_once('-')?;

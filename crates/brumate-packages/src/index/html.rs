@@ -6,8 +6,8 @@ use tl::ParserOptions;
 use url::Url;
 
 use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
-use crate::index::lenient;
 use crate::index::simple::MAX_FILES;
+use crate::lenient;
 
 /// Reads the links of a page that was found at `base`.
 ///

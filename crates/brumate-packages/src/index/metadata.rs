@@ -1,17 +1,13 @@
-//! Core metadata of a distribution: the headers of a `METADATA` file that matter for resolution.
+//! Core metadata of a distribution, as resolution needs it.
 
 use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
 
-use crate::index::lenient;
+use crate::lenient;
 use crate::name::DistributionName;
 use crate::requirement::Requirement;
-
-/// Requirements that one distribution may state; the largest on PyPI have a few thousand.
-const MAX_REQUIRES: usize = 16_384;
-/// Extras that one distribution may provide.
-const MAX_EXTRAS: usize = 4096;
+use crate::wheel;
 
 /// What resolution needs of a distribution's metadata (core metadata specification, PEP 566 and successors).
 #[derive(Debug, Clone)]
@@ -29,72 +25,26 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads the headers of `METADATA`; the description after the first empty line is not looked at.
+    /// Reads a `METADATA` file as [`wheel::Metadata::parse`] does, and what it requires.
     ///
     /// # Errors
     ///
     /// A sentence that says what is missing or unreadable.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let mut name = None;
-        let mut version = None;
-        let mut requires = Vec::new();
-        let mut requires_python = None;
-        let mut extras = Vec::new();
-        for (key, value) in headers(&String::from_utf8_lossy(text)) {
-            match key.as_str() {
-                "name" if name.is_none() => {
-                    name = Some(DistributionName::new(&value).ok_or("its name is not valid")?);
-                }
-                "version" if version.is_none() => {
-                    version = Some(Version::from_str(&value).map_err(|_| "its version is not valid")?);
-                }
-                "requires-dist" => {
-                    if requires.len() == MAX_REQUIRES {
-                        return Err(format!("it states more than {MAX_REQUIRES} requirements"));
-                    }
-                    requires.push(lenient::requirement(&value).map_err(|error| error.to_string())?);
-                }
-                "requires-python" if requires_python.is_none() => {
-                    requires_python =
-                        Some(lenient::specifiers(&value).ok_or("its `Requires-Python` is not a version specifier")?);
-                }
-                "provides-extra" => {
-                    if extras.len() == MAX_EXTRAS {
-                        return Err(format!("it provides more than {MAX_EXTRAS} extras"));
-                    }
-                    // An extra that nobody can name is as good as absent.
-                    extras.extend(DistributionName::new(&value));
-                }
-                _ => {}
-            }
-        }
+        let written = wheel::Metadata::parse(text).map_err(|problem| problem.to_string())?;
+        let requirement = |text: &String| lenient::requirement(text).map_err(|error| error.to_string());
+        let specifiers = |text: &String| {
+            lenient::specifiers(text).ok_or_else(|| "its `Requires-Python` is not a version specifier".to_owned())
+        };
         Ok(Self {
-            name: name.ok_or("it states no name")?,
-            version: version.ok_or("it states no version")?,
-            requires,
-            requires_python,
-            extras,
+            name: DistributionName::new(&written.name).ok_or("its name is not valid")?,
+            version: Version::from_str(&written.version).map_err(|_| "its version is not valid")?,
+            requires: written.requires_dist.iter().map(requirement).collect::<Result<_, _>>()?,
+            requires_python: written.requires_python.as_ref().map(specifiers).transpose()?,
+            // An extra that nobody can name is as good as absent.
+            extras: written.provides_extra.iter().filter_map(|extra| DistributionName::new(extra)).collect(),
         })
     }
-}
-
-/// Header fields (RFC 822): keys in lower case, continuation lines joined.
-fn headers(text: &str) -> Vec<(String, String)> {
-    let mut fields: Vec<(String, String)> = Vec::new();
-    for line in text.lines() {
-        if line.trim().is_empty() {
-            break;
-        }
-        if line.starts_with([' ', '\t']) {
-            if let Some((_, value)) = fields.last_mut() {
-                value.push(' ');
-                value.push_str(line.trim());
-            }
-        } else if let Some((key, value)) = line.split_once(':') {
-            fields.push((key.trim().to_ascii_lowercase(), value.trim().to_owned()));
-        }
-    }
-    fields
 }
 
 #[cfg(test)]
@@ -116,12 +66,13 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         for (text, part) in [
-            ("", "no name"),
-            ("Name: a\n", "no version"),
-            ("Name: a\nVersion: x\n", "version is not valid"),
+            ("", "`Name` is missing"),
+            ("Name: a\n", "`Version` is missing"),
+            ("Name: a\nVersion: x\n", "`x` is not a version"),
             ("Name: a\nVersion: 1\nRequires-Dist: !\n", "not a valid requirement"),
             ("Name: a\nVersion: 1\nRequires-Python: three\n", "Requires-Python"),
         ] {
+            let text = format!("Metadata-Version: 2.1\n{text}");
             let error = Metadata::parse(text.as_bytes()).expect_err("invalid");
             assert!(error.contains(part), "{text:?}: {error}");
         }

@@ -9,12 +9,12 @@ use url::Url;
 
 use crate::index::error::shown;
 use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
-use crate::index::filename::WheelFilename;
 use crate::index::html;
 use crate::index::metadata::Metadata;
 use crate::marker::PYTHON_VERSION;
 use crate::name::DistributionName;
 use crate::requirement::Requirement;
+use crate::wheel::WheelFileName;
 
 /// Name of the lock in a distribution.
 pub(crate) const FILE: &str = "pyodide-lock.json";
@@ -93,7 +93,7 @@ fn file(
 ) -> Option<IndexFile> {
     let url = base.join(&package.file_name).ok()?;
     let filename = html::filename(&url)?;
-    let wheel = WheelFilename::parse(&filename)?;
+    let wheel: WheelFileName = filename.parse().ok()?;
     let version: Version = package.version.parse().ok()?;
     if wheel.name != *name || wheel.version != version {
         return None;

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use url::Url;
 
 use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
-use crate::index::lenient;
+use crate::lenient;
 
 /// Media type that is asked for first.
 pub(crate) const JSON: &str = "application/vnd.pypi.simple.v1+json";

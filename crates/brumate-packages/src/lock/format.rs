@@ -38,7 +38,7 @@ pub(super) struct Package {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) dependencies: Vec<Dependency>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) archive: Option<Archive>,
+    pub(super) archive: Option<File>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) wheels: Vec<File>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,18 +50,8 @@ pub(super) struct Dependency {
     pub(super) name: String,
 }
 
-#[derive(Serialize, Deserialize, Clone)]
-pub(super) struct Archive {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) size: Option<u64>,
-    pub(super) hashes: Hashes,
-}
-
-#[derive(Serialize, Deserialize, Clone)]
+/// A wheel. An `archive` is the same table without `name`.
+#[derive(Serialize, Deserialize)]
 pub(super) struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,

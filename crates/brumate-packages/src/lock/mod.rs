@@ -13,13 +13,14 @@ use pep440_rs::Version;
 use thiserror::Error;
 use url::Url;
 
-use crate::index::{Origin, WheelFilename, filename, sha256};
+use crate::index::{Origin, filename, sha256};
 use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
 use crate::name::DistributionName;
 use crate::requirement::{Requirement, Source};
-use crate::resolver::{Locked, MAX_DISTRIBUTIONS, Resolution, in_order};
+use crate::resolver::{Locked, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
+use crate::wheel::WheelFileName;
 
-use format::{Archive, Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
+use format::{Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
 
 /// Largest lock that is read.
 pub const MAX_LOCK_BYTES: usize = 16 << 20;
@@ -105,7 +106,7 @@ fn package(locked: &Locked) -> Result<Package, LockError> {
     let sha256 = locked.sha256.clone().ok_or_else(|| wrong("its source states no SHA-256"))?;
     let (url, hashes) = (Some(url.to_string()), Hashes { sha256: Some(sha256) });
     match &locked.origin {
-        Origin::Direct => package.archive = Some(Archive { url, path: None, size: locked.size, hashes }),
+        Origin::Direct => package.archive = Some(File { name: None, url, path: None, size: locked.size, hashes }),
         origin => {
             if let Origin::Index(index) = origin {
                 package.index = Some(index.clone());
@@ -175,7 +176,9 @@ impl Lock {
             let package = found.ok_or_else(|| stale("it is not in the lock"))?;
             let met = match &requirement.source {
                 Source::Versions(versions) => versions.contains(&package.version),
-                Source::Url(url) => package.origin == Origin::Direct && same_file(url, package.url.as_ref()),
+                Source::Url(url) => {
+                    package.origin == Origin::Direct && package.url.as_ref().is_some_and(|found| same_file(url, found))
+                }
             };
             if !met {
                 return Err(stale(&format!("the lock has {} {}", package.name, package.version)));
@@ -190,90 +193,74 @@ impl Lock {
     }
 }
 
-fn same_file(wanted: &str, locked: Option<&Url>) -> bool {
-    Url::parse(wanted).is_ok_and(|mut wanted| {
-        wanted.set_fragment(None);
-        Some(&wanted) == locked
-    })
-}
-
 fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
     let name = DistributionName::new(&package.name).ok_or("its name is not valid")?;
     if let Some(required) = &package.requires_python {
         for_this_python(required)?;
     }
-    let mut locked = Locked {
-        name: name.clone(),
-        version: Version::new([0]),
-        extras: Vec::new(),
-        origin: Origin::Direct,
-        file_name: String::new(),
-        url: None,
-        sha256: None,
-        size: None,
-        requires: package.dependencies.iter().filter_map(|other| DistributionName::new(&other.name)).collect(),
-        yanked: None,
-    };
+    let requires = package.dependencies.iter().filter_map(|other| DistributionName::new(&other.name)).collect();
     if let Some(key) = package.tool.as_ref().and_then(PackageTool::bundle) {
         let version = package.version.as_deref().ok_or("a wheel of the bundle needs its version")?;
-        locked.version = version.parse().map_err(|_| "its version is not valid")?;
-        locked.origin = Origin::Bundle(key.to_owned());
-        locked.file_name = key.to_owned();
-        return Ok(locked);
+        return Ok(Locked {
+            name,
+            version: version.parse().map_err(|_| "its version is not valid")?,
+            extras: Vec::new(),
+            origin: Origin::Bundle(key.to_owned()),
+            file_name: key.to_owned(),
+            url: None,
+            sha256: None,
+            size: None,
+            requires,
+            yanked: None,
+        });
     }
-    let (file, wheel) = match &package.archive {
-        Some(archive) => {
-            let file = File {
-                name: None,
-                url: archive.url.clone(),
-                path: archive.path.clone(),
-                size: archive.size,
-                hashes: archive.hashes.clone(),
-            };
-            let wheel = wheel(&file, directory).ok_or("its archive is not a wheel")?;
-            (file, wheel)
-        }
+    let (file, wheel, url) = match &package.archive {
+        Some(archive) => wheel(archive, directory).ok_or("its archive is not a wheel")?,
         None => {
-            let wheels = package.wheels.iter().filter_map(|file| Some((file.clone(), wheel(file, directory)?)));
+            let wheels = package.wheels.iter().filter_map(|file| wheel(file, directory));
             let best = wheels
-                .filter(|(_, (wheel, _, _))| wheel.priority.is_some())
-                .min_by_key(|(_, (wheel, _, _))| (wheel.priority, std::cmp::Reverse(wheel.build.clone())));
+                .filter(|(_, wheel, _)| wheel.priority().is_some())
+                .min_by_key(|(_, wheel, _)| (wheel.priority(), std::cmp::Reverse(wheel.build.clone())));
             best.ok_or("it has no wheel for the sandbox")?
         }
     };
-    let (wheel, file_name, url) = wheel;
     if wheel.name != name {
-        return Err(format!("`{file_name}` is a wheel of {}", wheel.name));
+        return Err(format!("`{wheel}` is a wheel of {}", wheel.name));
     }
-    if wheel.priority.is_none() {
-        return Err(format!("`{file_name}` is not a wheel for the sandbox"));
+    if wheel.priority().is_none() {
+        return Err(format!("`{wheel}` is not a wheel for the sandbox"));
     }
     if package.version.as_ref().is_some_and(|version| version.parse() != Ok(wheel.version.clone())) {
-        return Err(format!("`{file_name}` is another version"));
+        return Err(format!("`{wheel}` is another version"));
     }
-    locked.sha256 = Some(file.hashes.sha256.as_deref().and_then(sha256).ok_or("its wheel has no SHA-256")?);
-    locked.version = wheel.version;
-    locked.file_name = file_name;
-    locked.url = Some(url);
-    locked.size = file.size;
-    if package.archive.is_none() {
-        locked.origin = match &package.index {
-            Some(index) => Origin::Index(index.clone()),
-            None => Origin::FindLinks(directory.display().to_string()),
-        };
-    }
-    Ok(locked)
+    let origin = match (&package.archive, &package.index) {
+        (Some(_), _) => Origin::Direct,
+        (None, Some(index)) => Origin::Index(index.clone()),
+        (None, None) => Origin::FindLinks(directory.display().to_string()),
+    };
+    Ok(Locked {
+        name,
+        file_name: wheel.as_str().to_owned(),
+        version: wheel.version,
+        extras: Vec::new(),
+        origin,
+        url: Some(url),
+        sha256: Some(file.hashes.sha256.as_deref().and_then(sha256).ok_or("its wheel has no SHA-256")?),
+        size: file.size,
+        requires,
+        yanked: None,
+    })
 }
 
-/// The parts of a wheel's name, its file name, and where it is.
-fn wheel(file: &File, directory: &Path) -> Option<(WheelFilename, String, Url)> {
+/// A file that is a wheel, with the parts of its name, and where it is.
+fn wheel<'a>(file: &'a File, directory: &Path) -> Option<(&'a File, WheelFileName, Url)> {
     let url = match (&file.url, &file.path) {
         (Some(url), _) => Url::parse(url).ok()?,
         (None, Some(path)) => Url::from_file_path(std::path::absolute(directory.join(path)).ok()?).ok()?,
         (None, None) => return None,
     };
-    let file_name = file.name.clone().or_else(|| filename(&url))?;
-    Some((WheelFilename::parse(&file_name)?, file_name, url))
+    let name = file.name.clone().or_else(|| filename(&url))?;
+    Some((file, name.parse().ok()?, url))
 }
 
 /// Does an environment marker hold in the sandbox?

@@ -1,5 +1,6 @@
 //! The versions of one distribution: which can be taken, and why the others cannot.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -7,11 +8,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use pep440_rs::Version;
 
-use crate::index::{Filename, IndexFile, Listing, Origin, WheelFilename};
+use crate::index::{Filename, IndexFile, Listing, Origin};
 use crate::marker::PYTHON_FULL_VERSION;
 use crate::name::DistributionName;
 use crate::resolver::ranges::{self, Versions};
 use crate::settings::Prerelease;
+use crate::wheel::{BuildTag, WheelFileName, shown};
 
 /// Why no file of a version can be taken. The greatest is the one worth telling.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +39,7 @@ impl fmt::Display for Rejection {
             Self::SourceOnly => formatter.write_str("comes as source code only, which the sandbox cannot build"),
             Self::OtherPlatforms => formatter.write_str("has no wheel for the sandbox (WebAssembly), only for others"),
             Self::Yanked(reason) if reason.is_empty() => formatter.write_str("was withdrawn (yanked)"),
-            Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", short(reason)),
+            Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", shown(reason)),
             Self::Python(required) => {
                 write!(formatter, "needs Python {required}; the sandbox has {PYTHON_FULL_VERSION}")
             }
@@ -45,16 +47,6 @@ impl fmt::Display for Rejection {
             Self::Policy(reason) => write!(formatter, "is not allowed: {reason}"),
         }
     }
-}
-
-/// One line of at most 100 characters: the text comes from an index.
-fn short(text: &str) -> String {
-    let mut characters = text.chars().map(|character| if character.is_control() { ' ' } else { character });
-    let mut short: String = characters.by_ref().take(100).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// What decides whether a file is taken.
@@ -68,6 +60,9 @@ pub(crate) struct Rules<'a> {
     /// Why a version is not allowed, if so.
     pub(crate) forbidden: &'a dyn Fn(&Version) -> Option<String>,
 }
+
+/// Which of a version's wheels is taken: the one with the best tag, then the highest build tag.
+type Rank = (Option<u32>, Reverse<Option<BuildTag>>);
 
 /// The versions of one distribution.
 #[derive(Debug, Default)]
@@ -88,7 +83,7 @@ impl Candidates {
     /// Sorts the files of `name`.
     pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &Rules<'_>) -> Self {
         let mut candidates = Self { offline: listing.offline, ..Self::default() };
-        let mut best: BTreeMap<Version, (WheelFilename, Arc<IndexFile>)> = BTreeMap::new();
+        let mut best: BTreeMap<Version, (Rank, Arc<IndexFile>)> = BTreeMap::new();
         for file in listing.files {
             if matches!(*file.origin, Origin::Bundle(_)) {
                 candidates.bundle(file, rules);
@@ -121,12 +116,9 @@ impl Candidates {
                 }
                 None => {
                     let Some(wheel) = wheel else { continue };
-                    let better = best.get(&version).is_none_or(|(known, _)| {
-                        (wheel.priority, std::cmp::Reverse(&wheel.build))
-                            < (known.priority, std::cmp::Reverse(&known.build))
-                    });
-                    if better {
-                        best.insert(version, (wheel, Arc::new(file)));
+                    let rank = (wheel.priority(), Reverse(wheel.build));
+                    if best.get(&version).is_none_or(|(known, _)| rank < *known) {
+                        best.insert(version, (rank, Arc::new(file)));
                     }
                 }
             }
@@ -182,7 +174,7 @@ impl Candidates {
     }
 }
 
-fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFilename>, rules: &Rules<'_>) -> Option<Rejection> {
+fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFileName>, rules: &Rules<'_>) -> Option<Rejection> {
     if let Some(reason) = (rules.forbidden)(version) {
         return Some(Rejection::Policy(reason));
     }
@@ -200,5 +192,5 @@ fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFilename>, ru
     if !rules.hashes.is_empty() && !file.sha256.as_ref().is_some_and(|sha256| rules.hashes.contains(sha256)) {
         return Some(Rejection::Hash);
     }
-    wheel.priority.is_none().then_some(Rejection::OtherPlatforms)
+    wheel.priority().is_none().then_some(Rejection::OtherPlatforms)
 }

@@ -20,33 +20,40 @@
 //! ```
 
 mod candidates;
+mod direct;
 mod fetcher;
 mod package;
+mod provider;
 mod ranges;
 mod report;
 mod requirements;
+mod resolution;
 mod solve;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pep440_rs::{Operator, Version};
+use pep440_rs::Version;
 use thiserror::Error;
 use url::Url;
 
 use crate::bundle::Bundle;
-use crate::index::{IndexClient, IndexError, IndexFile, MetadataFile, Origin, WheelFilename};
-use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
+use crate::index::{IndexClient, IndexError};
+use crate::marker::PYTHON_FULL_VERSION;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::Requirement;
 use crate::settings::Settings;
 
+pub(crate) use direct::same_file;
 use fetcher::Fetcher;
+use provider::Failure;
 use requirements::Constraints;
-use solve::{Failure, Search, Solution};
+pub(crate) use resolution::in_order;
+pub use resolution::{Locked, Resolution};
+use solve::Search;
 
 /// Requirements and constraints that one resolution may be given.
 pub const MAX_REQUIREMENTS: usize = 1024;
@@ -110,38 +117,6 @@ pub enum Progress<'a> {
 
 /// Called from several threads.
 pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
-
-/// Exact wheels for a set of requirements.
-#[derive(Debug, Clone, Default)]
-pub struct Resolution {
-    /// Each after everything that it requires (circles aside), else by name.
-    pub packages: Vec<Locked>,
-}
-
-/// One wheel of a resolution.
-#[derive(Debug, Clone)]
-pub struct Locked {
-    /// Normalised name.
-    pub name: DistributionName,
-    /// Version (PEP 440).
-    pub version: Version,
-    /// Extras that are asked for, by the user or by others.
-    pub extras: Vec<DistributionName>,
-    /// Where it was found.
-    pub origin: Origin,
-    /// Name of the file; the bundle's key for wheels of the bundle.
-    pub file_name: String,
-    /// Where to get it, without credentials. `None` for wheels of the bundle.
-    pub url: Option<Url>,
-    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where a server states none.
-    pub sha256: Option<String>,
-    /// Size in bytes, where the source states it.
-    pub size: Option<u64>,
-    /// Names of the distributions of this resolution that it requires.
-    pub requires: Vec<DistributionName>,
-    /// Withdrawn (PEP 592), and taken because it is pinned: the reason.
-    pub yanked: Option<String>,
-}
 
 /// Why there is no resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -229,7 +204,7 @@ impl Resolver {
         let policy = Arc::new(policy);
         let mut fetcher =
             Fetcher::new(self.client.clone(), self.bundle.clone(), policy.clone(), python, self.progress.clone());
-        prepare(&mut fetcher, requirements.iter().chain(constraints), &policy)?;
+        direct::prepare(&mut fetcher, requirements.iter().chain(constraints), &policy)?;
         let fetcher = Arc::new(fetcher);
         let cancelled = Arc::new(AtomicBool::new(false));
         let _guard = CancelOnDrop { cancelled: cancelled.clone(), fetcher: fetcher.clone() };
@@ -240,7 +215,7 @@ impl Resolver {
             let constraints = Constraints::new(&constraints);
             let found = Search::new(&fetcher, &requirements, &constraints, &cancelled).run();
             let result = match found {
-                Ok(solution) => lock(&solution, &fetcher),
+                Ok(solution) => resolution::lock(&solution, &fetcher),
                 Err(failure) => Err(explained(failure, &fetcher)),
             };
             // Nobody listens when the future was dropped.
@@ -283,127 +258,4 @@ fn explained(failure: Failure, fetcher: &Fetcher) -> ResolutionError {
         Failure::TooLarge(message) => ResolutionError::TooLarge(message),
         Failure::Cancelled => internal(&"it was cancelled"),
     }
-}
-
-/// Notes pinned versions and URLs.
-fn prepare<'a>(
-    fetcher: &mut Fetcher,
-    requirements: impl Iterator<Item = &'a Requirement>,
-    policy: &Policy,
-) -> Result<(), ResolutionError> {
-    let here = MarkerEnvironment::default();
-    for requirement in requirements.filter(|requirement| requirement.applies_in(&here)) {
-        match &requirement.source {
-            Source::Versions(specifiers) => {
-                let mut specifiers = specifiers.iter();
-                if let (Some(only), None) = (specifiers.next(), specifiers.next())
-                    && matches!(only.operator(), Operator::Equal | Operator::ExactEqual)
-                {
-                    fetcher.pin(&requirement.name, only.version().clone());
-                }
-            }
-            Source::Url(text) => {
-                let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
-                let file = direct(text, &requirement.name, policy).map_err(wrong)?;
-                if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {
-                    return Err(wrong("another requirement names another URL for it".to_owned()));
-                }
-                fetcher.set_direct(&requirement.name, file);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The wheel at a URL that a requirement gives.
-fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexFile, String> {
-    let mut url = Url::parse(text).map_err(|error| format!("its URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{}:` is not http or https", url.scheme()));
-    }
-    (policy.url)(&url)?;
-    let fragment = url.fragment().unwrap_or_default().to_owned();
-    let sha256 = fragment
-        .split('&')
-        .find_map(|part| part.strip_prefix("sha256="))
-        .map(|digest| crate::index::sha256(digest).ok_or("its sha256 is not a SHA-256"))
-        .transpose()?;
-    url.set_fragment(None);
-    let filename = crate::index::filename(&url).ok_or("its URL does not end with the name of a file")?;
-    let Some(wheel) = WheelFilename::parse(&filename) else {
-        return Err(format!("`{filename}` is not a wheel; the sandbox installs wheels only"));
-    };
-    if wheel.name != *name {
-        return Err(format!("`{filename}` is a wheel of {}", wheel.name));
-    }
-    Ok(IndexFile {
-        filename,
-        url,
-        sha256,
-        size: None,
-        requires_python: None,
-        yanked: None,
-        uploaded: None,
-        metadata: MetadataFile::Absent,
-        origin: Arc::new(Origin::Direct),
-        known: None,
-    })
-}
-
-/// Collects the files of a solution; everything needed was fetched for it.
-fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, ResolutionError> {
-    let mut locked = BTreeMap::new();
-    for (name, (version, extras)) in &solution.packages {
-        let candidates = fetcher.wait(fetcher.candidates(name))?;
-        let file = candidates.file(version).ok_or_else(|| internal(&format!("{name} {version} has no file")))?;
-        let metadata = fetcher.wait(fetcher.metadata(name, version, file))?;
-        let mut requires = BTreeSet::new();
-        for extra in std::iter::once(None).chain(extras.iter().map(Some)) {
-            let applicable = requirements::applicable(&metadata.requires, Some(name), extra);
-            requires.extend(applicable.iter().map(|requirement| requirement.name.clone()));
-        }
-        requires.remove(name);
-        let is_bundled = matches!(*file.origin, Origin::Bundle(_));
-        let package = Locked {
-            name: name.clone(),
-            version: version.clone(),
-            extras: extras.iter().cloned().collect(),
-            origin: (*file.origin).clone(),
-            file_name: file.filename.clone(),
-            url: (!is_bundled).then(|| file.url.clone()),
-            sha256: fetcher.wait(fetcher.client().sha256(file))?,
-            size: file.size,
-            requires: requires.into_iter().collect(),
-            yanked: file.yanked.clone(),
-        };
-        locked.insert(name.clone(), package);
-    }
-    Ok(Resolution { packages: in_order(locked) })
-}
-
-/// Depth first, requirements before those who require them.
-pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
-    let edges: BTreeMap<DistributionName, Vec<DistributionName>> =
-        locked.iter().map(|(name, package)| (name.clone(), package.requires.clone())).collect();
-    let mut order = Vec::with_capacity(locked.len());
-    let mut seen = BTreeSet::new();
-    for root in edges.keys() {
-        // (name, index of its next requirement): an explicit stack, so that no index can exhaust ours.
-        let mut stack: Vec<(&DistributionName, usize)> = Vec::new();
-        if seen.insert(root) {
-            stack.push((root, 0));
-        }
-        while let Some((name, next)) = stack.pop() {
-            match edges.get(name).and_then(|requires| requires.get(next)) {
-                Some(child) => {
-                    stack.push((name, next + 1));
-                    if edges.contains_key(child) && seen.insert(child) {
-                        stack.push((child, 0));
-                    }
-                }
-                None => order.push(name),
-            }
-        }
-    }
-    order.into_iter().filter_map(|name| locked.remove(name)).collect()
 }

@@ -10,8 +10,8 @@ use crate::name::DistributionName;
 use crate::resolver::candidates::{Candidates, Rejection};
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::Package;
+use crate::resolver::provider::{Derivation, Reason, is_all, positive};
 use crate::resolver::ranges::{self, Versions};
-use crate::resolver::solve::{Derivation, Reason, is_all, positive};
 
 /// Longest explanation, in characters; contradictions between many packages have no end.
 const MAX_CHARACTERS: usize = 8000;

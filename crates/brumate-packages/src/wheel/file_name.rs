@@ -7,10 +7,12 @@ use pep440_rs::Version;
 
 use super::error::{WheelError, WheelProblem, shown};
 use super::limits::{MAX_FILE_NAME_BYTES, MAX_TAGS};
+use super::tags;
 use crate::name::DistributionName;
 
 /// Endings of source distributions, the two standard ones first.
-const SOURCE_ENDINGS: &[&str] = &[".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tar.Z", ".tgz", ".tar"];
+pub(crate) const SOURCE_ENDINGS: &[&str] =
+    &[".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tar.lzma", ".tar.Z", ".tgz", ".tar"];
 /// Endings of what indexes also hold, or held.
 const OTHER_ENDINGS: &[&str] = &[".egg", ".exe", ".msi", ".rpm", ".deb", ".dmg", ".conda"];
 
@@ -73,6 +75,12 @@ impl WheelFileName {
                 })
             })
         })
+    }
+
+    /// How well the wheel fits the sandbox: smaller is better, `None` when it does not load there.
+    pub fn priority(&self) -> Option<u32> {
+        let [pythons, abis, platforms] = &self.sets;
+        tags::priority(pythons, abis, platforms)
     }
 
     /// The file name as it was given.
@@ -161,8 +169,9 @@ mod tests {
         assert_eq!(name.build, Some(BuildTag { number: 2, rest: "a".to_owned() }));
         let tags: Vec<String> = name.tags().map(|tag| tag.to_string()).collect();
         assert_eq!(tags, ["py2-none-any", "py3-none-any"]);
+        assert!(name.priority().is_some());
         let local: WheelFileName = "torch-2.1.0+cpu.cxx11-cp314-cp314-linux_x86_64.whl".parse().unwrap();
-        assert_eq!(local.version.to_string(), "2.1.0+cpu.cxx11");
+        assert_eq!((local.version.to_string().as_str(), local.priority()), ("2.1.0+cpu.cxx11", None));
         let epoch: WheelFileName = "a-1!2-py3-none-any.whl".parse().unwrap();
         assert_eq!(epoch.version.epoch(), 1);
         let numpy: WheelFileName = "numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl".parse().unwrap();
@@ -197,6 +206,7 @@ mod tests {
             "a.whl",
             "a-1.whl",
             "a-1-py3-none.whl",
+            "a-1-a-b-c-d-e.whl",
             "a-1-2-3-py3-none-any.whl",
             "a-x-py3-none-any.whl",
             "a-1-b2-py3-none-any.whl",

@@ -2,13 +2,14 @@
 
 use std::str::FromStr;
 
-use pep440_rs::{Version, VersionSpecifiers};
+use pep440_rs::Version;
 use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
 use super::error::shown;
 use super::headers::Fields;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
+use crate::lenient;
 use crate::name::DistributionName;
 
 /// What `METADATA` says that matters for choosing and running (core metadata specification).
@@ -60,10 +61,12 @@ impl Metadata {
         }
         Version::from_str(&metadata.version)
             .map_err(|_| WheelProblem::Syntax(format!("`{}` is not a version", shown(&metadata.version))))?;
-        if let Some(python) = &metadata.requires_python {
-            VersionSpecifiers::from_str(python).map_err(|_| {
-                WheelProblem::Syntax(format!("`Requires-Python: {}` is not a version specifier", shown(python)))
-            })?;
+        // Read as resolution reads it: a wheel that was chosen is not refused for what old tools wrote.
+        if let Some(python) = &metadata.requires_python
+            && lenient::specifiers(python).is_none()
+        {
+            let reason = format!("`Requires-Python: {}` is not a version specifier", shown(python));
+            return Err(WheelProblem::Syntax(reason));
         }
         Ok(metadata)
     }
@@ -173,6 +176,7 @@ mod tests {
         assert_eq!(metadata.requires_python.as_deref(), Some(">=3.9, <4"));
         assert_eq!(metadata.license.as_deref(), Some("MIT"));
         assert!(Metadata::parse(b"Metadata-Version: 1.0\nName: a\nVersion: 1\nAuthor: \xff\n").is_ok());
+        assert!(Metadata::parse(b"Metadata-Version: 1.2\nName: a\nVersion: 1\nRequires-Python: >=3.6.*\n").is_ok());
     }
 
     #[test]

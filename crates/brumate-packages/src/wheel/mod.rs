@@ -27,13 +27,16 @@ mod layout;
 pub mod limits;
 mod metadata;
 mod record;
+mod tags;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verify;
 
 pub use archive::ReadAt;
 pub use contents::{Collision, NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary, collisions};
+pub(crate) use error::shown;
 pub use error::{WheelError, WheelProblem};
+pub(crate) use file_name::SOURCE_ENDINGS;
 pub use file_name::{BuildTag, Tag, WheelFileName};
 pub use layout::Scheme;
 pub use metadata::{EntryPoint, Metadata, WheelInfo, parse_entry_points};

@@ -1,4 +1,4 @@
-//! Which wheels the sandbox can load, and which of several is best.
+//! Which wheels the sandbox can load, and which of several is best (PEP 425, 783).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -31,11 +31,12 @@ static PRIORITIES: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
 /// The best of a wheel's tags for the sandbox: smaller is better, `None` when none fits.
 ///
 /// Each argument is a compressed set (PEP 425), its members joined by dots.
-pub(crate) fn priority(interpreters: &str, abis: &str, platforms: &str) -> Option<u32> {
+pub(super) fn priority(interpreters: &str, abis: &str, platforms: &str) -> Option<u32> {
     let mut best = None;
-    for interpreter in interpreters.split('.') {
-        for abi in abis.split('.') {
-            for platform in platforms.split('.') {
+    // Most wheels of a page are for other platforms: no need to look their tags up.
+    for platform in platforms.split('.').filter(|platform| matches!(*platform, "any" | PLATFORM)) {
+        for interpreter in interpreters.split('.') {
+            for abi in abis.split('.') {
                 let found = PRIORITIES.get(&format!("{interpreter}-{abi}-{platform}")).copied();
                 best = match (best, found) {
                     (Some(best), Some(found)) => Some(u32::min(best, found)),

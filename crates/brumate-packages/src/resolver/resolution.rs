@@ -1,0 +1,90 @@
+//! What a resolution gives: exact wheels, in an order to install them in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pep440_rs::Version;
+use url::Url;
+
+use crate::index::Origin;
+use crate::name::DistributionName;
+use crate::order::requirements_first;
+use crate::resolver::fetcher::Fetcher;
+use crate::resolver::solve::Solution;
+use crate::resolver::{ResolutionError, internal, requirements};
+
+/// Exact wheels for a set of requirements.
+#[derive(Debug, Clone, Default)]
+pub struct Resolution {
+    /// Each after everything that it requires (circles aside), else by name.
+    pub packages: Vec<Locked>,
+}
+
+/// One wheel of a resolution.
+#[derive(Debug, Clone)]
+pub struct Locked {
+    /// Normalised name.
+    pub name: DistributionName,
+    /// Version (PEP 440).
+    pub version: Version,
+    /// Extras that are asked for, by the user or by others.
+    pub extras: Vec<DistributionName>,
+    /// Where it was found.
+    pub origin: Origin,
+    /// Name of the file; the bundle's key for wheels of the bundle.
+    pub file_name: String,
+    /// Where to get it, without credentials. `None` for wheels of the bundle.
+    pub url: Option<Url>,
+    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where a server states none.
+    pub sha256: Option<String>,
+    /// Size in bytes, where the source states it.
+    pub size: Option<u64>,
+    /// Names of the distributions of this resolution that it requires.
+    pub requires: Vec<DistributionName>,
+    /// Withdrawn (PEP 592), and taken because it is pinned: the reason.
+    pub yanked: Option<String>,
+}
+
+/// Collects the files of a solution; everything needed was fetched for it.
+pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, ResolutionError> {
+    let mut locked = BTreeMap::new();
+    for (name, (version, extras)) in &solution.packages {
+        let candidates = fetcher.wait(fetcher.candidates(name))?;
+        let file = candidates.file(version).ok_or_else(|| internal(&format!("{name} {version} has no file")))?;
+        let metadata = fetcher.wait(fetcher.metadata(name, version, file))?;
+        let mut requires = BTreeSet::new();
+        for extra in std::iter::once(None).chain(extras.iter().map(Some)) {
+            let applicable = requirements::applicable(&metadata.requires, Some(name), extra);
+            requires.extend(applicable.iter().map(|requirement| requirement.name.clone()));
+        }
+        requires.remove(name);
+        let is_bundled = matches!(*file.origin, Origin::Bundle(_));
+        let package = Locked {
+            name: name.clone(),
+            version: version.clone(),
+            extras: extras.iter().cloned().collect(),
+            origin: (*file.origin).clone(),
+            file_name: file.filename.clone(),
+            url: (!is_bundled).then(|| file.url.clone()),
+            sha256: fetcher.wait(fetcher.client().sha256(file))?,
+            size: file.size,
+            requires: requires.into_iter().collect(),
+            yanked: file.yanked.clone(),
+        };
+        locked.insert(name.clone(), package);
+    }
+    Ok(Resolution { packages: in_order(locked) })
+}
+
+/// Each after what it requires.
+pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
+    let edges = locked
+        .iter()
+        .map(|(name, package)| {
+            let requires = package.requires.iter().filter(|required| locked.contains_key(*required));
+            (name, requires.collect())
+        })
+        .collect();
+    let order: Vec<DistributionName> = requirements_first(locked.keys(), &edges).into_iter().cloned().collect();
+    order.into_iter().filter_map(|name| locked.remove(&name)).collect()
+}
