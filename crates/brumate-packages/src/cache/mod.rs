@@ -1,25 +1,26 @@
 //! Wheels on disk, shared by all sessions and processes of one user.
 //!
 //! ```no_run
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let (hash, chunks): (brumate_packages::cache::Sha256Hash, Vec<Vec<u8>>) = unimplemented!();
-//! use brumate_packages::cache::{Cache, CacheSettings, Claim};
+//! use brumate_packages::cache::{Cache, CacheSettings, CachedWheel, Claim, Sha256Hash};
 //! use brumate_packages::wheel::WheelFileName;
 //!
-//! let cache = Cache::open("/home/ada/.cache/brumate".as_ref(), CacheSettings::default())?;
-//! let name: WheelFileName = "six-1.17.0-py2.py3-none-any.whl".parse()?;
-//! let wheel = match cache.claim(&hash, &name)? {
-//!     Claim::Ready(wheel) => wheel,
-//!     Claim::Missing(mut fill) => {
-//!         for chunk in chunks {
-//!             fill.write(&chunk)?; // hashed and stored as it comes
+//! /// The wheel, which is fetched piece by piece if the cache does not have it.
+//! fn cached(
+//!     hash: &Sha256Hash,
+//!     pieces: impl Iterator<Item = Vec<u8>>,
+//! ) -> Result<CachedWheel, Box<dyn std::error::Error>> {
+//!     let cache = Cache::open("/home/ada/.cache/brumate".as_ref(), CacheSettings::default())?;
+//!     let name: WheelFileName = "six-1.17.0-py2.py3-none-any.whl".parse()?;
+//!     match cache.claim(hash, &name)? {
+//!         Claim::Ready(wheel) => Ok(wheel),
+//!         Claim::Missing(mut fill) => {
+//!             for piece in pieces {
+//!                 fill.write(&piece)?; // hashed and stored as it comes
+//!             }
+//!             Ok(fill.finish()?) // right hash, verified, on disk: or not there
 //!         }
-//!         fill.finish()? // right hash, verified, on disk: or not there
 //!     }
-//! };
-//! println!("{:?}", wheel.summary().import_names);
-//! # Ok(())
-//! # }
+//! }
 //! ```
 //!
 //! Rules:
