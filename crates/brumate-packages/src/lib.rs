@@ -23,6 +23,7 @@
 mod bundle;
 pub mod cache;
 mod error;
+pub mod import_names;
 pub mod index;
 mod lenient;
 pub mod lock;

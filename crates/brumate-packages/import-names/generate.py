@@ -1,0 +1,264 @@
+"""Makes `import-names.tsv`, what module comes from which project, from published metadata.
+
+    python3 generate.py [--wheels DIRECTORY]… [--index] [--pyodide-lock FILE] [--stubs DIRECTORY] [--only PROJECT]…
+
+`projects.txt` names the projects, the most downloaded first: where two provide the same module, the first has it. What a
+project provides is read from the first of these that knows it:
+
+- a wheel in a directory (`pip download --no-deps` puts them there),
+- with `--index`, the newest wheel on the index that pip is set to (`PIP_INDEX_URL`, `PIP_CERT`): of the wheel only its list of
+  files and `METADATA` are fetched, by requests for ranges,
+- the `stubs` directory of a checkout of typeshed,
+- `pyodide-lock.json` of a Pyodide distribution.
+
+A project that none of them knows keeps the rows that it has. Needs Python 3.12 and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import ssl
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Iterable
+from email.parser import BytesHeaderParser
+from pathlib import Path
+from urllib.parse import urljoin
+
+HERE = Path(__file__).parent
+TABLE = HERE / 'import-names.tsv'
+PROJECTS = HERE / 'projects.txt'
+
+# Directories that many projects install beside their package by mistake.
+BYSTANDERS = {
+    'benchmark', 'benchmarks', 'bin', 'build', 'config', 'dist', 'doc', 'docs', 'example', 'examples', 'licenses', 'manual_test',
+    'notebooks', 'resources', 'sample', 'samples', 'scripts', 'setup', 'share', 'src', 'static', 'test', 'testing', 'tests', 'tools',
+}
+# Shared by many projects: what a coarse source says of them names no project.
+NAMESPACES = {'azure', 'backports', 'google', 'google.cloud', 'jaraco', 'opentelemetry', 'ruamel', 'sphinxcontrib', 'zope'}
+# How deep a namespace is looked into, and how many modules one project may have.
+MAX_DEPTH = 4
+MAX_MODULES = 64
+# What is fetched of a wheel at once, and at most.
+PIECE = 64 << 10
+MAX_FETCHED = 32 << 20
+
+
+def normal(name: str) -> str:
+    """The form of a project's name that compares equal (PEP 503)."""
+    return re.sub(r'[-_.]+', '-', name).lower()
+
+
+def is_module_name(name: str) -> bool:
+    return name.isidentifier() and not name.startswith('_') and name not in sys.stdlib_module_names and name not in BYSTANDERS
+
+
+def modules_of(paths: Iterable[str], suffixes: tuple[str, ...] = ('.py', '.so', '.pyd'), namespaces: set[str] = frozenset()) -> set[str]:
+    """Modules that files provide: packages and modules at the top, or in the first level below a namespace that has any."""
+    tree: dict = {}
+    for path in paths:
+        parts = path.split('/')
+        if parts[0].endswith('.data'):
+            # An installer moves these two to the root.
+            if len(parts) < 3 or parts[1] not in ('purelib', 'platlib'):
+                continue
+            parts = parts[2:]
+        if parts[0].endswith(('.dist-info', '.egg-info')):
+            continue
+        node = tree
+        for part in parts[:-1]:
+            node = node.setdefault(part, {})
+        node[parts[-1]] = None
+
+    def below(node: dict, prefix: str, depth: int) -> set[str]:
+        found = set()
+        for name, content in node.items():
+            stem = name.partition('.')[0]
+            if content is None:
+                if name.endswith(suffixes) and stem != '__init__' and is_module_name(stem):
+                    found.add(prefix + stem)
+            elif is_module_name(name) or (prefix and name.isidentifier() and not name.startswith('_') and name not in BYSTANDERS):
+                whole = prefix + name
+                # A directory with modules is a package, with `__init__` or without, unless many projects share it.
+                is_package = any(entry.endswith(suffixes) for entry, inner in content.items() if inner is None)
+                if is_package and whole not in namespaces and whole not in NAMESPACES:
+                    found.add(whole)
+                elif depth < MAX_DEPTH:
+                    found |= below(content, whole + '.', depth + 1)
+        return found
+
+    return below(tree, '', 1)
+
+
+def of_wheel(wheel: zipfile.ZipFile) -> tuple[str, set[str]]:
+    """A wheel's project, spelled as it spells itself, and its modules."""
+    names = wheel.namelist()
+    own = next(name for name in names if re.fullmatch(r'[^/]+\.dist-info/METADATA', name)).rpartition('/')[0]
+    metadata = BytesHeaderParser().parsebytes(wheel.read(f'{own}/METADATA'))
+    # Metadata 2.5 (PEP 794).
+    stated = {name.partition(';')[0].strip() for name in metadata.get_all('Import-Name', [])} - {''}
+    if stated:
+        return metadata['Name'], {name for name in stated if is_module_name(name.partition('.')[0])}
+    declared = f'{own}/namespace_packages.txt'
+    namespaces = set(wheel.read(declared).decode().split()) if declared in names else set()
+    return metadata['Name'], modules_of(names, namespaces=namespaces)
+
+
+class Remote(io.RawIOBase):
+    """A file on a server that serves ranges."""
+
+    def __init__(self, url: str, fetch) -> None:
+        self.url, self.fetch, self.position, self.pieces = url, fetch, 0, {}
+        response = fetch(url, {'Range': 'bytes=-1'})
+        if response.status != 206:
+            raise OSError(f'{url}: its server does not serve ranges')
+        self.size = int(response.headers['Content-Range'].rpartition('/')[2])
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.position
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.position = offset + {0: 0, 1: self.position, 2: self.size}[whence]
+        return self.position
+
+    def piece(self, number: int) -> bytes:
+        if number not in self.pieces:
+            if len(self.pieces) * PIECE >= MAX_FETCHED:
+                raise OSError(f'{self.url}: its directory is too large')
+            first = number * PIECE
+            last = min(first + PIECE, self.size) - 1
+            self.pieces[number] = self.fetch(self.url, {'Range': f'bytes={first}-{last}'}).read()
+        return self.pieces[number]
+
+    def readinto(self, buffer) -> int:
+        number, start = divmod(self.position, PIECE)
+        if self.position >= self.size:
+            return 0
+        part = self.piece(number)[start : start + len(buffer)]
+        buffer[: len(part)] = part
+        self.position += len(part)
+        return len(part)
+
+
+class Index:
+    """The index that pip is set to."""
+
+    def __init__(self) -> None:
+        base = os.environ.get('PIP_INDEX_URL')
+        if not base:
+            from pip._internal.models.index import PyPI
+
+            base = PyPI.simple_url
+        self.base = base if base.endswith('/') else base + '/'
+        self.context = ssl.create_default_context(cafile=os.environ.get('PIP_CERT'))
+
+    def fetch(self, url: str, headers: dict[str, str]):
+        request = urllib.request.Request(url, headers={'User-Agent': 'brumate-import-names', **headers})
+        return urllib.request.urlopen(request, context=self.context, timeout=60)
+
+    def modules(self, project: str) -> tuple[str, set[str]] | None:
+        url = f'{self.base}{normal(project)}/'
+        response = self.fetch(url, {'Accept': 'application/vnd.pypi.simple.v1+json, text/html;q=0.1'})
+        if 'json' in response.headers['Content-Type']:
+            files = sorted(json.load(response)['files'], key=lambda file: file.get('upload-time', ''))
+            links = [file['url'] for file in files if not file.get('yanked')]
+        else:
+            # No times here; the newest version is the last.
+            links = re.findall(r'<a\s[^>]*href="([^"#]+)', response.read().decode())
+        wheels = [link for link in links if link.endswith('.whl')]
+        if not wheels:
+            return None
+        remote = Remote(urljoin(url, wheels[-1]), self.fetch)
+        with zipfile.ZipFile(io.BufferedReader(remote, PIECE)) as wheel:
+            return of_wheel(wheel)
+
+
+def of_lock(path: Path) -> dict[str, tuple[str, set[str]]]:
+    """What the lock of a Pyodide distribution says; of namespaces only their first level, which says nothing."""
+    found = {}
+    for package in json.loads(path.read_text())['packages'].values():
+        if package['package_type'] != 'package' or package['name'].endswith('-tests'):
+            continue
+        modules = {name for name in package['imports'] if is_module_name(name.partition('.')[0])} - NAMESPACES
+        if modules:
+            found[normal(package['name'])] = (package['name'], modules)
+    return found
+
+
+def of_stubs(path: Path) -> dict[str, tuple[str, set[str]]]:
+    """What the directories of typeshed say, which bear the names of projects."""
+    found = {}
+    for directory in path.iterdir():
+        if (directory / 'METADATA.toml').exists():
+            files = [file.relative_to(directory).as_posix() for file in directory.rglob('*.pyi') if '@tests' not in file.parts]
+            found[normal(directory.name)] = (directory.name, modules_of(files, ('.pyi',)))
+    return found
+
+
+def of_wheels(directories: list[Path]) -> dict[str, tuple[str, set[str]]]:
+    found = {}
+    for path in sorted(path for directory in directories for path in directory.glob('*.whl')):
+        with zipfile.ZipFile(path) as wheel:
+            name, modules = of_wheel(wheel)
+        found[normal(name)] = (name, modules)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--wheels', type=Path, action='append', default=[])
+    parser.add_argument('--pyodide-lock', type=Path)
+    parser.add_argument('--stubs', type=Path)
+    parser.add_argument('--index', action='store_true')
+    parser.add_argument('--only', action='append', default=[], help='leave all other projects as they are')
+    arguments = parser.parse_args()
+
+    projects = [line for line in PROJECTS.read_text().split('\n') if line and not line.startswith('#')]
+    if len({normal(project) for project in projects}) != len(projects):
+        sys.exit('a project is in projects.txt twice')
+    only = {normal(project) for project in arguments.only}
+    known: dict[str, tuple[str, set[str]]] = {}
+    for line in TABLE.read_text().splitlines() if TABLE.exists() else []:
+        module, project = line.split('\t')
+        known.setdefault(normal(project), (project, set()))[1].add(module)
+
+    wheels = of_wheels(arguments.wheels)
+    coarse = of_lock(arguments.pyodide_lock) if arguments.pyodide_lock else {}
+    coarse |= of_stubs(arguments.stubs) if arguments.stubs else {}
+    index = Index() if arguments.index else None
+    table: dict[str, str] = {}
+    unknown = []
+    for project in projects:
+        key = normal(project)
+        found = known.get(key)
+        if not only or key in only:
+            found = wheels.get(key) or (index and index.modules(project)) or coarse.get(key) or found
+        if not found or not found[1]:
+            unknown.append(project)
+            continue
+        name, modules = found
+        if len(modules) > MAX_MODULES:
+            print(f'{project}: {len(modules)} modules, left out', file=sys.stderr)
+            continue
+        for module in sorted(modules):
+            if module not in NAMESPACES:
+                table.setdefault(module, name)
+    TABLE.write_text(''.join(f'{module}\t{project}\n' for module, project in sorted(table.items())))
+    print(f'{len(table)} modules of {len(set(table.values()))} projects; not known: {len(unknown)}', file=sys.stderr)
+    if unknown:
+        print(' '.join(unknown), file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()

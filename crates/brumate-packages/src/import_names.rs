@@ -1,0 +1,85 @@
+//! Which project provides a module, for code that imports what it does not say it depends on.
+//!
+//! ```
+//! use brumate_packages::import_names::distribution_for;
+//!
+//! assert_eq!(distribution_for("yaml"), Some("PyYAML"));
+//! assert_eq!(distribution_for("google.protobuf.message"), Some("protobuf"));
+//! assert_eq!(distribution_for("reqeusts"), None);
+//! ```
+//!
+//! The table is `import-names/import-names.tsv`, made by `import-names/generate.py` from the projects' published metadata,
+//! the most downloaded project first. A module that is not in it is not guessed at: names that are mistyped often are
+//! registered by strangers.
+
+use std::sync::LazyLock;
+
+/// Module, tab, project; sorted by module.
+static TABLE: &str = include_str!("../import-names/import-names.tsv");
+
+static ROWS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| TABLE.lines().filter_map(|line| line.split_once('\t')).collect());
+
+/// The project, as it spells its name, whose distribution provides `module`; of a dotted name, the one that provides the
+/// longest part of it from the left. Modules of the standard library and namespaces that projects share have none.
+pub fn distribution_for(module: &str) -> Option<&'static str> {
+    let mut part = module;
+    loop {
+        if let Ok(row) = ROWS.binary_search_by_key(&part, |(module, _)| module) {
+            return Some(ROWS[row].1);
+        }
+        part = part.rsplit_once('.')?.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::DistributionName;
+
+    #[test]
+    fn knows_modules_that_are_not_called_like_their_project() {
+        for (module, project) in [
+            ("yaml", "PyYAML"),
+            ("cv2", "opencv-python"),
+            ("sklearn", "scikit-learn"),
+            ("skimage", "scikit-image"),
+            ("bs4", "beautifulsoup4"),
+            ("PIL", "pillow"),
+            ("dateutil", "python-dateutil"),
+            ("dotenv", "python-dotenv"),
+            ("jwt", "PyJWT"),
+            ("git", "GitPython"),
+            ("attr", "attrs"),
+            ("docx", "python-docx"),
+            ("google.cloud.storage.blob", "google-cloud-storage"),
+            ("Crypto", "pycryptodome"),
+            ("serial", "pyserial"),
+            ("google.protobuf", "protobuf"),
+            ("google.protobuf.internal.decoder", "protobuf"),
+            ("google.auth.transport.requests", "google-auth"),
+            ("requests", "requests"),
+            ("rich.console", "rich"),
+        ] {
+            let found = distribution_for(module).and_then(DistributionName::new);
+            assert_eq!(found, DistributionName::new(project), "{module}");
+        }
+    }
+
+    #[test]
+    fn does_not_guess() {
+        for module in ["", ".", "json", "os.path", "google", "google.cloud", "reqeusts", "yaml2", "tests", "Yaml"] {
+            assert_eq!(distribution_for(module), None, "{module}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_sound() {
+        assert_eq!(ROWS.len(), TABLE.lines().count());
+        assert!(ROWS.is_sorted_by(|(a, _), (b, _)| a < b));
+        for (module, project) in ROWS.iter() {
+            assert!(!module.is_empty() && module.split('.').all(|part| !part.is_empty()), "{module}");
+            assert!(DistributionName::new(project).is_some(), "{project}");
+        }
+    }
+}
