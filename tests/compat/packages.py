@@ -1,0 +1,92 @@
+"""packages.py BRUMATE [--only REQUIREMENT]… [--write] [-- FLAG…]: which packages of an index install and work in the sandbox.
+
+Each of `packages.toml` is installed by a script of its own that states it as its dependency, imported and used. Says for each
+whether it worked, else why not; with `--write` also in `docs/compatibility.md`. What follows `--` goes to `brumate exec`
+(`--find-links`, say). Needs an index, so no test runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DOCUMENT = HERE.parents[1] / 'docs' / 'compatibility.md'
+BEGIN, END = '<!-- packages.py writes from here -->', '<!-- to here -->'
+SCRIPT = """# /// script
+# dependencies = [{requirement!r}]
+# ///
+{code}
+import importlib.metadata
+print('works', importlib.metadata.version({project!r}))
+"""
+# Longest time of one package, its downloads included.
+SECONDS = 600
+
+
+def attempt(brumate: str, flags: list[str], requirement: str, code: str) -> tuple[bool, str]:
+    """Whether it works, and the version or the reason."""
+    project = re.match(r'[A-Za-z0-9._-]+', requirement)[0]
+    script = SCRIPT.format(requirement=requirement, code=code.strip(), project=project)
+    command = [brumate, 'exec', '--timeout', '120s', *flags, '-']
+    try:
+        done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return False, f'not ready after {SECONDS} s'
+    found = re.search(r'^works (\S+)$', done.stdout, re.MULTILINE)
+    if done.returncode == 0 and found:
+        return True, found[1]
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    # A traceback says what is wrong in its last line, an installation that failed in its first.
+    reason = lines[-1] if any(line.startswith('Traceback') for line in lines) else ' '.join(lines[:3])
+    return False, reason[:300] or f'exit status {done.returncode}'
+
+
+def table(outcomes: dict[str, tuple[bool, str]], version: str) -> str:
+    """The section of the document."""
+    works = [f'{requirement} ({text})' for requirement, (good, text) in outcomes.items() if good]
+    fails = [(requirement, text) for requirement, (good, text) in outcomes.items() if not good]
+    lines = [f'{len(works)} of {len(outcomes)} work ({version}, {datetime.date.today()}):', '', ', '.join(works) + '.']
+    if fails:
+        lines += ['', '| not | why |', '|---|---|']
+        lines += [f'| {requirement} | {text.replace("|", "/").replace("<", "&lt;")} |' for requirement, text in fails]
+    return '\n'.join(lines)
+
+
+def main() -> None:
+    own, flags = sys.argv[1:], []
+    if '--' in own:
+        at = own.index('--')
+        own, flags = own[:at], own[at + 1 :]
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('brumate')
+    parser.add_argument('--only', action='append')
+    parser.add_argument('--write', action='store_true')
+    arguments = parser.parse_args(own)
+    if arguments.write and arguments.only:
+        parser.error('--write is for all of them')
+
+    packages = tomllib.loads((HERE / 'packages.toml').read_text())
+    outcomes = {}
+    for requirement, code in packages.items():
+        if arguments.only and requirement not in arguments.only:
+            continue
+        outcomes[requirement] = attempt(arguments.brumate, flags, requirement, code)
+        good, text = outcomes[requirement]
+        print(f'{requirement}: {"works, " if good else ""}{text}', flush=True)
+    print(f'{sum(good for good, _ in outcomes.values())} of {len(outcomes)} work')
+    if arguments.write:
+        version = subprocess.run([arguments.brumate, '--version'], capture_output=True, text=True, check=True).stdout.strip()
+        text = DOCUMENT.read_text()
+        before, _, rest = text.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        DOCUMENT.write_text(f'{before}{BEGIN}\n\n{table(outcomes, version)}\n\n{END}{after}')
+
+
+if __name__ == '__main__':
+    main()
