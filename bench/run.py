@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, interpreter, machines, mcp_stdio, programs, sessions
+from sections import cold_start, first_compile, imports, interpreter, machines, mcp_stdio, packages, programs, sessions
 
 SECTIONS = {
     "programs": programs,
@@ -21,6 +21,7 @@ SECTIONS = {
     "sessions": sessions,
     "mcp": mcp_stdio,
     "interpreter": interpreter,
+    "packages": packages,
     "imports": imports,
     "compile": first_compile,
 }
@@ -37,6 +38,9 @@ def arguments():
     parser.add_argument("--python", default="python3", help="the native interpreter [python3]")
     parser.add_argument(
         "--kernel", default=os.environ.get("BRUMATE_BENCH_KERNEL"), help="a Python with ipykernel and mcp 1.x [BRUMATE_BENCH_KERNEL]"
+    )
+    parser.add_argument(
+        "--uv", default=os.environ.get("BRUMATE_TEST_PYTHON_UV"), help="a Python with uv beside it [BRUMATE_TEST_PYTHON_UV]"
     )
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))

@@ -53,7 +53,8 @@ fn build() -> Result<PathBuf> {
     process::run(
         Command::new("cargo")
             .args(["build", "--release", "--locked", "--package", "brumate", "--package", "brumate-engine"])
-            .args(["--bins", "--example", "latency", "--example", "sessions"])
+            .args(["--package", "brumate-packages", "--bins"])
+            .args(["--example", "latency", "--example", "sessions", "--example", "resolve"])
             .current_dir(workspace::root()),
     )?;
     Ok(workspace::target().join("release/brumate"))

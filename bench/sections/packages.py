@@ -1,0 +1,57 @@
+"""Resolving requirements without a cache, on the index that pip and uv are set to, beside uv."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from harness.figures import Summary, decimal, geometric_mean, paired_ratio
+from harness.processes import Failed
+from harness.report import Section
+
+# Requirements that the sandbox can meet without its bundle.
+SETS = ["rich<13", "requests", "boto3", "fastapi[standard]", "langchain-core", "sphinx furo"]
+# As a machine that is like the sandbox.
+TARGET = ["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"]
+
+
+def resolved(command, requirements, text=None):
+    """Seconds of a process, and the versions that it chose."""
+    environment = {name: value for name, value in os.environ.items() if name != "PIP_FIND_LINKS"}
+    start = time.perf_counter()
+    done = subprocess.run([*command], input=text, capture_output=True, text=True, env=environment)
+    seconds = time.perf_counter() - start
+    if done.returncode != 0:
+        raise Failed(f"{command[0]}, {requirements}: {done.stderr}")
+    lines = (line.partition("#")[0].strip() for line in done.stdout.splitlines())
+    return seconds, sorted(line for line in lines if "==" in line)
+
+
+def measure(contestants, options):
+    if options.uv is None:
+        raise Failed("--uv is missing: a Python with uv beside it")
+    ours = [str(Path(contestants.brumate.binary).parent / "examples" / "resolve")]
+    uv = [str(Path(options.uv).with_name("uv")), "pip", "compile", "-", "--no-config", "--no-cache", "--quiet", "--no-annotate"]
+    uv += ["--no-header", "--python", options.uv, *TARGET]
+    rows, ratios, raw = [], [], {}
+    for requirements in SETS:
+        sample = {"brumate": [], "uv": []}
+        for _ in range(options.rounds):
+            own, found = resolved([*ours, *requirements.split()], requirements)
+            theirs, judged = resolved(uv, requirements, requirements.replace(" ", "\n"))
+            if found != judged:
+                raise Failed(f"{requirements}: {found}, but uv says {judged}")
+            sample["brumate"].append(own)
+            sample["uv"].append(theirs)
+        ratios.append(paired_ratio(sample["brumate"], sample["uv"]))
+        own, theirs = (Summary.of(sample[name]).milliseconds() for name in ("brumate", "uv"))
+        rows.append([requirements, len(found), own, theirs, decimal(ratios[-1])])
+        raw[requirements] = sample
+    result = Section("Resolving without a cache")
+    result.table(["requirements", "packages", "Brumate, ms", "uv, ms", "Brumate ÷ uv"], rows)
+    result.notes.append(
+        f"A process each, with nothing on disk; the network's time is in both. Median and quartiles; geometric mean of the ratios "
+        f"{decimal(geometric_mean(ratios))}. Both choose the same versions."
+    )
+    result.raw = raw
+    return result
