@@ -77,16 +77,26 @@ pub(crate) struct Candidates {
     pub(crate) exists: bool,
     /// Was a source not asked because the network is off?
     pub(crate) offline: bool,
+    /// Were the sources besides the bundle not asked?
+    pub(crate) is_partial: bool,
 }
 
 impl Candidates {
+    /// The bundle's version alone, unless it is forbidden.
+    pub(crate) fn of_bundle(file: IndexFile, forbidden: &dyn Fn(&Version) -> Option<String>) -> Self {
+        let mut candidates = Self { is_partial: true, ..Self::default() };
+        candidates.bundle(file, forbidden);
+        candidates.versions = candidates.usable.keys().cloned().collect();
+        candidates
+    }
+
     /// Sorts the files of `name`.
     pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &Rules<'_>) -> Self {
         let mut candidates = Self { offline: listing.offline, ..Self::default() };
         let mut best: BTreeMap<Version, (Rank, Arc<IndexFile>)> = BTreeMap::new();
         for file in listing.files {
             if matches!(*file.origin, Origin::Bundle(_)) {
-                candidates.bundle(file, rules);
+                candidates.bundle(file, rules.forbidden);
                 continue;
             }
             let Some(filename) = Filename::parse(&file.filename, name) else { continue };
@@ -131,10 +141,10 @@ impl Candidates {
         candidates
     }
 
-    fn bundle(&mut self, file: IndexFile, rules: &Rules<'_>) {
+    fn bundle(&mut self, file: IndexFile, forbidden: &dyn Fn(&Version) -> Option<String>) {
         let Some(version) = file.known.as_ref().map(|metadata| metadata.version.clone()) else { return };
         self.exists = true;
-        if let Some(reason) = (rules.forbidden)(&version) {
+        if let Some(reason) = forbidden(&version) {
             self.rejected.insert(version, Rejection::Policy(reason));
         } else {
             self.bundled = Some(version.clone());

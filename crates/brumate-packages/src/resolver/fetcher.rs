@@ -45,15 +45,12 @@ impl<K: Eq + Hash, T> Memo<K, T> {
         Self(Mutex::new(HashMap::new()))
     }
 
-    /// The cell of `key`, and whether it is new.
-    fn cell(&self, key: K) -> (Once<T>, bool) {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_new = false;
-        let cell = cells.entry(key).or_insert_with(|| {
-            is_new = true;
-            Once::default()
-        });
-        (cell.clone(), is_new)
+    fn cell(&self, key: K) -> Once<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
+    }
+
+    fn contains(&self, key: &K) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
     }
 
     fn len(&self) -> usize {
@@ -113,13 +110,28 @@ impl Fetcher {
 
     /// The versions of `name`.
     pub(crate) async fn candidates(&self, name: &DistributionName) -> Result<Arc<Candidates>, IndexError> {
-        let (cell, _) = self.candidates.cell(name.clone());
+        let cell = self.candidates.cell(name.clone());
         cell.get_or_init(|| async {
             (self.progress)(Progress::Listing { name: name.as_str() });
             self.read_candidates(name).await.map(Arc::new)
         })
         .await
         .clone()
+    }
+
+    /// The versions of `name` as far as a choice from `range` needs them: where the bundle's is one of them, it alone, and no
+    /// other source is asked.
+    pub(crate) async fn candidates_in(
+        &self,
+        name: &DistributionName,
+        range: &Versions,
+    ) -> Result<Arc<Candidates>, IndexError> {
+        let file = self.bundled(name).filter(|_| !self.direct.contains_key(name));
+        let bundled = file.map(|file| Candidates::of_bundle(file, &|version| (self.policy.forbids)(name, version)));
+        match bundled.filter(|bundled| bundled.versions().iter().any(|version| range.contains(version))) {
+            Some(bundled) => Ok(Arc::new(bundled)),
+            None => self.candidates(name).await,
+        }
     }
 
     async fn read_candidates(&self, name: &DistributionName) -> Result<Candidates, IndexError> {
@@ -177,7 +189,7 @@ impl Fetcher {
         if let Some(known) = &file.known {
             return Ok(known.clone());
         }
-        let (cell, _) = self.metadata.cell((name.clone(), version.clone()));
+        let cell = self.metadata.cell((name.clone(), version.clone()));
         cell.get_or_init(|| async {
             (self.progress)(Progress::Metadata { name: name.as_str(), version });
             let metadata = self.client.metadata(file).await?;
@@ -196,14 +208,13 @@ impl Fetcher {
         self.handle.block_on(future)
     }
 
-    /// Starts to fetch the page of `name`.
-    pub(crate) fn prefetch_candidates(self: &Arc<Self>, name: &DistributionName) {
-        let (_, is_new) = self.candidates.cell(name.clone());
-        if is_new {
-            let (fetcher, name) = (self.clone(), name.clone());
+    /// Starts to fetch the page of `name`, if a choice from `range` needs it.
+    pub(crate) fn prefetch_candidates(self: &Arc<Self>, name: &DistributionName, range: &Versions) {
+        if !self.candidates.contains(name) {
+            let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
             self.spawn(async move {
                 // Whoever needs it gets the error.
-                let _ = fetcher.candidates(&name).await;
+                let _ = fetcher.candidates_in(&name, &range).await;
             });
         }
     }
@@ -212,7 +223,7 @@ impl Fetcher {
     pub(crate) fn prefetch_choice(self: &Arc<Self>, name: &DistributionName, range: &Versions) {
         let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
         self.spawn(async move {
-            let Ok(candidates) = fetcher.candidates(&name).await else { return };
+            let Ok(candidates) = fetcher.candidates_in(&name, &range).await else { return };
             if let Some((version, file)) = candidates.choose(&range, fetcher.client.settings().prerelease) {
                 let _ = fetcher.metadata(&name, version, file).await;
             }

@@ -10,6 +10,7 @@ use crate::index::Origin;
 use crate::name::DistributionName;
 use crate::order::requirements_first;
 use crate::resolver::fetcher::Fetcher;
+use crate::resolver::ranges::Versions;
 use crate::resolver::solve::Solution;
 use crate::resolver::{ResolutionError, internal, requirements};
 
@@ -49,7 +50,7 @@ pub struct Locked {
 pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, ResolutionError> {
     let mut locked = BTreeMap::new();
     for (name, (version, extras)) in &solution.packages {
-        let candidates = fetcher.wait(fetcher.candidates(name))?;
+        let candidates = fetcher.wait(fetcher.candidates_in(name, &Versions::singleton(version.clone())))?;
         let file = candidates.file(version).ok_or_else(|| internal(&format!("{name} {version} has no file")))?;
         let metadata = fetcher.wait(fetcher.metadata(name, version, file))?;
         let mut requires = BTreeSet::new();

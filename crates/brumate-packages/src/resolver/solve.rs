@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
             let message = format!("more than {MAX_DISTRIBUTIONS} distributions would have to be looked at");
             return Err(Failure::TooLarge(message));
         }
-        let candidates = self.fetcher.wait(self.fetcher.candidates(name))?;
+        let candidates = self.fetcher.wait(self.fetcher.candidates_in(name, range))?;
         let prerelease = self.fetcher.client().settings().prerelease;
         let Some((version, file)) = candidates.choose(range, prerelease) else {
             if candidates.exists {
@@ -159,7 +159,9 @@ impl<'a> Search<'a> {
                 self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
             }
         }
-        let widened = Versions::singleton(version.clone()).widen_versions(candidates.versions());
+        let only = Versions::singleton(version.clone());
+        // Between versions that are not known nothing can be said.
+        let widened = if candidates.is_partial { only } else { only.widen_versions(candidates.versions()) };
         let dependencies = match &package {
             Package::Root => Vec::new(),
             Package::Extra(name, extra) => {
@@ -233,7 +235,7 @@ impl<'a> Search<'a> {
             let Some(name) = package.name() else { continue };
             let is_url = self.fetcher.direct(name).is_some();
             self.priorities.meet(package, range, is_url);
-            self.fetcher.prefetch_candidates(name);
+            self.fetcher.prefetch_candidates(name, range);
             if let Package::Extra(name, _) = package {
                 // What holds for `name[extra]` holds for `name` at once, not only when the extra is decided.
                 let base = Package::Base(name.clone());

@@ -189,6 +189,22 @@ async fn the_bundle_is_preferred_and_pages_of_links_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_other_source_is_asked_for_what_the_bundle_has() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/simple/bar/" => Reply::json(&page(&[("bar-1.0-py3-none-any.whl", r#", "core-metadata": true"#)])),
+        path if path.ends_with(".metadata") => Reply::new(200, "", metadata("bar", "1.0", &["foo>=1"])),
+        _ => Reply::status(403),
+    })
+    .await;
+    let bundle = Bundle::new([Distribution::new("foo", "1.0").provides(["foo"])]).expect("a bundle");
+    let resolver = Resolver::new(settings(&server)).expect("settings").with_bundle(Arc::new(bundle));
+    let resolution = resolve_with(&resolver, &["bar", "foo"], Policy::default()).await.expect("found");
+    assert_eq!(names(&resolution), ["foo==1.0", "bar==1.0"]);
+    let error = resolve_with(&resolver, &["foo>1"], Policy::default()).await.expect_err("the index is asked");
+    assert!(error.to_string().contains("403"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pyodide_distribution_is_the_last_source() {
     let native = "foo-1.0-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
     let digest = "c".repeat(64);
