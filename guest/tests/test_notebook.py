@@ -94,6 +94,19 @@ class Cells(unittest.TestCase):
         result = cells("for i in range(3000): display(i)\n'end'")
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "'end'"}])
 
+    def test_exit_ends_the_cell_and_nothing_else(self):
+        for code in ("print(1); exit(); print(2)", "print(1)\nquit()\nprint(2)", "print(1); exit(0)", "print(1); exit(True)"):
+            result = cells("x = 5", code, "x")
+            self.assertEqual(result.all[1], {"Returned": None}, code)
+            self.assertEqual(result.output, "1\n", code)
+            self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "5"}], code)
+        for code, message in (("exit(3)", "3"), ("quit('bad')", "bad"), ("import sys; sys.exit(2)", "2"), ("raise SystemExit", "")):
+            result = cells(code)
+            self.assertEqual((result.raised["ename"], result.raised["evalue"]), ("SystemExit", message), code)
+            self.assertEqual(result.output, "", code)
+        result = cells("try:\n    exit()\nexcept SystemExit:\n    pass\n1/0")
+        self.assertEqual(result.raised["ename"], "ZeroDivisionError")
+
     def test_output_order(self):
         self.assertEqual(cells("import sys\nprint('a'); print('b', file=sys.stderr); print('c')").output, "a\nb\nc\n")
 
