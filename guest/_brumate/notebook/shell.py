@@ -26,6 +26,7 @@ from . import magics
 from .errors import Errors
 from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
+from .transforming import Transformers
 
 _BACKENDS = (None, "auto", "inline", "agg")
 
@@ -65,6 +66,11 @@ class ZMQInteractiveShell(InteractiveShell):
     displayhook_class = Type(DisplayHook)
     display_pub_class = Type(DisplayPublisher)
     exiter = Instance(_Exiter)
+    # Set by every cell, and watched by nobody: not traits, whose changes are checked and announced.
+    execution_count = 1
+    last_execution_succeeded = True
+    last_execution_result = None
+    _transformers = None
     # Nobody waits for what ipykernel sends in payloads; `kernel` is there for those who ask whether there is one.
     kernel = Any()
 
@@ -126,6 +132,12 @@ class ZMQInteractiveShell(InteractiveShell):
     @property
     def db(self):
         return self._memory
+
+    def transform_cell(self, raw_cell):
+        if self._transformers is None:
+            self._transformers = Transformers(self)
+        cell = self._transformers.plain(raw_cell)
+        return super().transform_cell(raw_cell) if cell is None else cell
 
     # A session's beginning.
 

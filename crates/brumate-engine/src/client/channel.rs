@@ -42,11 +42,15 @@ pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
     // The kernel names the sender of each message; the first one tells which process the machine is.
     rustix::net::sockopt::set_socket_passcred(&ours, true)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    // SAFETY: `register` wants the descriptor to stay open and the same while it is registered: an `OwnedFd` gives its
-    // number away by shared reference only, and closes it when the registration is dropped.
-    let socket = unsafe { AsyncFd::register_with_interest(ours, Interest::READABLE) }.map_err(std::io::Error::from)?;
+    let socket = watched(ours, Interest::READABLE)?;
     let channel = AsyncChannel { socket, header: [0; HEADER], header_filled: 0, payload: Vec::new(), peer: None };
     Ok((channel, theirs))
+}
+
+fn watched(socket: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor has to stay open and the same while it is registered: an `OwnedFd` gives its number away by shared
+    // reference only, and closes it when the registration is dropped.
+    Ok(unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(std::io::Error::from)?)
 }
 
 impl AsyncChannel {
@@ -77,7 +81,7 @@ impl AsyncChannel {
                 Err(Errno::WOULDBLOCK) => {
                     let watched = match full.take() {
                         Some(watched) => watched,
-                        None => AsyncFd::with_interest(self.socket.get_ref().try_clone()?, Interest::WRITABLE)?,
+                        None => watched(self.socket.get_ref().try_clone()?, Interest::WRITABLE)?,
                     };
                     watched.writable().await?.clear_ready();
                     full = Some(watched);
