@@ -22,9 +22,12 @@ use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
-use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
+use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
 
 use will::{Phase, Will};
+
+/// Pages that are copied ahead before it is looked whether there is something to do.
+const PREFAULTED_AT_ONCE: usize = 16;
 
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
@@ -132,6 +135,15 @@ struct Worker {
     will: Option<Will>,
 }
 
+/// How to fork.
+struct Fork {
+    /// As in [`ToMachine::Fork`].
+    checkpoint: bool,
+    idle: bool,
+    /// The server waits for [`FromMachine::Forked`].
+    answers: bool,
+}
+
 impl Worker {
     /// Receives what makes this machine the caller's.
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
@@ -164,8 +176,9 @@ impl Worker {
         host.vfs.set_quota(limits.file_bytes, limits.inodes);
     }
 
-    /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
-    fn fork(&mut self, socket: OwnedFd, checkpoint: bool, idle: bool) -> Result<(), WireError> {
+    /// Forks. Both processes return: this one has told the server, if it `answers`, the new one has said hello and waits to be
+    /// resumed.
+    fn fork(&mut self, socket: OwnedFd, Fork { checkpoint, idle, answers }: Fork) -> Result<(), WireError> {
         if idle {
             // Before the fork: neither of the two keeps a page that is the base's.
             self.machine.give_back(&self.base);
@@ -173,10 +186,18 @@ impl Worker {
         self.cold = idle;
         match crate::zygote::sys::fork_sibling() {
             Ok(Some(_)) => {
-                self.channel.send(&FromMachine::Forked(None))?;
+                if answers {
+                    self.channel.send(&FromMachine::Forked(None))?;
+                }
                 if checkpoint && !idle {
-                    // The next cell would copy these pages, which are shared again, one fault at a time.
-                    self.machine.prefault(&self.base.pages.written);
+                    // The next cell would copy these pages, which are shared again, one fault at a time. One that waits already
+                    // copies only what it needs.
+                    for pages in self.base.pages.later.chunks(PREFAULTED_AT_ONCE) {
+                        if self.channel.is_readable() {
+                            break;
+                        }
+                        self.machine.prefault(pages);
+                    }
                 }
                 Ok(())
             }
@@ -193,7 +214,9 @@ impl Worker {
                     Ok(false) | Err(_) => Err(WireError::Closed),
                 }
             }
-            Err(errno) => self.channel.send(&FromMachine::Forked(Some(errno.to_string()))),
+            Err(errno) if answers => self.channel.send(&FromMachine::Forked(Some(errno.to_string()))),
+            // The end of the socket tells it.
+            Err(_) => Ok(()),
         }
     }
 
@@ -269,7 +292,7 @@ impl Worker {
             self.mount();
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
-            self.machine.prefault(&self.base.pages.written);
+            self.machine.prefault(&self.base.pages.later);
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -284,25 +307,31 @@ impl Worker {
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
                 self.end_change();
             }
-            ToMachine::Execute { number, request } => {
+            ToMachine::Execute { number, request, list, checkpoint } => {
+                let checkpoint = if checkpoint { Some(fds.next().ok_or(WireError::MissingDescriptor)?) } else { None };
                 self.begin_change();
-                let outcome = self.execute(number, &request)?;
-                self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
+                let outcome = Box::new(self.execute(number, &request)?);
+                let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
+                self.channel.send(&FromMachine::Done { outcome, listed })?;
                 self.end_change();
+                if let Some(socket) = checkpoint {
+                    self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
+                }
             }
             ToMachine::Files(request) => {
                 let changes = !request.only_looks();
                 if changes {
                     self.begin_change();
                 }
-                let reply = files::serve(&mut self.machine.host().vfs, request);
+                let reply = self.serve_files(request);
                 self.channel.send(&FromMachine::Files(reply))?;
                 if changes {
                     self.end_change();
                 }
             }
             ToMachine::Fork { checkpoint, idle } => {
-                self.fork(fds.next().ok_or(WireError::MissingDescriptor)?, checkpoint, idle)?;
+                let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
+                self.fork(socket, Fork { checkpoint, idle, answers: true })?;
             }
             ToMachine::Will => {
                 let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;
@@ -325,6 +354,10 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    fn serve_files(&mut self, request: FileRequest) -> Result<FileReply, String> {
+        files::serve(&mut self.machine.host().vfs, request)
     }
 
     fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
