@@ -1,6 +1,7 @@
 //! What a forked machine does: serve its socket.
 
 mod files;
+mod fork;
 mod limits;
 mod will;
 
@@ -24,10 +25,8 @@ use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
 use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
 
+use fork::Fork;
 use will::{Phase, Will};
-
-/// Pages that are copied ahead before it is looked whether there is something to do.
-const PREFAULTED_AT_ONCE: usize = 16;
 
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
@@ -135,15 +134,6 @@ struct Worker {
     will: Option<Will>,
 }
 
-/// How to fork.
-struct Fork {
-    /// As in [`ToMachine::Fork`].
-    checkpoint: bool,
-    idle: bool,
-    /// The server waits for [`FromMachine::Forked`].
-    answers: bool,
-}
-
 impl Worker {
     /// Receives what makes this machine the caller's.
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
@@ -174,50 +164,6 @@ impl Worker {
         host.memory.max_bytes = limits.memory_bytes.max(present);
         host.memory.peak_bytes = present;
         host.vfs.set_quota(limits.file_bytes, limits.inodes);
-    }
-
-    /// Forks. Both processes return: this one has told the server, if it `answers`, the new one has said hello and waits to be
-    /// resumed.
-    fn fork(&mut self, socket: OwnedFd, Fork { checkpoint, idle, answers }: Fork) -> Result<(), WireError> {
-        if idle {
-            // Before the fork: neither of the two keeps a page that is the base's.
-            self.machine.give_back(&self.base);
-        }
-        self.cold = idle;
-        match crate::zygote::sys::fork_sibling() {
-            Ok(Some(_)) => {
-                if answers {
-                    self.channel.send(&FromMachine::Forked(None))?;
-                }
-                if checkpoint && !idle {
-                    // The next cell would copy these pages, which are shared again, one fault at a time. One that waits already
-                    // copies only what it needs.
-                    for pages in self.base.pages.later.chunks(PREFAULTED_AT_ONCE) {
-                        if self.channel.is_readable() {
-                            break;
-                        }
-                        self.machine.prefault(pages);
-                    }
-                }
-                Ok(())
-            }
-            Ok(None) => {
-                self.channel.replace(socket);
-                self.paused = true;
-                crate::signals::forget_stops();
-                match &mut self.will {
-                    Some(will) if checkpoint => will.swap(),
-                    will => *will = None,
-                }
-                match jail::die_with_parent(self.parent) {
-                    Ok(true) => self.channel.send(&hello()),
-                    Ok(false) | Err(_) => Err(WireError::Closed),
-                }
-            }
-            Err(errno) if answers => self.channel.send(&FromMachine::Forked(Some(errno.to_string()))),
-            // The end of the socket tells it.
-            Err(_) => Ok(()),
-        }
     }
 
     /// Becomes the session that `from` describes.

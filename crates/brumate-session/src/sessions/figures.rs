@@ -58,7 +58,9 @@ pub(crate) struct Figures {
 
 /// Whether a mime bundle is a picture rather than something that has a text.
 pub(crate) fn figure_of(data: &MimeBundle) -> bool {
-    data.contains_key(PLOTLY) || data.contains_key(ORIGINAL) || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
+    data.contains_key(PLOTLY)
+        || data.contains_key(ORIGINAL)
+        || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
 }
 
 impl Figures {
@@ -76,7 +78,10 @@ impl Figures {
             && original.len() <= MAX_FIGURE_BYTES
         {
             let smaller = forms.extract_if(.., |form| form.mime == PNG).next().map(|form| form.bytes);
-            forms.insert(0, Form { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) });
+            forms.insert(
+                0,
+                Form { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) },
+            );
         }
         if let Some(figure) = data.get(PLOTLY) {
             if let Some(page) = data.get("text/html") {

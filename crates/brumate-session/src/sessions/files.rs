@@ -197,9 +197,11 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_people_count() {
-        let mut names = ["figure_10.png", "b", "figure_9.svg", "a2/x", "figure_9.png", "a10/x", "figure_09.png", "a", "figure_"];
+        let mut names =
+            ["figure_10.png", "b", "figure_9.svg", "a2/x", "figure_9.png", "a10/x", "figure_09.png", "a", "figure_"];
         names.sort_by(|a, b| natural_order(a, b));
-        let expected = ["a", "a2/x", "a10/x", "b", "figure_", "figure_09.png", "figure_9.png", "figure_9.svg", "figure_10.png"];
+        let expected =
+            ["a", "a2/x", "a10/x", "b", "figure_", "figure_09.png", "figure_9.png", "figure_9.svg", "figure_10.png"];
         assert_eq!(names, expected);
     }
 

@@ -269,21 +269,19 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
              image_generation = ?9, generation = ?10, executions = ?11",
     )?;
-    statement.execute(
-        params![
-            record.id.as_str(),
-            record.principal,
-            record.created,
-            record.last_used,
-            record.state.as_str(),
-            record.note,
-            image.map(|image| image.name.as_str()),
-            image.map_or(0, |image| image.bytes.cast_signed()),
-            image.map_or(0, |image| image.generation.cast_signed()),
-            record.generation.cast_signed(),
-            record.executions.cast_signed(),
-        ],
-    )?;
+    statement.execute(params![
+        record.id.as_str(),
+        record.principal,
+        record.created,
+        record.last_used,
+        record.state.as_str(),
+        record.note,
+        image.map(|image| image.name.as_str()),
+        image.map_or(0, |image| image.bytes.cast_signed()),
+        image.map_or(0, |image| image.generation.cast_signed()),
+        record.generation.cast_signed(),
+        record.executions.cast_signed(),
+    ])?;
     if parts == Parts::WithoutFiles {
         return Ok(());
     }
