@@ -50,6 +50,10 @@ cases! {
     figures_once,
     blank_session,
     long_output,
+    large_figure,
+    natural_order,
+    leaving,
+    nothing_of_ours,
 }
 
 cases! {
