@@ -48,12 +48,12 @@ cases! {
     nobody_to_ask,
     inputs,
     figures_once,
-    blank_session,
-    long_output,
     large_figure,
     natural_order,
     leaving,
     nothing_of_ours,
+    blank_session,
+    long_output,
 }
 
 cases! {
