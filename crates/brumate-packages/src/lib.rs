@@ -23,6 +23,7 @@
 mod bundle;
 pub mod cache;
 mod error;
+mod fetch;
 pub mod index;
 pub mod lock;
 mod marker;

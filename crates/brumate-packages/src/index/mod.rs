@@ -26,7 +26,7 @@ pub(crate) use file::sha256;
 pub use file::{IndexFile, MetadataFile, Origin};
 pub(crate) use filename::{Filename, WheelFilename};
 pub(crate) use html::filename;
-pub(crate) use http::blocking;
+pub(crate) use http::{Sink, blocking};
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
 
