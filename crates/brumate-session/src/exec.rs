@@ -77,7 +77,7 @@ pub enum ScriptEnd {
 impl Runner {
     /// Runs a script. Its output goes to `events` as it comes; a slow consumer slows the script down.
     ///
-    /// Imported modules that the bundle does not have are left to Python, which may find them in a mount.
+    /// Imported modules that no known package has are left to Python, which may find them in a mount.
     ///
     /// # Errors
     ///
