@@ -13,6 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
+mod layer;
+
+pub use layer::{
+    InstallAnswer, InstallRequest, Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, MAX_REFUSAL,
+    MAX_REQUIREMENT, MAX_REQUIREMENTS, PACKAGES,
+};
+
 /// What one machine may use. Every field is enforced; `Default` holds the documented defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -91,6 +98,12 @@ impl Image {
         Image { modules: modules.into_iter().map(Into::into).collect() }
     }
 
+    /// Distributions of the bundle of which something is imported in it and whose place one of `layers` takes: a machine of
+    /// this image would go on using the bundle's version. Normalised names (PEP 503), sorted.
+    pub fn replaced_by(&self, layers: &[Layer]) -> Vec<String> {
+        crate::bundle::replaced(&self.modules, layers)
+    }
+
     /// Modules that are imported in it.
     pub fn modules(&self) -> &[String] {
         &self.modules
@@ -148,6 +161,9 @@ pub struct MachineSpec {
     pub mounts: Vec<Mount>,
     /// Read end of the guest's standard input; `None` is an empty input.
     pub stdin: Option<OwnedFd>,
+    /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
+    /// the machine is forked from [`Image::plain`].
+    pub layers: Vec<Layer>,
 }
 
 /// One piece of Python to run.
@@ -182,6 +198,10 @@ pub struct Execute {
     /// Someone answers [`Event::InputRequest`]. Until they do, the wall clock of this execution stands still; who asks decides
     /// how long to wait, with [`crate::client::Interrupter`].
     pub allow_stdin: bool,
+    /// Someone answers [`Event::Install`]; the wall clock stands still as with `allow_stdin`. Otherwise the guest has the
+    /// packages that it has.
+    #[serde(default)]
+    pub allow_install: bool,
 }
 
 /// Longest text that may answer an [`Event::InputRequest`], in bytes.
@@ -268,6 +288,8 @@ pub enum Event {
         /// Do not show what is typed.
         password: bool,
     },
+    /// The guest waits for packages; see [`crate::client::Interrupter::install`].
+    Install(InstallRequest),
     /// Busy or idle.
     Status {
         /// True while code runs.

@@ -7,6 +7,7 @@ use brumate_engine::api::Image;
 use brumate_packages::Requirement;
 use brumate_session::Runner;
 use brumate_session::engine::{LocalEngine, LocalEngineConfig, bundle};
+use brumate_session::packages::Packages;
 
 use crate::progress;
 use crate::settings::Settings;
@@ -38,7 +39,8 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     let bundle = Arc::new(bundle().context("this binary is defective")?);
     let mut runner = settings.runner.clone();
     runner.images.extend(image_of(&runner.dependencies));
-    let runner = Runner::new(Arc::new(engine.clone()), bundle, runner);
+    let packages = Packages::new(Arc::new(engine.clone()), Arc::clone(&bundle), settings.packages.clone());
+    let runner = Runner::new(Arc::new(engine.clone()), bundle, runner).with_packages(packages);
     Ok(Sandbox { runner, engine })
 }
 

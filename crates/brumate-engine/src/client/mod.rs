@@ -9,6 +9,7 @@ pub(crate) mod compiler;
 mod error;
 mod files;
 mod images;
+mod layers;
 mod lifecycle;
 mod machine;
 mod mounts;
@@ -33,6 +34,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::Mutex;
 
 pub use error::{Died, Error};
+pub use layers::layers_of;
 pub use lifecycle::Paused;
 pub use machine::Machine;
 pub(crate) use mounts::host_stat;
@@ -189,7 +191,7 @@ impl Sandbox {
                 None => None,
             };
             let attempt =
-                MachineSpec { image: Image::plain(), limits: spec.limits, mounts: spec.mounts.clone(), stdin };
+                MachineSpec { stdin, limits: spec.limits, mounts: spec.mounts.clone(), ..MachineSpec::default() };
             let started = Machine::start(self.shared.clone(), pool.clone(), attempt);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;

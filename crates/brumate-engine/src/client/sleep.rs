@@ -15,7 +15,8 @@ use super::compiler::memory_file;
 use super::error::Error;
 use super::machine::Machine;
 use super::{temporary, will};
-use crate::api::{Image, MachineSpec};
+use crate::api::{Image, Layer, LayerId, MAX_LAYERS, MachineSpec};
+use crate::bounded;
 use crate::image::file::FORMAT;
 use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 
@@ -23,7 +24,7 @@ use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 pub(super) const MAX_SESSION: u64 = 4 << 30;
 
 /// Largest header, in bytes.
-const MAX_HEADER: usize = 64 << 10;
+const MAX_HEADER: usize = 256 << 10;
 
 const MAGIC: [u8; 8] = *b"brumate\x1c";
 
@@ -43,6 +44,9 @@ pub(super) struct Header {
     base: [u8; 32],
     /// Whose state it is.
     pub(super) session: SessionId,
+    /// Wheels that are mounted.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+    pub(super) layers: Vec<LayerId>,
 }
 
 /// A machine that was asleep.
@@ -82,6 +86,7 @@ impl Machine {
             modules: self.pool.image().modules().to_vec(),
             base: self.pool.base().id,
             session: self.session,
+            layers: self.layers().iter().map(Layer::id).collect(),
         }
     }
 }
@@ -156,7 +161,8 @@ impl Header {
     /// The header of some session.
     pub(super) fn example(session: SessionId) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Header { magic: MAGIC, format: FORMAT, version, modules: Vec::new(), base: [7; 32], session }
+        let (modules, layers) = (Vec::new(), Vec::new());
+        Header { magic: MAGIC, format: FORMAT, version, modules, base: [7; 32], session, layers }
     }
 }
 
@@ -237,6 +243,14 @@ fn load(mut file: File) -> Result<(File, u64), Error> {
     copy_checked(&mut file, &trailer, &payload)?;
     payload.rewind()?;
     Ok((payload, trailer.generation))
+}
+
+/// See [`super::layers_of`].
+pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
+    will::adopt(path).await?;
+    let path = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || Header::read(&mut File::open(path)?));
+    Ok(read.await.map_err(io::Error::other)??.layers)
 }
 
 /// Checks the file of a sleeping session: whole, and of a kind that this version knows. Reads all of it.

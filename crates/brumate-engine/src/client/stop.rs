@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::page_map;
-use crate::api::{MAX_INPUT, StopReason};
+use crate::api::{InstallAnswer, MAX_INPUT, StopReason};
 
 /// A KeyboardInterrupt is sent again this often while the grace time runs: guest code may have swallowed the first.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
@@ -133,6 +133,13 @@ impl Interrupter {
             }
             change
         })
+    }
+
+    /// Answers an [`Install`](crate::api::Event::Install) with what is to be mounted, or with the text of a refusal. False when
+    /// the guest waits for no such answer.
+    pub fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        let _ = answer;
+        false
     }
 
     /// Changes what is asked, if its execution is not over.

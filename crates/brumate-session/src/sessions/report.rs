@@ -250,9 +250,11 @@ impl Gatherer {
                 None
             }
             // The error and the state come with the outcome.
-            Event::Error { .. } | Event::InputRequest { .. } | Event::OutputDropped { .. } | Event::Status { .. } => {
-                None
-            }
+            Event::Error { .. }
+            | Event::InputRequest { .. }
+            | Event::Install(_)
+            | Event::OutputDropped { .. }
+            | Event::Status { .. } => None,
         }
     }
 

@@ -51,7 +51,10 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessions>, String> {
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run => {
-            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions.clone()).await;
+            let mut sessions = sessions.clone();
+            sessions.packages = Some(sandbox.runner.packages().clone());
+            sessions.dependencies.clone_from(&settings.runner.dependencies);
+            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions).await;
             opened.map(Some).map_err(|error| error.to_string())
         }
         _ => Ok(None),
