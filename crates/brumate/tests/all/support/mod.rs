@@ -3,3 +3,4 @@
 pub(crate) mod chance;
 pub(crate) mod processes;
 pub(crate) mod sessions;
+pub(crate) mod wheels;
