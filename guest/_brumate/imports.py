@@ -16,7 +16,9 @@ MAX_NAMES = 1000
 
 # Ours, and what Pyodide's standard library archive holds besides the standard library. `js` and `pyodide` are
 # JavaScript's side of it, which does not exist here: there is nothing to install for them.
-_NOT_DISTRIBUTIONS = frozenset(("__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "pyodide", "pyodide_js"))
+_NOT_DISTRIBUTIONS = frozenset((
+    "__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "micropip", "pyodide", "pyodide_js",
+))  # fmt: skip
 _STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

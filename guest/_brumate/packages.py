@@ -7,6 +7,9 @@ from importlib.machinery import PathFinder
 from . import channel
 from .text import quote
 
+# Where the host mounts them.
+DIRECTORY = "/lib/python3.14/packages"
+
 # Bounds of the engine's `InstallRequest`; a request beyond them is refused here, with words.
 MAX_REQUIREMENTS = 1000
 MAX_REQUIREMENT = 4096

@@ -69,6 +69,7 @@ pub struct Mount {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Image {
     modules: Vec<String>,
+    layers: Vec<Layer>,
 }
 
 impl Image {
@@ -95,13 +96,31 @@ impl Image {
 
     /// These modules, in that order.
     pub fn of<T: Into<String>>(modules: impl IntoIterator<Item = T>) -> Image {
-        Image { modules: modules.into_iter().map(Into::into).collect() }
+        Image { modules: modules.into_iter().map(Into::into).collect(), layers: Vec::new() }
     }
 
-    /// Distributions of the bundle of which something is imported in it and whose place one of `layers` takes: a machine of
-    /// this image would go on using the bundle's version. Normalised names (PEP 503), sorted.
+    /// With these wheels mounted before its modules are imported: machines of it have them, and the modules may be theirs.
+    pub fn with_layers(mut self, layers: Vec<Layer>) -> Image {
+        self.layers = layers;
+        self
+    }
+
+    /// Wheels that are mounted in it.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Distributions of which something may be imported in it and whose place one of `layers` takes: a machine of this image
+    /// would go on using the version that it has. Normalised names (PEP 503), sorted.
     pub fn replaced_by(&self, layers: &[Layer]) -> Vec<String> {
-        crate::bundle::replaced(&self.modules, layers)
+        let mut replaced = crate::bundle::replaced(&self.modules, layers);
+        let others = layers.iter().filter(|layer| !self.layers.contains(layer));
+        let others: Vec<String> = others.map(|layer| crate::bundle::distribution(&layer.name)).collect();
+        let own = self.layers.iter().map(|layer| crate::bundle::distribution(&layer.name));
+        replaced.retain(|name| !own.clone().any(|own| own == *name));
+        replaced.extend(own.filter(|name| others.contains(name)));
+        replaced.sort_unstable();
+        replaced
     }
 
     /// Modules that are imported in it.
@@ -110,14 +129,18 @@ impl Image {
     }
 }
 
-/// `plain`, `data`, `notebook`, or the modules with commas between.
+/// `plain`, `data`, `notebook`, or the modules with commas between; and how many wheels are mounted in it.
 impl std::fmt::Display for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.modules[..] {
-            [] => f.write_str("plain"),
-            modules if modules == Self::DATA => f.write_str("data"),
-            modules if modules == Self::NOTEBOOK => f.write_str("notebook"),
-            modules => f.write_str(&modules.join(",")),
+            [] => f.write_str("plain")?,
+            modules if modules == Self::DATA => f.write_str("data")?,
+            modules if modules == Self::NOTEBOOK => f.write_str("notebook")?,
+            modules => f.write_str(&modules.join(","))?,
+        }
+        match self.layers.len() {
+            0 => Ok(()),
+            count => write!(f, " with {count} wheels"),
         }
     }
 }

@@ -42,6 +42,8 @@ pub enum ToZygote {
         require_jail: bool,
         /// Few machines will be forked: start soon rather than fork fast.
         brief: bool,
+        /// So many layers are mounted in the image; they follow in [`ToZygote::Layers`].
+        layers: u32,
     },
     /// First message to the builder of an image. Three descriptors follow: the compiled main module, the trampoline helper, a
     /// file to write the image to.
@@ -51,7 +53,11 @@ pub enum ToZygote {
         /// Packages to import.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         preload: Vec<String>,
+        /// So many layers are to be mounted first; they follow in [`ToZygote::Layers`].
+        layers: u32,
     },
+    /// Layers, as in [`ToMachine::Layers`].
+    Layers(#[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")] Vec<LayerInfo>),
     /// Fork a machine; its socket is the one descriptor that follows.
     Fork,
     /// Answer to [`FromZygote::Module`].

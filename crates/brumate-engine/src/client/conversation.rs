@@ -196,6 +196,7 @@ impl Conversation<'_> {
                 let reply = InstallReply::Refused(error.to_string());
                 return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
             }
+            self.mounted.mark_wide();
         }
         for (message, fds) in plan.messages(Some(questions.count)) {
             self.channel.send(&message, &fds).await?;

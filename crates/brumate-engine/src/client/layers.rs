@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::error::{Error, cut};
 use super::machine::Machine;
-use super::mounted::Plan;
+use super::mounted::{Plan, check, messages};
 use super::session::Session;
 use super::stop::Interrupter;
 use super::{sleep, will};
@@ -45,6 +45,7 @@ impl Machine {
             return Ok(());
         }
         self.remember(plan.before_and_after()).await?;
+        self.mounted.mark_wide();
         for (message, fds) in plan.messages(None) {
             self.tell(&message, &fds).await?;
         }
@@ -63,14 +64,25 @@ impl Machine {
         }
     }
 
-    /// Gives the machine the layers that it had when it fell asleep.
+    /// Gives the machine the layers that it had when it fell asleep, beside those of its base.
     pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), Error> {
-        let plan = Plan::new(&[], layers)?;
-        for (message, fds) in plan.messages(None) {
-            self.tell(&message, &fds).await?;
+        layers.iter().try_for_each(check)?;
+        for (layers, fds) in messages(layers) {
+            self.tell(&ToMachine::Layers { question: None, layers }, &fds).await?;
         }
-        self.mounted.set(plan.after);
+        self.mounted.set(layers.to_vec());
         Ok(())
+    }
+
+    /// If there is a last will, says in it which layers are mounted, and no others.
+    pub(super) async fn remember_exactly(&mut self) {
+        if self.mounted.take_wide() {
+            let layers = self.layers().iter().map(Layer::id).collect();
+            if let Err(error) = self.remember(layers).await {
+                // It names more than are needed.
+                tracing::debug!(%error, "the header of a last will stays as it was");
+            }
+        }
     }
 
     /// If there is a last will, says in it that these layers will be needed.

@@ -94,6 +94,7 @@ impl Machine {
     ) -> Machine {
         let Blank { channel, exit, process } = blank;
         let mounted = Mounted::default();
+        mounted.set(pool.image().layers().to_vec());
         let interrupter = Interrupter::of(mounted.clone());
         Machine {
             process,

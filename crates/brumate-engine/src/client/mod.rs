@@ -180,8 +180,16 @@ impl Sandbox {
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
         let usable = self.has_image(&spec.image) && spec.image.replaced_by(&spec.layers).is_empty();
-        let image = if usable { spec.image.clone() } else { Image::plain() };
-        self.machine_of(&image, spec).await
+        if usable {
+            let image = spec.image.clone();
+            return self.machine_of(&image, spec).await;
+        }
+        let mut layers = spec.image.layers().to_vec();
+        let replaced = spec.image.replaced_by(&spec.layers);
+        layers.retain(|layer| !replaced.contains(&bundle::distribution(&layer.name)));
+        let others = spec.layers.iter().filter(|layer| !spec.image.layers().contains(layer));
+        layers.extend(others.cloned());
+        self.machine_of(&Image::plain(), MachineSpec { layers, ..spec }).await
     }
 
     /// A new machine of exactly that image.
@@ -218,7 +226,7 @@ impl Sandbox {
 
     /// Whether an image is built; starting its zygote takes milliseconds then.
     pub fn has_image(&self, image: &Image) -> bool {
-        image.modules().is_empty() || self.shared.images.exists(image)
+        *image == Image::plain() || self.shared.images.exists(image)
     }
 
     /// Builds an image if there is none, and starts its zygote.
@@ -306,6 +314,7 @@ impl Shared {
             patience: self.patience,
             cache: &self.cache,
             compilers: &self.compilers,
+            layers: image.layers(),
         };
         let verified = prepare::image(self, ingredients, image).await?;
         let zygote = Zygote::start(ingredients, &verified.file).await?;

@@ -1,7 +1,8 @@
 //! Which wheels a machine has, and what has to change when it is to have others.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{OFlags, fcntl_getfl};
 
@@ -15,20 +16,40 @@ use crate::wire::{InstallReply, LAYERS_AT_ONCE, LayerInfo, MAX_LIST, ToMachine};
 
 /// The wheels of one machine. Shared by the machine and its interrupters.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mounted(Arc<Mutex<Vec<Layer>>>);
+pub(super) struct Mounted(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    layers: Mutex<Vec<Layer>>,
+    /// The last will names others as well.
+    wide: AtomicBool,
+}
 
 impl Mounted {
     pub(super) fn get(&self) -> Vec<Layer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.layers().clone()
+    }
+
+    fn layers(&self) -> MutexGuard<'_, Vec<Layer>> {
+        self.0.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last will names other layers as well.
+    pub(super) fn mark_wide(&self) {
+        self.0.wide.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it does; it is about to name these only.
+    pub(super) fn take_wide(&self) -> bool {
+        self.0.wide.swap(false, Ordering::Relaxed)
     }
 
     pub(super) fn set(&self, layers: Vec<Layer>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = layers;
+        *self.layers() = layers;
     }
 
     pub(super) fn find(&self, id: &LayerId) -> Option<Layer> {
-        let layers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        layers.iter().find(|layer| layer.sha256 == id.sha256 && layer.name == id.name).cloned()
+        self.layers().iter().find(|layer| layer.sha256 == id.sha256 && layer.name == id.name).cloned()
     }
 }
 
@@ -91,7 +112,7 @@ impl Plan {
 
     /// What is given to the machine, in messages with their descriptors.
     pub(super) fn messages(&self, question: Option<u64>) -> impl Iterator<Item = (ToMachine, Vec<BorrowedFd<'_>>)> {
-        messages(&self.add, question)
+        messages(&self.add).map(move |(layers, fds)| (ToMachine::Layers { question, layers }, fds))
     }
 
     /// Every wheel that the machine may have while it is told.
@@ -100,15 +121,12 @@ impl Plan {
     }
 }
 
-/// As [`Plan::messages`].
-pub(super) fn messages(
-    layers: &[Layer],
-    question: Option<u64>,
-) -> impl Iterator<Item = (ToMachine, Vec<BorrowedFd<'_>>)> {
-    layers.chunks(LAYERS_AT_ONCE).map(move |layers| {
+/// Layers in messages, and their descriptors.
+pub(super) fn messages(layers: &[Layer]) -> impl Iterator<Item = (Vec<LayerInfo>, Vec<BorrowedFd<'_>>)> {
+    layers.chunks(LAYERS_AT_ONCE).map(|layers| {
         let infos = layers.iter().map(|layer| LayerInfo { id: layer.id(), bytecode: layer.bytecode.is_some() });
         let files = layers.iter().flat_map(|layer| std::iter::once(&layer.archive).chain(&layer.bytecode));
-        (ToMachine::Layers { question, layers: infos.collect() }, files.map(|file| file.as_fd()).collect())
+        (infos.collect(), files.map(|file| file.as_fd()).collect())
     })
 }
 
@@ -117,7 +135,7 @@ fn problem(layer: &Layer, reason: &str) -> Error {
 }
 
 /// Refuses what a machine must not be given.
-fn check(layer: &Layer) -> Result<(), Error> {
+pub(super) fn check(layer: &Layer) -> Result<(), Error> {
     let is_name = !layer.name.is_empty() && layer.name.len() <= MAX_LAYER_NAME && !layer.name.contains(['/', '\0']);
     if !is_name {
         return Err(problem(layer, "that is no name of a wheel"));

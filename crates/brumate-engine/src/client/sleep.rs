@@ -4,6 +4,7 @@
 //! which only a machine in the jail reads again, and a trailer that proves it whole. It appears by `rename` after `fsync`:
 //! at every instant the name stands for the old session or the new one.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -25,7 +26,10 @@ use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 pub(super) const MAX_SESSION: u64 = 4 << 30;
 
 /// Largest header, in bytes.
-const MAX_HEADER: usize = 256 << 10;
+const MAX_HEADER: usize = 512 << 10;
+
+/// Layers in a header.
+const MAX_KNOWN: usize = 2 * MAX_LAYERS;
 
 const MAGIC: [u8; 8] = *b"brumate\x1c";
 
@@ -45,9 +49,12 @@ pub(super) struct Header {
     base: [u8; 32],
     /// Whose state it is.
     pub(super) session: SessionId,
-    /// Wheels that are mounted.
-    #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+    /// Wheels that are mounted; in a last will perhaps also those that were, or were about to be.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_KNOWN>")]
     pub(super) layers: Vec<LayerId>,
+    /// Wheels that are mounted in the base image.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+    base_layers: Vec<LayerId>,
 }
 
 /// A machine that was asleep.
@@ -128,6 +135,7 @@ impl Header {
             base: pool.base().id,
             session,
             layers,
+            base_layers: pool.image().layers().iter().map(Layer::id).collect(),
         }
     }
 
@@ -173,7 +181,8 @@ impl Header {
     pub(super) fn example(session: SessionId) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (modules, layers) = (Vec::new(), Vec::new());
-        Header { magic: MAGIC, format: FORMAT, version, modules, base: [7; 32], session, layers }
+        let base_layers = Vec::new();
+        Header { magic: MAGIC, format: FORMAT, version, modules, base: [7; 32], session, layers, base_layers }
     }
 }
 
@@ -231,11 +240,13 @@ impl Sandbox {
             Ok::<_, Error>((Header::read(&mut file)?, file))
         });
         let (header, file) = opened.await.map_err(io::Error::other)??;
-        let image = Image::of(header.modules);
-        let (layers, missing) = find(&header.layers, &spec.layers);
+        let (layers, mut missing) = find(&header.layers, &spec.layers);
+        let (base_layers, missing_in_base) = find(&header.base_layers, &spec.layers);
+        missing.extend(missing_in_base);
         if !missing.is_empty() {
             return Err(Error::MissingLayers { layers: missing });
         }
+        let image = Image::of(header.modules).with_layers(base_layers);
         let spec = MachineSpec { layers: Vec::new(), ..spec };
         // The machine is forked meanwhile.
         let loading = tokio::task::spawn_blocking(move || load(file));
@@ -280,7 +291,12 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
     will::adopt(path).await?;
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || Header::read(&mut File::open(path)?));
-    Ok(read.await.map_err(io::Error::other)??.layers)
+    let Header { mut layers, base_layers, .. } = read.await.map_err(io::Error::other)??;
+    // One that the session has replaced is still part of its base.
+    layers.extend(base_layers);
+    let mut known = HashSet::new();
+    layers.retain(|layer| known.insert(layer.clone()));
+    Ok(layers)
 }
 
 /// Checks the file of a sleeping session: whole, and of a kind that this version knows. Reads all of it.

@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{Compilers, Trust};
 use super::error::{Error, cut};
+use super::mounted;
 use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use super::stop::Clock;
 use crate::api::{Layer, LayerId};
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
-use crate::memory::Mapped;
-use crate::vfs::{Archive, ArchiveLimits};
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
 /// Requests waiting for a zygote.
@@ -63,6 +63,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
+    /// Mounted in the image.
+    pub(crate) layers: &'a [Layer],
 }
 
 /// Starts the jailed process, gives it its first message, and serves it until it says that it is done.
@@ -78,6 +80,9 @@ async fn start(
     fds.extend(reports.as_ref().map(AsFd::as_fd));
     // One that has ended already may have left word why: a failure to send shows when receiving.
     let _ = channel.send(&first, &fds).await;
+    for (layers, fds) in mounted::messages(ingredients.layers) {
+        let _ = channel.send(&ToZygote::Layers(layers), &fds).await;
+    }
     // Its end is to be seen.
     drop(fds);
     drop(reports);
@@ -105,7 +110,8 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
             FromZygote::Module(request) => {
                 let compiles_bundle = compiles_bundle(ingredients.cache, &request);
-                let answered = answer(ingredients.cache, ingredients.compilers, &|_| None, request);
+                let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
+                let answered = answer(ingredients.cache, ingredients.compilers, &find, request);
                 let (reply, file) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
@@ -125,7 +131,8 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
 /// # Errors
 /// When it does not start; the text says why.
 pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
-    let first = ToZygote::Build { require_jail: ingredients.require_jail, preload: modules.to_vec() };
+    let (require_jail, layers) = (ingredients.require_jail, ingredients.layers.len() as u32);
+    let first = ToZygote::Build { require_jail, preload: modules.to_vec(), layers };
     match start(ingredients, first, output, None).await? {
         (_, _, FromZygote::Built) => Ok(()),
         (_, _, other) => Err(Error::Unavailable(format!("the builder said {other:?}"))),
@@ -138,7 +145,8 @@ impl Zygote {
     /// # Errors
     /// When it does not start; the text says why.
     pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
-        let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief };
+        let layers = ingredients.layers.len() as u32;
+        let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief, layers };
         let (reports, theirs) = pair()?;
         let started = start(ingredients, first, image, Some(theirs)).await?;
         let (channel, child, FromZygote::Ready { missing_walls }) = started else {
@@ -345,25 +353,6 @@ pub(crate) async fn answer(
         }
         ModuleRequest::Bytes(bytes) => compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await,
     }
-}
-
-/// A file of a layer, read from the archive itself.
-///
-/// # Errors
-/// When it is not there, or larger than a module may be.
-async fn module_of(layer: &Layer, path: &str) -> Result<Vec<u8>, Error> {
-    let (archive, path) = (layer.archive.clone(), path.to_owned());
-    let read = tokio::task::spawn_blocking(move || read_entry(&archive, &path));
-    read.await.map_err(std::io::Error::other)?
-}
-
-fn read_entry(archive: &File, path: &str) -> Result<Vec<u8>, Error> {
-    let unreadable = |reason: String| Error::Layer { name: path.to_owned(), reason };
-    let mapped = Mapped::new(archive, 0, archive.metadata()?.len())?;
-    let limits = ArchiveLimits { entry_bytes: compile::MAX_MODULE as u64, ..ArchiveLimits::default() };
-    let archive = Archive::with_limits(Arc::new(mapped), &limits).map_err(|error| unreadable(error.to_string()))?;
-    let read = archive.read(path.as_bytes()).map_err(|error| unreadable(error.to_string()))?;
-    read.ok_or_else(|| unreadable("it is not there".to_owned()))
 }
 
 async fn compiled(compilers: &Compilers, bytes: &[u8], name: &str, trust: Trust) -> (ModuleReply, Option<Arc<File>>) {

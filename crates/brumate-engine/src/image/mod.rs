@@ -18,6 +18,7 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::layers::Given;
 use crate::libc::ffi::ClosuresRecord;
 use crate::link::Place;
 use crate::trace::Pages;
@@ -124,6 +125,8 @@ pub(crate) struct Base {
     pub(crate) vfs: Vec<u8>,
     /// What a machine will probably touch of its memory.
     pub(crate) pages: Pages,
+    /// Layers that are mounted in it.
+    pub(crate) layers: Vec<Given>,
 }
 
 /// Why state cannot be captured or restored.

@@ -11,11 +11,22 @@ use super::{Machine, MachineError, Prelude};
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files;
+use crate::files::layers::Given;
 use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
 use crate::trace::Pages;
 use crate::vfs::{Vfs, VfsConfig};
+use crate::wire::LayerProblem;
+
+/// Joins files with the layers that they were saved with.
+///
+/// # Errors
+/// When one is missing.
+pub(crate) fn join(vfs: &mut Vfs, layers: &[Given]) -> Result<(), ImageError> {
+    let joined = files::layers::join(vfs, layers);
+    joined.map_err(|LayerProblem { name, reason }| ImageError::Layer(name, reason))
+}
 
 /// State beside the linear memory: the record, and the file system in its own serialised form.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -35,11 +46,12 @@ impl Machine {
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
         frozen: &Frozen,
-        file: &File,
-        offset: u64,
+        (file, offset): (&File, u64),
+        layers: &[Given],
     ) -> Result<Machine, ImageError> {
         let output = Arc::new(Mutex::new(Output::new()));
         let mut vfs = files::restored(&frozen.vfs, &output)?;
+        join(&mut vfs, layers)?;
         files::reopen(&mut vfs)?;
         vfs.begin_changes();
         let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
@@ -115,7 +127,9 @@ impl Machine {
             let nothing = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime));
             return Ok(std::mem::replace(own, nothing.map_err(|errno| ImageError::Engine(format!("{errno:?}")))?));
         }
-        files::restored(&base.vfs, &self.output)
+        let mut vfs = files::restored(&base.vfs, &self.output)?;
+        join(&mut vfs, &base.layers)?;
+        Ok(vfs)
     }
 
     /// What a usual run, or cell of a notebook with `shell`, touches of the memory. For a process that ends afterwards.

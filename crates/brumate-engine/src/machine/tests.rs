@@ -89,7 +89,7 @@ impl Kit {
         let frozen = postcard::from_bytes(&saved).unwrap();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, machine.memory()).unwrap();
-        Machine::restore(&self.engine, &self.prelude, self.modules(), &frozen, &file, 0).unwrap()
+        Machine::restore(&self.engine, &self.prelude, self.modules(), &frozen, (&file, 0), &[]).unwrap()
     }
 }
 

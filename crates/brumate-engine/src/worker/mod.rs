@@ -24,7 +24,7 @@ use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
-use crate::wire::{Ending, FromMachine, LayerProblem, ModuleRequest, ToMachine, WireError};
+use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
 
 use will::{Phase, Will};
 
@@ -210,8 +210,7 @@ impl Worker {
         let given = std::mem::take(&mut self.given);
         let join = |vfs: &mut Vfs| {
             crate::files::connect_events(vfs, &output, channel);
-            let unfit = |problem: LayerProblem| ImageError::Layer(problem.name, problem.reason);
-            files_of_layers::join(vfs, &given).map_err(unfit)?;
+            crate::machine::join(vfs, &given)?;
             Ok(crate::files::join_host_directories(vfs, mounts, channel))
         };
         let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
@@ -311,7 +310,8 @@ impl Worker {
                 }
             }
             ToMachine::Layers { layers, .. } => {
-                if self.given.len() + layers.len() > MAX_LAYERS {
+                // Twice: a last will may name what was about to come.
+                if self.given.len() + layers.len() > 2 * MAX_LAYERS {
                     return Err(WireError::TooLarge(layers.len()).into());
                 }
                 for info in layers {

@@ -182,10 +182,11 @@ fn from_machine() -> Vec<FromMachine> {
     messages
 }
 
-fn to_zygote() -> [ToZygote; 4] {
+fn to_zygote() -> [ToZygote; 5] {
     [
-        ToZygote::Build { preload: vec![text()], require_jail: true },
-        ToZygote::Load { require_jail: false, brief: true },
+        ToZygote::Build { preload: vec![text()], require_jail: true, layers: 1 },
+        ToZygote::Load { require_jail: false, brief: true, layers: 2 },
+        ToZygote::Layers(vec![LayerInfo { id: LayerId { name: text(), sha256: [0; 32] }, bytecode: false }; 2]),
         ToZygote::Fork,
         ToZygote::Module(ModuleReply::Failed(text())),
     ]
@@ -278,7 +279,8 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("requirements", event(Event::Install(request(MAX_REQUIREMENTS + 1, 0, 0)))),
         ("constraints", event(Event::Install(request(0, MAX_REQUIREMENTS + 1, 0)))),
         ("uninstalled", event(Event::Install(request(0, 0, MAX_REQUIREMENTS + 1)))),
-        ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false })),
+        ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false, layers: 0 })),
+        ("layers of an image", TooLong::of(&ToZygote::Layers(vec![info.clone(); LAYERS_AT_ONCE + 1]))),
         ("display data", event(Event::DisplayData { data: bundle(MAX_MIME_TYPES + 1) })),
         ("result", event(Event::ExecuteResult { data: bundle(MAX_MIME_TYPES + 1) })),
     ]
