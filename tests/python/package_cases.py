@@ -87,6 +87,68 @@ async def pinned(setup: Setup) -> None:
             same(len(here.index.fetched()), 2)
 
 
+async def sessions(setup: Setup) -> None:
+    """Installing in one session changes no other; what is installed survives sleep, restart and fork, and a reset ends it."""
+    with place(setup) as here, Host(here.setup) as host:
+        for version in ['1', '2']:
+            here.index.add('thing', version)
+        flags = ('--index', here.index.url)
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            one, two, none = [await interpreter.open() for _ in range(3)]
+            contains(await interpreter.printed(one, '%pip install "thing<2"'), 'Successfully installed thing-1')
+            contains(await interpreter.printed(two, '!pip install thing'), 'Successfully installed thing-2')
+            contains(await interpreter.printed(one, '%pip install thing'), 'Requirement already satisfied: thing')
+            missing = await interpreter.cell('import thing', none)
+            contains(missing['error'], "No module named 'thing'", '%pip install')
+            version = 'import thing, importlib.metadata\nthing.__version__, importlib.metadata.version("thing")'
+            same(await interpreter.value(one, version), "('1', '1')")
+            same(await interpreter.value(two, version), "('2', '2')")
+            fork = (await interpreter.tool('fork_session', session_id=two))['session_id']
+            same(await interpreter.value(fork, version), "('2', '2')")
+            await interpreter.tool('reset_session', session_id=fork)
+            contains((await interpreter.cell('import thing', fork))['error'], "No module named 'thing'")
+        # Wheels that are not in the cache any more are fetched again.
+        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
+            entry.unlink()
+        here.index.asked.clear()
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            same(await interpreter.value(one, version), "('1', '1')")
+            same(await interpreter.value(two, 'thing.__version__'), "'2'")
+            same(sorted(here.index.fetched()), ['thing-1-py3-none-any.whl', 'thing-2-py3-none-any.whl'])
+            contains(await interpreter.printed(one, '%pip install -U thing'), 'Successfully installed thing-2')
+        # Gone for good: the session says so, and stays.
+        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
+            entry.unlink()
+        here.index.files.clear()
+        async with host.server(*flags, environment=CLEAN) as client:
+            refused = await client.call_raw('execute_code', {'code': '1', 'session_id': two})
+            contains(json.dumps(refused), 'thing-2-py3-none-any.whl', 'cannot be fetched again')
+
+
+async def installing(setup: Setup) -> None:
+    """In a cell: requirements that belong together, constraints of what is there, micropip, and what is said."""
+    with place(setup) as here, Host(here.setup) as host:
+        here.index.add('base', '1')
+        here.index.add('base', '2')
+        here.index.add('old', '1', requires=['base<2'])
+        here.index.add('new', '1', requires=['base>=2'])
+        async with host.server('--index', here.index.url, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            contains(await interpreter.printed(session, '%pip install old'), 'Successfully installed', 'base-1', 'old-1')
+            # What is there stays, if it can: base is named, and fits.
+            contains(await interpreter.printed(session, '%pip install base'), 'Requirement already satisfied: base')
+            contains(await interpreter.printed(session, '%pip install new'), 'base-2', 'new-1')
+            contains(await interpreter.printed(session, '%pip list'), 'base', 'old', 'new', 'numpy')
+            contains(await interpreter.printed(session, '!pip install numpy'), 'Requirement already satisfied: numpy')
+            other = await interpreter.open('import micropip\nawait micropip.install(["old"])')
+            same(await interpreter.value(other, 'import old, base\nold.__version__, base.__version__'), "('1', '1')")
+            failed = await interpreter.cell('await micropip.install("no-such-thing")', other)
+            contains(failed['error'], 'no-such-thing')
+
+
 async def email_validator(setup: Setup) -> None:
     """The documentation's example, with the published wheels: binary ones among them."""
     with place(setup) as here:
@@ -205,68 +267,6 @@ async def in_session(here: Place, code: str, *flags: str) -> str:
         async with here.server('--tools', 'interpreter', '--data-dir', data, *flags) as client:
             answer = await Interpreter(client).cell(code)
             return ''.join(answer['output']) + (answer['error'] or '')
-
-
-async def sessions(setup: Setup) -> None:
-    """Installing in one session changes no other; what is installed survives sleep, restart and fork, and a reset ends it."""
-    with place(setup) as here, Host(here.setup) as host:
-        for version in ['1', '2']:
-            here.index.add('thing', version)
-        flags = ('--index', here.index.url)
-        async with host.server(*flags, environment=CLEAN) as client:
-            interpreter = Interpreter(client)
-            one, two, none = [await interpreter.open() for _ in range(3)]
-            contains(await interpreter.printed(one, '%pip install "thing<2"'), 'Successfully installed thing-1')
-            contains(await interpreter.printed(two, '!pip install thing'), 'Successfully installed thing-2')
-            contains(await interpreter.printed(one, '%pip install thing'), 'Requirement already satisfied: thing')
-            missing = await interpreter.cell('import thing', none)
-            contains(missing['error'], "No module named 'thing'", '%pip install')
-            version = 'import thing, importlib.metadata\nthing.__version__, importlib.metadata.version("thing")'
-            same(await interpreter.value(one, version), "('1', '1')")
-            same(await interpreter.value(two, version), "('2', '2')")
-            fork = (await interpreter.tool('fork_session', session_id=two))['session_id']
-            same(await interpreter.value(fork, version), "('2', '2')")
-            await interpreter.tool('reset_session', session_id=fork)
-            contains((await interpreter.cell('import thing', fork))['error'], "No module named 'thing'")
-        # Wheels that are not in the cache any more are fetched again.
-        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
-            entry.unlink()
-        here.index.asked.clear()
-        async with host.server(*flags, environment=CLEAN) as client:
-            interpreter = Interpreter(client)
-            same(await interpreter.value(one, version), "('1', '1')")
-            same(await interpreter.value(two, 'thing.__version__'), "'2'")
-            same(sorted(here.index.fetched()), ['thing-1-py3-none-any.whl', 'thing-2-py3-none-any.whl'])
-            contains(await interpreter.printed(one, '%pip install -U thing'), 'Successfully installed thing-2')
-        # Gone for good: the session says so, and stays.
-        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
-            entry.unlink()
-        here.index.files.clear()
-        async with host.server(*flags, environment=CLEAN) as client:
-            refused = await client.call_raw('execute_code', {'code': '1', 'session_id': two})
-            contains(json.dumps(refused), 'thing-2-py3-none-any.whl', 'cannot be fetched again')
-
-
-async def installing(setup: Setup) -> None:
-    """In a cell: requirements that belong together, constraints of what is there, micropip, and what is said."""
-    with place(setup) as here, Host(here.setup) as host:
-        here.index.add('base', '1')
-        here.index.add('base', '2')
-        here.index.add('old', '1', requires=['base<2'])
-        here.index.add('new', '1', requires=['base>=2'])
-        async with host.server('--index', here.index.url, environment=CLEAN) as client:
-            interpreter = Interpreter(client)
-            session = await interpreter.open()
-            contains(await interpreter.printed(session, '%pip install old'), 'Successfully installed', 'base-1', 'old-1')
-            # What is there stays, if it can: base is named, and fits.
-            contains(await interpreter.printed(session, '%pip install base'), 'Requirement already satisfied: base')
-            contains(await interpreter.printed(session, '%pip install new'), 'base-2', 'new-1')
-            contains(await interpreter.printed(session, '%pip list'), 'base', 'old', 'new', 'numpy')
-            contains(await interpreter.printed(session, '!pip install numpy'), 'Requirement already satisfied: numpy')
-            other = await interpreter.open('import micropip\nawait micropip.install(["old"])')
-            same(await interpreter.value(other, 'import old, base\nold.__version__, base.__version__'), "('1', '1')")
-            failed = await interpreter.cell('await micropip.install("no-such-thing")', other)
-            contains(failed['error'], 'no-such-thing')
 
 
 async def stateless(setup: Setup) -> None:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Event, Execute, Image, Layer, Limits, MachineSpec};
+use brumate_engine::api::{Analysis, Event, Execute, Image, Limits, MachineSpec};
 use brumate_packages::Bundle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
 use crate::installs::{Installer, Step};
-use crate::packages::{self, Installation, PackageError, PackageEvent, Packages, Wanted};
+use crate::packages::{Installation, PackageError, PackageEvent, Packages, Wanted};
 use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, RunEvent, RunRequest, RunnerSettings};
@@ -169,7 +169,7 @@ impl Runner {
             () = cancel.cancelled() => return Err(Failure::Cancelled),
             ready = self.make_ready(spec, &execute.code, inference, &events) => ready?,
         };
-        let Prepared { _permit, mut machine, dependencies, layers } = match ready {
+        let Prepared { _permit, mut machine, dependencies } = match ready {
             Ready::Machine(prepared) => prepared,
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
@@ -177,7 +177,7 @@ impl Runner {
                 return Ok(Driven::Ran { dependencies: Vec::new(), end });
             }
         };
-        let end = self.execute(&mut *machine, layers, execute, asker, &events, cancel).await?;
+        let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
         Ok(Driven::Ran { dependencies, end })
     }
 
@@ -247,8 +247,7 @@ impl Runner {
             let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
         let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
-        let layers = installation.layers.clone();
-        Ok(Ready::Machine(Prepared { _permit: permit, machine, dependencies, layers }))
+        Ok(Ready::Machine(Prepared { _permit: permit, machine, dependencies }))
     }
 
     /// The imports of `code`, or the end of the machine that looked for them.
@@ -309,7 +308,6 @@ impl Runner {
     async fn execute(
         &self,
         machine: &mut dyn Machine,
-        mut layers: Vec<Layer>,
         execute: Execute,
         mut asker: Asker,
         events: &mpsc::Sender<RunEvent>,
@@ -331,7 +329,7 @@ impl Runner {
                             continue;
                         }
                         Some(Event::Install(request)) => {
-                            installer.begin(request, layers.clone());
+                            installer.begin(request, stop.0.layers());
                             continue;
                         }
                         Some(event) => event,
@@ -341,12 +339,8 @@ impl Runner {
                             Step::Event(event) => {
                                 let _ = events.try_send(RunEvent::Packages(event));
                             }
-                            Step::Done(answer) => {
-                                if let Ok(answer) = &answer {
-                                    packages::add_layers(&mut layers, &answer.layers);
-                                }
-                                stop.0.install(answer);
-                            }
+                            // Late for code that has ended.
+                            Step::Done(answer) => drop(stop.0.install(answer)),
                         }
                         continue;
                     }
@@ -404,7 +398,6 @@ struct Prepared {
     machine: Box<dyn Machine>,
     /// The requirements, as the caller would write them.
     dependencies: Vec<String>,
-    layers: Vec<Layer>,
 }
 
 /// The same again, should the first machine not do.

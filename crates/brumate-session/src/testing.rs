@@ -191,6 +191,10 @@ impl Interrupter for Signal {
         false
     }
 
+    fn layers(&self) -> Vec<Layer> {
+        Vec::new()
+    }
+
     fn withdraw(&self) {
         self.0.send_if_modified(|now| {
             let change = *now == Urgency::Interrupt;

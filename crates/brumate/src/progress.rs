@@ -24,6 +24,12 @@ pub(crate) fn packages_on_terminal() -> Option<ShowPackages> {
     std::io::stderr().is_terminal().then_some(show_packages as ShowPackages)
 }
 
+/// Removes what was shown.
+pub(crate) fn clear() {
+    // As below.
+    let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
+}
+
 fn show_packages(event: &PackageEvent) {
     let line = match event {
         PackageEvent::Ready { .. } => String::new(),

@@ -102,6 +102,10 @@ pub struct InstallRequest {
     /// Requirements as they were written (PEP 508), or addresses of wheels.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub requirements: Vec<String>,
+    /// Packages to be taken away, normalised names; the engine does that and asks nobody. What else is asked for is passed over
+    /// then.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
+    pub uninstall: Vec<String>,
     /// Constraints as they were written.
     #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub constraints: Vec<String>,

@@ -1,12 +1,19 @@
 //! Layers of machines and sessions: mounting them, and knowing which there are.
 
 use std::path::Path;
+use std::time::Duration;
 
-use super::error::Error;
+use super::error::{Error, cut};
 use super::machine::Machine;
+use super::mounted::Plan;
 use super::session::Session;
-use super::{Sandbox, sleep};
+use super::stop::Interrupter;
+use super::{sleep, will};
 use crate::api::{Layer, LayerId};
+use crate::wire::{FromMachine, ToMachine};
+
+/// Longest a machine may take to mount what it is given.
+const MOUNT_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Machine {
     /// Mounts wheels between executions: imports find them at once. Those that are mounted already are passed over; another
@@ -15,13 +22,63 @@ impl Machine {
     /// # Errors
     /// [`Error::Layer`] when one cannot be mounted: none is then, and the machine goes on. Others when it has ended.
     pub async fn mount(&mut self, layers: &[Layer]) -> Result<(), Error> {
-        let _ = layers;
-        Err(Error::Unavailable("layers are not there yet".to_owned()))
+        let plan = Plan::new(&self.layers(), layers)?;
+        self.remount(plan).await
+    }
+
+    /// Takes away the packages with these normalised names (PEP 503), as far as they are layers.
+    ///
+    /// # Errors
+    /// When the machine has ended.
+    pub async fn unmount(&mut self, packages: &[String]) -> Result<(), Error> {
+        let plan = Plan::without(&self.layers(), packages);
+        self.remount(plan).await
     }
 
     /// Wheels that are mounted.
     pub fn layers(&self) -> Vec<Layer> {
-        Vec::new()
+        self.mounted.get()
+    }
+
+    async fn remount(&mut self, plan: Plan) -> Result<(), Error> {
+        if plan.is_empty() {
+            return Ok(());
+        }
+        self.remember(plan.before_and_after()).await?;
+        for (message, fds) in plan.messages(None) {
+            self.tell(&message, &fds).await?;
+        }
+        // Who stops a cell does not mean this.
+        let nobody = Interrupter::new();
+        let question = ToMachine::Remount { remove: plan.remove.clone() };
+        match self.converse_until(&nobody, &question, &[], None, MOUNT_TIMEOUT).await?.0 {
+            FromMachine::Mounted(Ok(())) => {
+                self.mounted.set(plan.after);
+                Ok(())
+            }
+            FromMachine::Mounted(Err(problem)) => {
+                Err(Error::Layer { name: cut(problem.name), reason: cut(problem.reason) })
+            }
+            _ => Err(self.misbehaved("an answer to another question").await),
+        }
+    }
+
+    /// Gives the machine the layers that it had when it fell asleep.
+    pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), Error> {
+        let plan = Plan::new(&[], layers)?;
+        for (message, fds) in plan.messages(None) {
+            self.tell(&message, &fds).await?;
+        }
+        self.mounted.set(plan.after);
+        Ok(())
+    }
+
+    /// If there is a last will, says in it that these layers will be needed.
+    pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), Error> {
+        match &self.will {
+            Some(path) => will::write_header(path.clone(), self.header_with(layers)).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -31,40 +88,39 @@ impl Session {
     /// # Errors
     /// Those of [`Machine::mount`], or of [`Session::execute`] when the machine has ended.
     pub async fn mount(&self, layers: &[Layer]) -> Result<(), Error> {
-        let _ = layers;
-        Err(Error::Unavailable("layers are not there yet".to_owned()))
+        let mut state = self.ready().await?;
+        let result = state.machine.mount(layers).await;
+        if result.is_ok() {
+            self.moved_on(state);
+            return result;
+        }
+        self.judge(&mut state, result).await
+    }
+
+    /// As [`Machine::unmount`], while no cell runs.
+    ///
+    /// # Errors
+    /// Those of [`Session::execute`].
+    pub async fn unmount(&self, packages: &[String]) -> Result<(), Error> {
+        let mut state = self.ready().await?;
+        let result = state.machine.unmount(packages).await;
+        if result.is_ok() {
+            self.moved_on(state);
+            return result;
+        }
+        self.judge(&mut state, result).await
     }
 
     /// Wheels that are mounted at present. What a cell has installed is among them while it runs; when that cell is rolled back
     /// they are gone. Waits for nothing.
     pub fn layers(&self) -> Vec<Layer> {
-        Vec::new()
+        self.interrupter().layers()
     }
 }
 
-impl Sandbox {
-    /// The bytecode of a wheel, made by a machine that runs nothing but the compiler: a zip archive with a `__pycache__` beside each
-    /// module, the same every time. Files that do not compile are left out.
-    ///
-    /// # Errors
-    /// When no machine can be had, or the wheel cannot be mounted.
-    pub async fn bytecode(&self, layer: &Layer) -> Result<Vec<u8>, Error> {
-        let _ = layer;
-        Err(Error::Unavailable("layers are not there yet".to_owned()))
-    }
-
-    /// Compiles the native modules of wheels that the cache lacks.
-    ///
-    /// # Errors
-    /// When one does not compile.
-    pub async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), Error> {
-        let _ = layers;
-        Ok(())
-    }
-}
-
-/// The layers that [`Sandbox::wake_session`] of `path` wants in [`MachineSpec::layers`](crate::api::MachineSpec::layers). A last
-/// will that is newer takes the file's place first, as in [`Sandbox::wake`].
+/// The layers that [`Sandbox::wake_session`](super::Sandbox::wake_session) of `path` wants in
+/// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A last will that is newer takes the file's place first, as in
+/// [`Sandbox::wake`](super::Sandbox::wake).
 ///
 /// # Errors
 /// [`Error::Image`] when the file is of another version of Brumate or of a session that still runs, or is no session;

@@ -4,14 +4,17 @@
 //! speaks with machines over sockets, treating every byte from them as hostile.
 
 mod blank;
+mod bytecode;
 mod channel;
 pub(crate) mod compiler;
+mod conversation;
 mod error;
 mod files;
 mod images;
 mod layers;
 mod lifecycle;
 mod machine;
+mod mounted;
 mod mounts;
 mod page_map;
 mod patience;
@@ -176,7 +179,8 @@ impl Sandbox {
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
-        let image = if self.has_image(&spec.image) { spec.image.clone() } else { Image::plain() };
+        let usable = self.has_image(&spec.image) && spec.image.replaced_by(&spec.layers).is_empty();
+        let image = if usable { spec.image.clone() } else { Image::plain() };
         self.machine_of(&image, spec).await
     }
 
@@ -190,8 +194,13 @@ impl Sandbox {
                 Some(fd) => Some(fd.try_clone()?),
                 None => None,
             };
-            let attempt =
-                MachineSpec { stdin, limits: spec.limits, mounts: spec.mounts.clone(), ..MachineSpec::default() };
+            let attempt = MachineSpec {
+                stdin,
+                limits: spec.limits,
+                mounts: spec.mounts.clone(),
+                layers: spec.layers.clone(),
+                image: Image::plain(),
+            };
             let started = Machine::start(self.shared.clone(), pool.clone(), attempt);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;

@@ -14,6 +14,7 @@ use super::Sandbox;
 use super::compiler::memory_file;
 use super::error::Error;
 use super::machine::Machine;
+use super::pool::Pool;
 use super::{temporary, will};
 use crate::api::{Image, Layer, LayerId, MAX_LAYERS, MachineSpec};
 use crate::bounded;
@@ -79,15 +80,12 @@ impl Machine {
 
     /// What the server vouches for about this machine's session.
     pub(super) fn header(&self) -> Header {
-        Header {
-            magic: MAGIC,
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            modules: self.pool.image().modules().to_vec(),
-            base: self.pool.base().id,
-            session: self.session,
-            layers: self.layers().iter().map(Layer::id).collect(),
-        }
+        self.header_with(self.layers().iter().map(Layer::id).collect())
+    }
+
+    /// As [`Machine::header`], if these were its layers.
+    pub(super) fn header_with(&self, layers: Vec<LayerId>) -> Header {
+        Header::new(&self.pool, self.session, layers)
     }
 }
 
@@ -120,6 +118,19 @@ pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, gen
 }
 
 impl Header {
+    /// The header of a session on machines of `pool`.
+    pub(super) fn new(pool: &Pool, session: SessionId, layers: Vec<LayerId>) -> Header {
+        Header {
+            magic: MAGIC,
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            modules: pool.image().modules().to_vec(),
+            base: pool.base().id,
+            session,
+            layers,
+        }
+    }
+
     /// Length, and content.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut bytes = postcard::to_extend(self, vec![0; 4]).map_err(io::Error::other)?;
@@ -206,10 +217,11 @@ impl Sandbox {
     /// Wakes the session asleep in `path`, on this or another machine. The file stays. When a server vanished after that file
     /// was written, and its session left a last will that is newer, the will takes the file's place first.
     ///
-    /// `spec.image` is ignored: a session wakes from the image it began with.
+    /// `spec.image` is ignored: a session wakes from the image it began with. Of `spec.layers` it takes those that it had
+    /// ([`super::layers_of`]).
     ///
     /// # Errors
-    /// [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
+    /// [`Error::MissingLayers`] when one of these is not there; [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
     /// [`Error::Io`] when it cannot be read; those of [`Sandbox::machine`].
     pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
         will::adopt(path).await?;
@@ -220,6 +232,11 @@ impl Sandbox {
         });
         let (header, file) = opened.await.map_err(io::Error::other)??;
         let image = Image::of(header.modules);
+        let (layers, missing) = find(&header.layers, &spec.layers);
+        if !missing.is_empty() {
+            return Err(Error::MissingLayers { layers: missing });
+        }
+        let spec = MachineSpec { layers: Vec::new(), ..spec };
         // The machine is forked meanwhile.
         let loading = tokio::task::spawn_blocking(move || load(file));
         let mut machine = self.machine_of(&image, spec).await?;
@@ -230,9 +247,22 @@ impl Sandbox {
             )));
         }
         machine.session = header.session;
+        machine.give(&layers).await?;
         let revoked = machine.thaw(&payload, generation).await?;
         Ok(Woken { machine, revoked })
     }
+}
+
+/// Those of `given` that are `wanted`, and those that are missing.
+fn find(wanted: &[LayerId], given: &[Layer]) -> (Vec<Layer>, Vec<LayerId>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for id in wanted {
+        match given.iter().find(|layer| layer.sha256 == id.sha256 && layer.name == id.name) {
+            Some(layer) => found.push(layer.clone()),
+            None => missing.push(id.clone()),
+        }
+    }
+    (found, missing)
 }
 
 /// Reads and checks what follows the header; returns what the machine wrote, in memory, and how many changes it had seen.

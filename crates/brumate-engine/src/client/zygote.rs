@@ -15,8 +15,11 @@ use super::error::{Error, cut};
 use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use super::stop::Clock;
+use crate::api::{Layer, LayerId};
 use crate::code::cache::ModuleCache;
-use crate::code::compile::Kind;
+use crate::code::compile::{self, Kind};
+use crate::memory::Mapped;
+use crate::vfs::{Archive, ArchiveLimits};
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
 /// Requests waiting for a zygote.
@@ -102,7 +105,7 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
             FromZygote::Module(request) => {
                 let compiles_bundle = compiles_bundle(ingredients.cache, &request);
-                let answered = answer(ingredients.cache, ingredients.compilers, request);
+                let answered = answer(ingredients.cache, ingredients.compilers, &|_| None, request);
                 let (reply, file) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
@@ -305,14 +308,16 @@ async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError
 pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
     match request {
         ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
-        ModuleRequest::Bytes(_) => false,
+        ModuleRequest::Layer { .. } | ModuleRequest::Bytes(_) => false,
     }
 }
 
-/// Answers a question for a module: from the cache, or by compiling what a guest brought.
+/// Answers a question for a module: from the cache, or by compiling what a layer has or a guest brought. `find` knows the
+/// layers of who asks.
 pub(crate) async fn answer(
     cache: &ModuleCache,
     compilers: &Compilers,
+    find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
     request: ModuleRequest,
 ) -> (ModuleReply, Option<Arc<File>>) {
     match request {
@@ -328,8 +333,37 @@ pub(crate) async fn answer(
                 None => (ModuleReply::Unknown, None),
             }
         }
+        ModuleRequest::Layer { key, origin } => {
+            let Some(layer) = find(&origin.layer) else { return (ModuleReply::Unknown, None) };
+            match module_of(&layer, &origin.path).await {
+                Ok(bytes) if compile::key(&bytes) == key => {
+                    compiled(compilers, &bytes, &origin.path, Trust::Layer).await
+                }
+                // The guest has another file there, or says so.
+                _ => (ModuleReply::Unknown, None),
+            }
+        }
         ModuleRequest::Bytes(bytes) => compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await,
     }
+}
+
+/// A file of a layer, read from the archive itself.
+///
+/// # Errors
+/// When it is not there, or larger than a module may be.
+async fn module_of(layer: &Layer, path: &str) -> Result<Vec<u8>, Error> {
+    let (archive, path) = (layer.archive.clone(), path.to_owned());
+    let read = tokio::task::spawn_blocking(move || read_entry(&archive, &path));
+    read.await.map_err(std::io::Error::other)?
+}
+
+fn read_entry(archive: &File, path: &str) -> Result<Vec<u8>, Error> {
+    let unreadable = |reason: String| Error::Layer { name: path.to_owned(), reason };
+    let mapped = Mapped::new(archive, 0, archive.metadata()?.len())?;
+    let limits = ArchiveLimits { entry_bytes: compile::MAX_MODULE as u64, ..ArchiveLimits::default() };
+    let archive = Archive::with_limits(Arc::new(mapped), &limits).map_err(|error| unreadable(error.to_string()))?;
+    let read = archive.read(path.as_bytes()).map_err(|error| unreadable(error.to_string()))?;
+    read.ok_or_else(|| unreadable("it is not there".to_owned()))
 }
 
 async fn compiled(compilers: &Compilers, bytes: &[u8], name: &str, trust: Trust) -> (ModuleReply, Option<Arc<File>>) {

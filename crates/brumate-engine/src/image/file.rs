@@ -22,7 +22,7 @@ pub(crate) const HEADER_BYTES: u64 = 4096;
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Version of this layout and of everything an image holds.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// Largest memory of a base image, in bytes.
 const MAX_MEMORY: u64 = 1 << 30;

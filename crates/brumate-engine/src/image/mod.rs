@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::libc::ffi::ClosuresRecord;
 use crate::link::Place;
 use crate::trace::Pages;
-use crate::wire::ModuleKey;
+use crate::wire::{ModuleKey, Origin};
 
 /// State beside the linear memory and the file system.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,8 +51,10 @@ pub(crate) struct Record {
 pub(crate) struct LibraryRecord {
     pub(crate) path: String,
     pub(crate) key: ModuleKey,
-    /// The module's file, when it is not of the bundle.
+    /// The module's file, when it is neither of the bundle nor of a layer.
     pub(crate) bytes: Option<Vec<u8>>,
+    /// The layer's file that it is.
+    pub(crate) origin: Option<Origin>,
     pub(crate) place: Place,
     pub(crate) table_slots: u32,
     pub(crate) global_since: Option<u32>,
@@ -133,6 +135,9 @@ pub(crate) enum ImageError {
     /// The record contradicts itself or the modules.
     #[error("the image is damaged: {0}")]
     Damaged(String),
+    /// A wheel that the session has mounted cannot be joined with it.
+    #[error("the session needs {0}: {1}")]
+    Layer(String, String),
     /// wasmtime refused: out of memory, a limit.
     #[error("the image cannot be restored: {0}")]
     Engine(String),

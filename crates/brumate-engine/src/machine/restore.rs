@@ -82,17 +82,19 @@ impl Machine {
     /// system its host directories back; what it returns is returned.
     ///
     /// # Errors
-    /// When the image does not fit. The machine is of no use then.
+    /// When the image does not fit, or `join` says so. The machine is of no use then.
     pub(crate) fn thaw<T>(
         &mut self,
         from: &File,
         base: &Base,
-        join: impl FnOnce(&mut Vfs) -> T,
+        join: impl FnOnce(&mut Vfs) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
         let (frozen, pages) = image::difference::read(from)?;
         let mut vfs = files::continued(self.base_files(base)?, &frozen.vfs, &self.output)?;
-        let joined = join(&mut vfs);
+        let joined = join(&mut vfs)?;
         files::reopen(&mut vfs)?;
+        // Before the modules, which may be files of it.
+        self.store.data_mut().vfs = vfs;
         image::restore::apply(&mut self.store.as_context_mut(), &frozen.record)?;
         self.python.set_driver(&frozen.record.driver)?;
         let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
@@ -103,7 +105,6 @@ impl Machine {
         // As a fork of the base has them.
         memory::populate(memory, &base.pages.written);
         memory::populate_for_reading(memory, &base.pages.read);
-        self.store.data_mut().vfs = vfs;
         Ok(joined)
     }
 

@@ -186,6 +186,10 @@ impl Interrupter for LocalInterrupter {
         self.0.install(answer)
     }
 
+    fn layers(&self) -> Vec<Layer> {
+        self.0.layers()
+    }
+
     fn withdraw(&self) {
         // It belongs to one execution and means no other.
     }

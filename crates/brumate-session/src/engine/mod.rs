@@ -126,6 +126,8 @@ pub trait Interrupter: Send + Sync {
     /// Answers the request for packages that the guest waits with: what is to be mounted, or why nothing is. False when it
     /// waits with none.
     fn install(&self, answer: Result<InstallAnswer, String>) -> bool;
+    /// Layers that the machine has mounted at present.
+    fn layers(&self) -> Vec<Layer>;
     /// Takes back an interrupt that came too late for what it was meant for.
     fn withdraw(&self);
 }

@@ -52,15 +52,6 @@ impl Packages {
     }
 }
 
-/// Adds layers to those of a machine, as mounting does: another version of a package takes the earlier one's place.
-pub(crate) fn add_layers(layers: &mut Vec<Layer>, new: &[Layer]) {
-    let name = |layer: &Layer| layer.name.parse().ok().map(|wheel: WheelFileName| wheel.name);
-    for added in new {
-        layers.retain(|layer| name(layer) != name(added));
-        layers.push(added.clone());
-    }
-}
-
 /// A requirement, or the address of a wheel.
 fn requirement(text: &str) -> Result<Requirement, PackageError> {
     let text = text.trim();

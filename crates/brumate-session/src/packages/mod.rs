@@ -36,7 +36,6 @@ pub use recover::KnownLayer;
 pub use settings::{PackageSettings, Sources};
 pub use wanted::Wanted;
 
-pub(crate) use answer::add_layers;
 use bytecode::Compiling;
 use memo::Memo;
 use recover::Origins;

@@ -163,6 +163,7 @@ impl CellReport {
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
             )),
+            "ModuleNotFoundError" => explain::missing_module(&message),
             _ => explain::hint(&name, &message, limits),
         };
         let mut error = if message.is_empty() { name } else { format!("{name}: {message}") };

@@ -140,9 +140,15 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
 fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
     let mut result = Ok(());
     let show = progress::packages_on_terminal();
+    let mut showing = false;
     while let Some(event) = events.blocking_recv() {
         if let (RunEvent::Packages(event), Some(show)) = (&event, show) {
             show(event);
+            showing = true;
+            continue;
+        }
+        if std::mem::take(&mut showing) {
+            progress::clear();
         }
         let RunEvent::Output { name, text } = event else { continue };
         if result.is_err() {
@@ -155,6 +161,9 @@ fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken
         if result.is_err() {
             cancel.cancel();
         }
+    }
+    if showing {
+        progress::clear();
     }
     result
 }
