@@ -239,7 +239,8 @@ pub const MAX_NAMES: usize = 1000;
 /// What the guest's own parser found in a source text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Top-level names of imported modules in order of appearance, standard library left out.
+    /// Top-level names of imported modules in order of appearance, standard library left out; of namespaces that
+    /// distributions share (`google`, `azure`, …) the whole name.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
     pub imports: Vec<String>,
     /// Like `imports`, but only those inside a `try` that catches `ImportError`.

@@ -161,7 +161,9 @@ mod tests {
             let name = DistributionName::new(name).unwrap();
             policy.check(&Candidate::new(&name, provenance, Way::Requested)).err().map(|refusal| refusal.to_string())
         };
-        for (name, part) in [("a", "policy.toml"), ("b", "environment"), ("c", "`c`"), ("d", "environment"), ("x", "allow")] {
+        for (name, part) in
+            [("a", "policy.toml"), ("b", "environment"), ("c", "`c`"), ("d", "environment"), ("x", "allow")]
+        {
             let text = refused(name, Provenance::AnyIndex).unwrap();
             assert!(text.contains(part), "{text}");
         }

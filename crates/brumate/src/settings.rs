@@ -10,7 +10,7 @@ use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
 
-use crate::cli::{Cli, ReturnModeArg, Mode, Tools};
+use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
 use crate::{env_vars, package_settings, session_settings};
 
 /// Longest time limit: a day. What runs longer wants a scheduler.

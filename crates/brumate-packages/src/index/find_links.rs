@@ -124,7 +124,8 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Re
         if piece.is_empty() {
             return Ok(());
         }
-        left = left.checked_sub(piece.len() as u64).ok_or_else(|| IndexError::TooLarge { url: shown.clone(), limit })?;
+        left =
+            left.checked_sub(piece.len() as u64).ok_or_else(|| IndexError::TooLarge { url: shown.clone(), limit })?;
         sink.take(&piece)?;
     }
 }

@@ -159,12 +159,9 @@ impl Http {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let result = self.part(url, &headers, limit, attempts).await;
-            match result {
-                Err(failure) if failure.transient && attempts <= self.retries => {
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
-                result => return result.map_err(|failure| failure.error),
+            match self.part(url, &headers, limit, attempts).await {
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
             }
         }
     }
@@ -197,11 +194,8 @@ impl Http {
             attempts += 1;
             sink.begin()?;
             match self.pour(url, limit, sink, attempts).await {
-                Err(failure) if failure.transient && attempts <= self.retries => {
-                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "downloading again");
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
-                result => return result.map_err(|failure| failure.error),
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
             }
         }
     }
@@ -237,13 +231,24 @@ impl Http {
         loop {
             attempts += 1;
             match self.attempt(url, headers, limit, attempts).await {
-                Err(failure) if failure.transient && attempts <= self.retries => {
-                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
-                result => return result.map_err(|failure| failure.error),
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
             }
         }
+    }
+
+    /// Waits before what failed is tried again.
+    ///
+    /// # Errors
+    ///
+    /// The failure's, when that would not change it or the retries are used up.
+    async fn pause(&self, url: &Url, failure: Failure, attempts: u32) -> Result<(), IndexError> {
+        if !failure.transient || attempts > self.retries {
+            return Err(failure.error);
+        }
+        tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+        tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+        Ok(())
     }
 
     async fn attempt(

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brumate_engine::api::{
-    Analysis, Event, Execute, Image, InstallAnswer, Layer, LayerId, MachineSpec, Outcome,
-};
+use brumate_engine::api::{Analysis, Event, Execute, Image, InstallAnswer, Layer, LayerId, MachineSpec, Outcome};
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};

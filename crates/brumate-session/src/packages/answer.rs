@@ -22,11 +22,8 @@ impl Packages {
         let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
         let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
         let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
-        let order = Order {
-            wanted: requirements.iter().cloned().map(Into::into).collect(),
-            constraints,
-            pre: request.pre,
-        };
+        let order =
+            Order { wanted: requirements.iter().cloned().map(Into::into).collect(), constraints, pre: request.pre };
         let kept = self.keeping(&order, &present, request.upgrade);
         let installation = match self.carry_out(kept, onlooker).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => self.carry_out(order, onlooker).await?,
@@ -65,14 +62,15 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
                           `--find-links` and write the name";
             return Err(PackageError::Requirement(format!("`{text}` is a path: {reason}")));
         }
-        return text.parse().map_err(|error: brumate_packages::RequirementError| {
-            PackageError::Requirement(error.to_string())
-        });
+        return text
+            .parse()
+            .map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()));
     }
     let path = text.split(['#', '?']).next().unwrap_or_default();
     let file_name = path.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
-    let wheel: WheelFileName =
-        file_name.parse().map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
+    let wheel: WheelFileName = file_name
+        .parse()
+        .map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
     let text = format!("{} @ {text}", wheel.name);
     text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()))
 }

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 
 use super::bytecode::open_bytecode;
 use super::recover::KnownLayer;
-use super::{InstalledPackage, Installation, Order, PackageError, PackageEvent, Packages};
+use super::{Installation, InstalledPackage, Order, PackageError, PackageEvent, Packages};
 
 /// Wheels of one set that are fetched at the same time.
 const FETCHED_AT_ONCE: usize = 8;
@@ -83,7 +83,8 @@ impl Packages {
         let (name, version) = (package.name.to_string(), package.version.to_string());
         if matches!(package.origin, Origin::Bundle(_)) {
             if self.inner.bundle.version(&package.name) != Some(&package.version) {
-                let reason = "the lock takes it from the bundle, and this Brumate's bundle has another version".to_owned();
+                let reason =
+                    "the lock takes it from the bundle, and this Brumate's bundle has another version".to_owned();
                 return Err(PackageError::Wheel { package: format!("{name} {version}"), reason });
             }
             return Ok((InstalledPackage { name, version, layer: None }, None));

@@ -90,7 +90,8 @@ impl Packages {
                 return Ok(known);
             }
             memo.flights.retain(|_, (flight, _)| flight.upgrade().is_some());
-            let known = memo.flights.get(&key).and_then(|(flight, events)| Some((flight.upgrade()?, events.upgrade()?)));
+            let known =
+                memo.flights.get(&key).and_then(|(flight, events)| Some((flight.upgrade()?, events.upgrade()?)));
             match known {
                 Some((flight, events)) => (flight, events.subscribe()),
                 None => {

@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 
 use brumate_engine::api::{Layer, LayerId};
+use brumate_packages::DistributionName;
 use brumate_packages::cache::{CachedWheel, Sha256Hash};
 use brumate_packages::index::Origin;
 use brumate_packages::resolver::Locked;
 use brumate_packages::wheel::WheelFileName;
-use brumate_packages::DistributionName;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use url::Url;

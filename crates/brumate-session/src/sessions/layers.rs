@@ -34,7 +34,9 @@ impl Sessions {
             return Ok(Vec::new());
         }
         let Some(packages) = &self.inner.settings.packages else {
-            return Err(EngineError::Image("it has packages installed, and this server has no package service".to_owned()));
+            return Err(EngineError::Image(
+                "it has packages installed, and this server has no package service".to_owned(),
+            ));
         };
         let wanted: Vec<KnownLayer> = ids
             .iter()

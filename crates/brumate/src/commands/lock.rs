@@ -63,14 +63,14 @@ fn requirements(settings: &Settings, arguments: &LockArgs) -> Result<Vec<Require
     if texts.is_empty() {
         return Err("there is nothing to lock; name requirements, or a script with `--script`".to_owned());
     }
-    texts.iter().map(|text| text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())).collect()
+    texts
+        .iter()
+        .map(|text| text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string()))
+        .collect()
 }
 
 /// The text of the lock and the number of its packages.
-async fn locked(
-    runner: &brumate_session::Runner,
-    requirements: Vec<Requirement>,
-) -> Result<(String, usize), String> {
+async fn locked(runner: &brumate_session::Runner, requirements: Vec<Requirement>) -> Result<(String, usize), String> {
     let wanted = requirements.iter().cloned().map(Into::into).collect();
     let resolution = runner.packages().resolve(wanted).await.map_err(|error| error.to_string())?;
     let text = lock::write(&resolution, &requirements).map_err(|error| error.to_string())?;
