@@ -6,7 +6,6 @@ use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason, Stream
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::choice::image_for;
 use crate::dependencies::Inference;
 use crate::engine::Died;
 use crate::explain;
@@ -95,7 +94,7 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let image = image_for(&execute.code, &self.settings().images);
+        let image = self.image_for(&execute.code);
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
         let job = Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None) };

@@ -1,6 +1,6 @@
 //! One run: a fresh machine, the packages, the code, the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use brumate_engine::api::{Analysis, Event, Execute, Image, Limits, MachineSpec};
@@ -31,6 +31,8 @@ pub struct Runner {
     packages: Packages,
     settings: Arc<RunnerSettings>,
     admission: Arc<Admission>,
+    /// The image with the layers of `dependencies`, once it is built.
+    own_image: Arc<OnceLock<Image>>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -60,7 +62,7 @@ impl Runner {
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
         let admission = Arc::new(Admission::new(settings.max_concurrent));
-        Self { engine, packages, settings: Arc::new(settings), admission }
+        Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default() }
     }
 
     /// Takes packages from `packages`.
@@ -78,6 +80,23 @@ impl Runner {
     /// The limits of each machine.
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// One more image that runs are forked from when they import something of it: that of the packages given at start, which is
+    /// known once these are. Only the first one counts.
+    pub fn set_own_image(&self, image: Image) {
+        let _ = self.own_image.set(image);
+    }
+
+    /// The image for code.
+    pub(crate) fn image_for(&self, code: &str) -> Image {
+        match self.own_image.get() {
+            None => image_for(code, &self.settings.images),
+            Some(own) => {
+                let images: Vec<Image> = self.settings.images.iter().chain([own]).cloned().collect();
+                image_for(code, &images)
+            }
+        }
     }
 
     /// The settings.
@@ -104,7 +123,7 @@ impl Runner {
             false => serde_json::Value::Object(request.globals).to_string(),
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
-        let image = image_for(&request.code, &self.settings.images);
+        let image = self.image_for(&request.code);
         let asker = Asker::new(request.questions);
         let execute =
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };

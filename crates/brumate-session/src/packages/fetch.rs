@@ -87,13 +87,14 @@ impl Packages {
                     "the lock takes it from the bundle, and this Brumate's bundle has another version".to_owned();
                 return Err(PackageError::Wheel { package: format!("{name} {version}"), reason });
             }
-            return Ok((InstalledPackage { name, version, layer: None }, None));
+            return Ok((InstalledPackage { name, version, layer: None, import_names: Vec::new() }, None));
         }
         let wheel = fetch(&package, cache, resolver, events).await?;
         let known = KnownLayer::new(&wheel, package.url.as_ref());
         let layer = layer(&wheel, cache).await?;
         self.note_origin(layer.sha256, &known);
-        Ok((InstalledPackage { name, version, layer: Some(known) }, Some(layer)))
+        let import_names = wheel.summary().import_names.clone();
+        Ok((InstalledPackage { name, version, layer: Some(known), import_names }, Some(layer)))
     }
 }
 

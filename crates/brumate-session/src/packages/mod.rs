@@ -90,6 +90,8 @@ pub struct InstalledPackage {
     pub version: String,
     /// The layer, and where it is from; `None` for the bundle's.
     pub layer: Option<KnownLayer>,
+    /// Top-level modules of a layer.
+    pub import_names: Vec<String>,
 }
 
 /// Requirements and what is to be heeded with them.
@@ -203,7 +205,7 @@ impl Packages {
 
     fn bundled_package(&self, key: &str) -> Option<InstalledPackage> {
         let (name, version) = self.inner.bundle.wheel(key)?;
-        Some(InstalledPackage { name: name.to_string(), version: version.to_string(), layer: None })
+        Some(InstalledPackage { name: name.to_string(), version: version.to_string(), layer: None, import_names: Vec::new() })
     }
 
     async fn cache(&self) -> Result<&Cache, PackageError> {

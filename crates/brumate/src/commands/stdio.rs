@@ -10,7 +10,7 @@ use brumate_session::sessions::{Sessions, session_image};
 
 use super::complain;
 use crate::exit_status;
-use crate::sandbox::{Sandbox, sandbox};
+use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -27,6 +27,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
     let ends = shutdown.clone();
     sandbox.engine.start_in_background(ends.clone());
+    if !settings.runner.dependencies.is_empty() {
+        warm_in_background(sandbox.clone(), settings.clone());
+    }
     let mut server = PythonServer::new(sandbox.runner, settings.return_mode).with_input_timeout(settings.input_timeout);
     if let Some(sessions) = &sessions {
         server = server.with_sessions(sessions.clone(), settings.tools);
@@ -45,6 +48,17 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     result?;
     // A server that was asked to end and did is fine.
     Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+}
+
+/// Gets what `--deps` names before the first run needs it. What fails is met again, and told, by that run.
+fn warm_in_background(sandbox: Sandbox, settings: Settings) {
+    tokio::spawn(async move {
+        match warm_dependencies(&sandbox, &settings, &|_| {}).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(error, "the packages given at start cannot be had"),
+            Err(error) => tracing::debug!(%error, "the packages given at start were not prepared"),
+        }
+    });
 }
 
 /// The sessions, if the tools need any.

@@ -9,7 +9,7 @@ use brumate_session::{CancellationToken, Status};
 use super::{complain, example, print};
 use crate::exit_status;
 use crate::progress;
-use crate::sandbox::{Sandbox, image_of, sandbox};
+use crate::sandbox::{Sandbox, image_of, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -42,7 +42,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
         }
     };
     sandbox.engine.prepare(&everything).await?;
-    if let Err(problems) = sandbox.runner.warm_up(&settings.runner.dependencies, &tell).await? {
+    if let Err(problems) = warm_dependencies(sandbox, settings, &tell).await? {
         complain(&problems);
         return Ok(exit_status::FAILURE);
     }
