@@ -1,7 +1,7 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
 The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`mortals`], [`places`],
-[`reseed`], [`analyze`], [`execute`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
+[`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
 the shapes of the engine's `api.rs`.
 """
 
@@ -17,10 +17,11 @@ from . import channel, display, execution, figures, ignored, interrupts, loops, 
 from . import preloading, reports, reseeding, streams
 from .execution import execute
 from .imports import analyze
+from .packages import packages_changed
 from .preloading import mortals
 from .reseeding import places, reseed
 
-__all__ = ["analyze", "boot", "execute", "mortals", "places", "preload", "reseed", "settle"]
+__all__ = ["analyze", "boot", "execute", "mortals", "packages_changed", "places", "preload", "reseed", "settle"]
 
 # Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
 # compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.

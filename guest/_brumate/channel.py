@@ -69,10 +69,28 @@ def emit(kind, data):
 def ask(prompt, password=False):
     """Asks the host for one line of text and waits for it, interruptibly. EOFError when there is none."""
     hidden = "true" if password else "false"
-    frame = f'{{"InputRequest":{{"prompt":{quote(prompt[:MAX_PROMPT])},"password":{hidden}}}}}\n'.encode()
-    if _State.fd < 0:
+    line = _question(f'{{"InputRequest":{{"prompt":{quote(prompt[:MAX_PROMPT])},"password":{hidden}}}}}\n')
+    if line is None:
         raise EOFError("EOF when reading a line")
-    view = memoryview(frame)
+    return line
+
+
+def install(request):
+    """Asks the host for packages (an `InstallRequest` as JSON) and waits, interruptibly; what it gives is mounted then.
+
+    Returns `{"installed", "satisfied"}`, each a list of names and versions, or `{"error"}`; None when nobody installs anything here.
+    """
+    frame = f'{{"Install":{request}}}\n'
+    if len(frame) > MAX_FRAME_BYTES:
+        return {"error": "too many requirements"}
+    return _question(frame)
+
+
+def _question(frame):
+    """Sends a frame that asks; returns the answer, None when nobody answers."""
+    if _State.fd < 0:
+        return None
+    view = memoryview(frame.encode("utf-8", "replace"))
     while view:
         view = view[_write(_State.fd, view):]
     parts = []
@@ -82,9 +100,6 @@ def ask(prompt, password=False):
         except OSError:  # nobody to be asked, or the host is gone
             part = b""
         if not part:
-            raise EOFError("EOF when reading a line") from None
+            return None
         parts.append(part)
-    line = parse(b"".join(parts).decode())
-    if line is None:
-        raise EOFError("EOF when reading a line")
-    return line
+    return parse(b"".join(parts).decode())

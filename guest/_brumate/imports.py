@@ -16,8 +16,12 @@ MAX_NAMES = 1000
 
 # Ours, and what Pyodide's standard library archive holds besides the standard library. `js` and `pyodide` are
 # JavaScript's side of it, which does not exist here: there is nothing to install for them.
-_NOT_DISTRIBUTIONS = frozenset(("__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "pyodide", "pyodide_js"))
+_NOT_DISTRIBUTIONS = frozenset((
+    "__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "micropip", "pyodide", "pyodide_js",
+))  # fmt: skip
 _STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
+# Shared by many distributions: which one is meant, only the modules below tell.
+_NAMESPACES = frozenset(("azure", "backports", "google", "jaraco", "opentelemetry", "ruamel", "sphinxcontrib", "zope"))
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -85,7 +89,8 @@ def _analyze(code):
                 _add(found, alias.name, optional)
         elif kind is ast.ImportFrom:
             if not node.level and node.module:
-                _add(found, node.module, optional)
+                for alias in node.names:
+                    _add(found, node.module, optional, alias.name)
         elif kind is ast.Call and calls:
             name = _dynamic_import(node)
             if name is not None:
@@ -151,12 +156,24 @@ def _dynamic_import(call):
     return None
 
 
-def _add(found, name, optional):
-    name = name.partition(".")[0]
+def _add(found, name, optional, member=""):
+    """Notes the first part of `name`; of a namespace all of it, with what is imported from there."""
+    top = name.partition(".")[0]
+    if top in _NAMESPACES:
+        name = name + "." + member if member.isidentifier() else name
+    else:
+        name = top
     if name in found:
         found[name] = found[name] and optional
-    elif name and name not in _STANDARD and len(found) < MAX_NAMES and name.isidentifier() and not _is_local(name):
+    elif top not in _STANDARD and len(found) < MAX_NAMES and _is_module_name(name) and not _is_local(top):
         found[name] = optional
+
+
+def _is_module_name(name):
+    for part in name.split("."):
+        if not part.isidentifier():
+            return False
+    return True
 
 
 def _is_local(name):

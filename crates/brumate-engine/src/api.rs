@@ -13,6 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
+mod layer;
+
+pub use layer::{
+    InstallAnswer, InstallRequest, Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, MAX_REFUSAL,
+    MAX_REQUIREMENT, MAX_REQUIREMENTS, PACKAGES,
+};
+
 /// What one machine may use. Every field is enforced; `Default` holds the documented defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -62,6 +69,7 @@ pub struct Mount {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Image {
     modules: Vec<String>,
+    layers: Vec<Layer>,
 }
 
 impl Image {
@@ -88,7 +96,31 @@ impl Image {
 
     /// These modules, in that order.
     pub fn of<T: Into<String>>(modules: impl IntoIterator<Item = T>) -> Image {
-        Image { modules: modules.into_iter().map(Into::into).collect() }
+        Image { modules: modules.into_iter().map(Into::into).collect(), layers: Vec::new() }
+    }
+
+    /// With these wheels mounted before its modules are imported: machines of it have them, and the modules may be theirs.
+    pub fn with_layers(mut self, layers: Vec<Layer>) -> Image {
+        self.layers = layers;
+        self
+    }
+
+    /// Wheels that are mounted in it.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Distributions of which something may be imported in it and whose place one of `layers` takes: a machine of this image
+    /// would go on using the version that it has. Normalised names (PEP 503), sorted.
+    pub fn replaced_by(&self, layers: &[Layer]) -> Vec<String> {
+        let mut replaced = crate::bundle::replaced(&self.modules, layers);
+        let others = layers.iter().filter(|layer| !self.layers.contains(layer));
+        let others: Vec<String> = others.map(|layer| crate::bundle::distribution(&layer.name)).collect();
+        let own = self.layers.iter().map(|layer| crate::bundle::distribution(&layer.name));
+        replaced.retain(|name| !own.clone().any(|own| own == *name));
+        replaced.extend(own.filter(|name| others.contains(name)));
+        replaced.sort_unstable();
+        replaced
     }
 
     /// Modules that are imported in it.
@@ -97,14 +129,18 @@ impl Image {
     }
 }
 
-/// `plain`, `data`, `notebook`, or the modules with commas between.
+/// `plain`, `data`, `notebook`, or the modules with commas between; and how many wheels are mounted in it.
 impl std::fmt::Display for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.modules[..] {
-            [] => f.write_str("plain"),
-            modules if modules == Self::DATA => f.write_str("data"),
-            modules if modules == Self::NOTEBOOK => f.write_str("notebook"),
-            modules => f.write_str(&modules.join(",")),
+            [] => f.write_str("plain")?,
+            modules if modules == Self::DATA => f.write_str("data")?,
+            modules if modules == Self::NOTEBOOK => f.write_str("notebook")?,
+            modules => f.write_str(&modules.join(","))?,
+        }
+        match self.layers.len() {
+            0 => Ok(()),
+            count => write!(f, " with {count} wheels"),
         }
     }
 }
@@ -148,6 +184,9 @@ pub struct MachineSpec {
     pub mounts: Vec<Mount>,
     /// Read end of the guest's standard input; `None` is an empty input.
     pub stdin: Option<OwnedFd>,
+    /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
+    /// the machine is forked from [`Image::plain`].
+    pub layers: Vec<Layer>,
 }
 
 /// One piece of Python to run.
@@ -182,6 +221,10 @@ pub struct Execute {
     /// Someone answers [`Event::InputRequest`]. Until they do, the wall clock of this execution stands still; who asks decides
     /// how long to wait, with [`crate::client::Interrupter`].
     pub allow_stdin: bool,
+    /// Someone answers [`Event::Install`]; the wall clock stands still as with `allow_stdin`. Otherwise the guest has the
+    /// packages that it has.
+    #[serde(default)]
+    pub allow_install: bool,
 }
 
 /// Longest text that may answer an [`Event::InputRequest`], in bytes.
@@ -196,7 +239,8 @@ pub const MAX_NAMES: usize = 1000;
 /// What the guest's own parser found in a source text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Top-level names of imported modules in order of appearance, standard library left out.
+    /// Top-level names of imported modules in order of appearance, standard library left out; of namespaces that
+    /// distributions share (`google`, `azure`, …) the whole name.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
     pub imports: Vec<String>,
     /// Like `imports`, but only those inside a `try` that catches `ImportError`.
@@ -268,6 +312,8 @@ pub enum Event {
         /// Do not show what is typed.
         password: bool,
     },
+    /// The guest waits for packages; see [`crate::client::Interrupter::install`].
+    Install(InstallRequest),
     /// Busy or idle.
     Status {
         /// True while code runs.

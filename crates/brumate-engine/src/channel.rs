@@ -132,7 +132,8 @@ impl Channel {
     pub(crate) fn receive_request(&self) -> Result<(ToMachine, Vec<OwnedFd>), WireError> {
         loop {
             match self.receive()? {
-                (ToMachine::Input { .. }, _) => {}
+                (ToMachine::Input { .. } | ToMachine::Install { .. }, _) => {}
+                (ToMachine::Layers { question: Some(_), .. }, _) => {}
                 other => return Ok(other),
             }
         }

@@ -8,6 +8,8 @@ use wasmtime::{
 
 use crate::caps::clock::Clock;
 use crate::code::ModuleSource;
+use crate::files::Installs;
+use crate::libc::errno::Errno;
 use crate::libc::ffi::Closures;
 use crate::libc::mem::GuestMemory;
 use crate::link::{Helper, Libraries};
@@ -43,6 +45,33 @@ pub(crate) struct Host {
     pub(crate) environment: Vec<String>,
     /// Memory limit and peak.
     pub(crate) memory: MemoryLimit,
+    /// How the guest gets packages, once the machine is someone's.
+    pub(crate) installs: Option<Installs>,
+}
+
+impl Host {
+    /// Mounts the packages that the guest waits for, if it does.
+    ///
+    /// # Errors
+    /// Those of [`Installs::finish`].
+    pub(crate) fn finish_install(&mut self) -> Result<(), Errno> {
+        let Some(installs) = &self.installs else { return Ok(()) };
+        if installs.finish(&mut self.vfs)? {
+            self.forget_replaced_libraries();
+        }
+        Ok(())
+    }
+
+    /// Libraries of layers that were taken away are not what a path stands for any more.
+    pub(crate) fn forget_replaced_libraries(&mut self) {
+        let present = crate::files::layers::present(&self.vfs);
+        let libraries = &mut self.libraries;
+        let loaded = &libraries.loaded;
+        libraries.by_path.retain(|_, index| {
+            let origin = loaded.get(*index).and_then(|library| library.origin.as_ref());
+            origin.is_none_or(|origin| present.contains(&origin.layer))
+        });
+    }
 }
 
 /// Limits on what wasm may grow.

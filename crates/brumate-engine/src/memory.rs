@@ -96,6 +96,17 @@ impl Mapped {
     }
 }
 
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+// SAFETY: the mapping is read only, nobody changes the file, and unmapping works from any thread.
+unsafe impl Send for Mapped {}
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for Mapped {}
+
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new`, and `bytes` lends it out for shorter than `self` lives.

@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::api::{Analysis, Event, Execute, FileChunk, FileInfo, Limits, MAX_LISTED_FILES, Outcome};
+use crate::api::{
+    Analysis, Event, Execute, FileChunk, FileInfo, LayerId, Limits, MAX_LAYERS, MAX_LISTED_FILES, Outcome,
+};
 use crate::bounded;
 
 /// Largest payload, in bytes: a whole 16 MiB tool call as JSON inside, or a side module to compile.
@@ -20,6 +22,9 @@ pub const MAX_LIST: usize = 4096;
 
 /// Most entries of a directory in one message.
 pub const MAX_ENTRIES: usize = 65_536;
+
+/// Layers in one message: each may bring two descriptors.
+pub const LAYERS_AT_ONCE: usize = MAX_FDS / 2;
 
 /// Size of the header, in bytes.
 pub const HEADER: usize = 8;
@@ -37,6 +42,8 @@ pub enum ToZygote {
         require_jail: bool,
         /// Few machines will be forked: start soon rather than fork fast.
         brief: bool,
+        /// So many layers are mounted in the image; they follow in [`ToZygote::Layers`].
+        layers: u32,
     },
     /// First message to the builder of an image. Three descriptors follow: the compiled main module, the trampoline helper, a
     /// file to write the image to.
@@ -46,7 +53,11 @@ pub enum ToZygote {
         /// Packages to import.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         preload: Vec<String>,
+        /// So many layers are to be mounted first; they follow in [`ToZygote::Layers`].
+        layers: u32,
     },
+    /// Layers, as in [`ToMachine::Layers`].
+    Layers(#[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")] Vec<LayerInfo>),
     /// Fork a machine; its socket is the one descriptor that follows.
     Fork,
     /// Answer to [`FromZygote::Module`].
@@ -91,8 +102,24 @@ pub enum FromInit {
 pub enum ModuleRequest {
     /// By content.
     Key(ModuleKey),
+    /// A file of a layer that is mounted, after [`ModuleReply::Unknown`].
+    Layer {
+        /// Content.
+        key: ModuleKey,
+        /// Where it is.
+        origin: Origin,
+    },
     /// The bytes themselves, after [`ModuleReply::Unknown`].
     Bytes(Vec<u8>),
+}
+
+/// A file of a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Which layer.
+    pub layer: LayerId,
+    /// Path in its archive.
+    pub path: String,
 }
 
 /// Answer to a [`ModuleRequest`].
@@ -130,6 +157,21 @@ pub enum ToMachine {
     /// Where to write a last will: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
     /// between the two.
     Will,
+    /// Layers to be mounted or, before [`ToMachine::Thaw`], to be joined. The descriptors follow, in order: of each the archive
+    /// and, if it has any, the bytecode.
+    Layers {
+        /// For the answer to this question; by itself otherwise.
+        question: Option<u64>,
+        /// Which ones.
+        #[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")]
+        layers: Vec<LayerInfo>,
+    },
+    /// Take these layers away and mount those that were given; answered by [`FromMachine::Mounted`].
+    Remount {
+        /// What goes.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        remove: Vec<LayerId>,
+    },
     /// To a machine that was forked from another: go on, with an identity of its own.
     Resume,
     /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
@@ -161,6 +203,16 @@ pub enum ToMachine {
         /// A line without its end; `None` is the end of the input.
         text: Option<String>,
     },
+    /// Answer to [`Event::Install`].
+    Install {
+        /// To which question of this execution; they are counted together with those for input.
+        question: u64,
+        /// What goes when the layers come that were given for it.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        remove: Vec<LayerId>,
+        /// What the guest is told.
+        reply: InstallReply,
+    },
     /// An operation on the guest's files.
     Files(FileRequest),
     /// Answer to [`FromMachine::Module`].
@@ -188,7 +240,12 @@ pub enum FromMachine {
         /// Guest paths of host directories that are not granted any more.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         revoked: Vec<String>,
+        /// Layers that it has mounted.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        layers: Vec<LayerId>,
     },
+    /// Answer to [`ToMachine::Remount`], or what came of a [`ToMachine::Install`] with layers.
+    Mounted(Result<(), LayerProblem>),
     /// Answer to [`ToMachine::Analyze`].
     Analyzed(Analysis),
     /// Something happened while code runs.
@@ -224,6 +281,42 @@ pub enum Ending {
     Abort,
     /// A wasm trap: memory fault, stack exhausted, bad indirect call.
     Trap(String),
+}
+
+/// A layer that is given to a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerInfo {
+    /// Which one.
+    pub id: LayerId,
+    /// A descriptor for its bytecode follows that of its archive.
+    pub bytecode: bool,
+}
+
+/// Why a layer cannot be mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerProblem {
+    /// The wheel's file name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a guest that wanted packages is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InstallReply {
+    /// Nobody installs anything here.
+    Nobody,
+    /// They cannot be had, and why.
+    Refused(String),
+    /// They are there: names and versions.
+    Done {
+        /// What is new.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
+        installed: Vec<(String, String)>,
+        /// What was there.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
+        satisfied: Vec<(String, String)>,
+    },
 }
 
 /// An operation of the server on the guest's files. Paths are absolute and the guest's own.

@@ -2,29 +2,26 @@
 
 #![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
 
+mod work;
+
 use crate::completion::{self, CompletionRequest, MAX_VALUES};
 use crate::connection::Connection;
-use crate::content::Content;
-use crate::context::{Context, Known, Level, Questions, is_modern};
+use crate::context::{Level, is_modern};
 use crate::error::Error;
 use crate::prompt::{Message, PromptRequest};
+use crate::registry::Registry;
 use crate::resource::ResourceContents;
-use crate::run::{Outcome, run};
+use crate::run::run;
 use crate::server::{CacheScope, Server};
-use crate::tool::ServedTool;
-use rmcp::model::{self as wire, ErrorCode, SealOptions};
+use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long a client may take between the rounds of one request.
-const ROUND_TTL: Duration = Duration::from_secs(60 * 60);
-
-/// The most that is carried from round to round, in bytes.
-const MAX_CARRIED: usize = 256 * 1024;
+use work::Interrupted;
 
 /// Serves one connection.
 #[derive(Clone, Debug)]
@@ -33,158 +30,52 @@ pub(crate) struct Handler {
     connection: Arc<Connection>,
 }
 
-type Inputs = (Option<BTreeMap<String, Value>>, Option<String>);
-
 impl Handler {
     pub(crate) fn new(server: Server) -> Self {
         let connection = server.shared.hub.connect();
         Self { server, connection }
     }
 
-    /// The context of a request that may ask questions; `identity` is what a retry must repeat.
-    async fn context(
-        &self,
-        request: RequestContext<RoleServer>,
-        (answers, state): Inputs,
-        identity: &str,
-    ) -> Result<Context, ErrorData> {
-        self.server.start().await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let known = match state {
-            Some(state) => self.server.shared.sealing.open_json_with(&state, identity.as_bytes()).map_err(|error| {
-                tracing::info!(%error, "a request's state was refused");
-                ErrorData::invalid_params(
-                    "requestState is not one of this server's for this request, or has expired",
-                    None,
-                )
-            })?,
-            None => Known::default(),
-        };
-        let questions = Questions::new(known, answers.unwrap_or_default());
-        Ok(Context::new(self.server.clone(), self.connection.clone(), request, questions))
-    }
-
-    /// What ends a request whose handler did not return.
-    fn interrupted<T>(&self, outcome: Outcome<T>, what: &str, identity: &str) -> Result<Interrupted<T>, ErrorData> {
-        match outcome {
-            Outcome::Done(result) => Ok(Interrupted::Not(result)),
-            Outcome::Panicked(message) => {
-                tracing::error!(panic = message, "{what} panicked");
-                Err(ErrorData::internal_error(format!("{what} failed unexpectedly"), None))
-            }
-            // Nobody reads this answer.
-            Outcome::Cancelled => Err(ErrorData::internal_error(format!("{what} was cancelled"), None)),
-            Outcome::Asks(asked, known) => {
-                let options = SealOptions::new().associated_data(identity.as_bytes()).ttl(ROUND_TTL);
-                let carried = self.server.shared.sealing.seal_json_with(&known, &options);
-                let carried = carried.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-                if carried.len() > MAX_CARRIED {
-                    return Err(ErrorData::internal_error(
-                        format!("{what} carries more than {MAX_CARRIED} bytes between its questions"),
-                        None,
-                    ));
-                }
-                Ok(Interrupted::Asks(wire::InputRequiredResult::new(Some(asked), Some(carried))))
-            }
-        }
-    }
-
-    async fn call(
-        &self,
-        served: Arc<ServedTool>,
-        arguments: Map<String, Value>,
-        context: Context,
-        identity: &str,
-    ) -> Result<wire::CallToolResponse, ErrorData> {
-        let arguments = Value::Object(arguments);
-        if let Err(problems) = served.input.check(&arguments) {
-            let text = format!("invalid arguments for `{}`:\n{problems}", served.tool.name);
-            return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-        }
-        let Some(handler) = served.tool.handler.clone() else {
-            return Err(ErrorData::internal_error("the tool has no handler", None));
-        };
-        let work = {
-            let context = context.clone();
-            async move { handler(arguments, context).await }
-        };
-        let what = format!("tool `{}`", served.tool.name);
-        let outcome = run(&context, work).await;
-        if let Outcome::Panicked(message) = &outcome {
-            tracing::error!(panic = message, "{what} panicked");
-            let text = format!("{what} failed unexpectedly");
-            return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-        }
-        match self.interrupted(outcome, &what, identity)? {
-            Interrupted::Asks(asks) => Ok(asks.into()),
-            Interrupted::Not(Ok(result)) => {
-                if let (Some(validator), Some(value)) = (&served.output, &result.structured)
-                    && !result.is_error
-                    && let Err(problems) = validator.check(value)
-                {
-                    tracing::error!(problems, "{what}: the structured content does not fit its schema");
-                    let text = format!("{what} returned what does not fit its output schema:\n{problems}");
-                    return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-                }
-                Ok(result.into_wire().into())
-            }
-            Interrupted::Not(Err(error)) => match error.as_protocol() {
-                Some(error) => Err(error),
-                None => {
-                    let text = Content::text(error.message()).into_wire();
-                    Ok(wire::CallToolResult::error(vec![text]).into())
-                }
-            },
-        }
-    }
-
-    /// A page of a list, as JSON with cache hints.
-    fn page<T: serde::de::DeserializeOwned>(
+    /// A page of a list of what is registered, as far as `describe` says something of it.
+    fn list<T: DeserializeOwned, I>(
         &self,
         field: &str,
-        page: Result<(Vec<Value>, Option<String>), String>,
+        registry: &Registry<I>,
+        request: Option<wire::PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+        describe: impl Fn(&I) -> Option<Value>,
     ) -> Result<T, ErrorData> {
+        let settings = self.server.settings();
+        let cursor = request.and_then(|request| request.cursor);
+        let page = registry.page(cursor.as_deref(), settings.page_size, describe);
         let (items, cursor) = page.map_err(|error| ErrorData::invalid_params(error, None))?;
-        let mut object = Map::new();
-        object.insert(field.into(), items.into());
+        let mut list = Map::new();
+        list.insert(field.into(), items.into());
         // Taken out again for protocols that do not know it.
-        object.insert("resultType".into(), "complete".into());
+        list.insert("resultType".into(), "complete".into());
         if let Some(cursor) = cursor {
-            object.insert("nextCursor".into(), cursor.into());
+            list.insert("nextCursor".into(), cursor.into());
         }
-        cache_hints(&mut object, self.server.settings().cache);
-        serde_json::from_value(Value::Object(object)).map_err(internal)
+        if let Some((ttl, scope)) = cache_hints(is_modern(context), settings.cache) {
+            list.insert("ttlMs".into(), ttl.into());
+            list.insert("cacheScope".into(), serde_json::to_value(scope).map_err(internal)?);
+        }
+        serde_json::from_value(Value::Object(list)).map_err(internal)
     }
-
-    fn cursor(request: Option<wire::PaginatedRequestParams>) -> Option<String> {
-        request.and_then(|request| request.cursor)
-    }
-}
-
-enum Interrupted<T> {
-    Not(Result<T, Error>),
-    Asks(wire::InputRequiredResult),
 }
 
 fn internal(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-fn cache_hints(object: &mut Map<String, Value>, cache: Option<(Duration, CacheScope)>) {
-    if let Some((ttl, scope)) = cache {
-        object.insert("ttlMs".into(), u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).into());
-        let scope = match scope {
-            CacheScope::Public => "public",
-            CacheScope::Private => "private",
-        };
-        object.insert("cacheScope".into(), scope.into());
-    }
-}
-
-/// Lists end up in requests of protocols that know no such hints.
-fn without_hints(modern: bool, ttl: &mut Option<u64>, scope: &mut Option<wire::CacheScope>) {
-    if !modern {
-        (*ttl, *scope) = (None, None);
-    }
+/// How long (in milliseconds) and by whom an answer may be cached, for protocols that know such hints.
+fn cache_hints(modern: bool, cache: Option<(Duration, CacheScope)>) -> Option<(u64, wire::CacheScope)> {
+    let (ttl, scope) = cache.filter(|_| modern)?;
+    let scope = match scope {
+        CacheScope::Public => wire::CacheScope::Public,
+        CacheScope::Private => wire::CacheScope::Private,
+    };
+    Some((u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX), scope))
 }
 
 impl ServerHandler for Handler {
@@ -255,12 +146,7 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListToolsResult, ErrorData> {
-        let cursor = Self::cursor(request);
-        let size = self.server.settings().page_size;
-        let page = self.server.shared.tools.page(cursor.as_deref(), size, |tool| Some(tool.tool.descriptor()));
-        let mut list: wire::ListToolsResult = self.page("tools", page)?;
-        without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
-        Ok(list)
+        self.list("tools", &self.server.shared.tools, request, &context, |tool| Some(tool.tool.descriptor()))
     }
 
     fn get_tool(&self, name: &str) -> Option<wire::Tool> {
@@ -286,16 +172,9 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourcesResult, ErrorData> {
-        let cursor = Self::cursor(request);
-        let size = self.server.settings().page_size;
-        let page = self
-            .server
-            .shared
-            .resources
-            .page(cursor.as_deref(), size, |resource| (!resource.is_template()).then(|| resource.descriptor()));
-        let mut list: wire::ListResourcesResult = self.page("resources", page)?;
-        without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
-        Ok(list)
+        self.list("resources", &self.server.shared.resources, request, &context, |resource| {
+            (!resource.is_template()).then(|| resource.descriptor())
+        })
     }
 
     async fn list_resource_templates(
@@ -303,16 +182,9 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourceTemplatesResult, ErrorData> {
-        let cursor = Self::cursor(request);
-        let size = self.server.settings().page_size;
-        let page = self
-            .server
-            .shared
-            .resources
-            .page(cursor.as_deref(), size, |resource| resource.is_template().then(|| resource.descriptor()));
-        let mut list: wire::ListResourceTemplatesResult = self.page("resourceTemplates", page)?;
-        without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
-        Ok(list)
+        self.list("resourceTemplates", &self.server.shared.resources, request, &context, |resource| {
+            resource.is_template().then(|| resource.descriptor())
+        })
     }
 
     async fn read_resource(
@@ -320,7 +192,6 @@ impl ServerHandler for Handler {
         request: wire::ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ReadResourceResponse, ErrorData> {
-        let modern = is_modern(&context);
         let identity = json!(["resources/read", request.uri]).to_string();
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         let outcome = run(&context, self.server.read(&request.uri, context.clone())).await;
@@ -330,12 +201,8 @@ impl ServerHandler for Handler {
                 let (contents, cache) = result.map_err(Error::into_rmcp)?;
                 let contents = contents.into_iter().map(ResourceContents::into_wire).collect();
                 let mut result = wire::ReadResourceResult::new(contents);
-                if let (true, Some((ttl, scope))) = (modern, cache) {
-                    result.ttl_ms = Some(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-                    result.cache_scope = Some(match scope {
-                        CacheScope::Public => wire::CacheScope::Public,
-                        CacheScope::Private => wire::CacheScope::Private,
-                    });
+                if let Some((ttl, scope)) = cache_hints(context.is_modern(), cache) {
+                    (result.ttl_ms, result.cache_scope) = (Some(ttl), Some(scope));
                 }
                 Ok(result.into())
             }
@@ -347,12 +214,7 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListPromptsResult, ErrorData> {
-        let cursor = Self::cursor(request);
-        let size = self.server.settings().page_size;
-        let page = self.server.shared.prompts.page(cursor.as_deref(), size, |prompt| Some(prompt.descriptor()));
-        let mut list: wire::ListPromptsResult = self.page("prompts", page)?;
-        without_hints(is_modern(&context), &mut list.ttl_ms, &mut list.cache_scope);
-        Ok(list)
+        self.list("prompts", &self.server.shared.prompts, request, &context, |prompt| Some(prompt.descriptor()))
     }
 
     async fn get_prompt(
@@ -392,7 +254,7 @@ impl ServerHandler for Handler {
             Interrupted::Not(messages) => {
                 let messages = messages.map_err(Error::into_rmcp)?;
                 let mut result = wire::GetPromptResult::new(messages.into_iter().map(Message::into_wire).collect());
-                result.description = prompt.description.clone();
+                result.description = prompt.described.description.clone();
                 Ok(result.into())
             }
         }

@@ -74,6 +74,7 @@ mod completion;
 mod connection;
 mod content;
 mod context;
+mod described;
 mod error;
 mod handler;
 mod http;

@@ -1,11 +1,12 @@
 //! Prompts: conversations to start from, chosen by people.
 
-use crate::content::{Content, Icon, Role};
+use crate::content::{Content, Role};
 use crate::context::Context;
+use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
 use futures::future::BoxFuture;
 use rmcp::model as wire;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -151,11 +152,8 @@ pub(crate) type PromptHandler =
 #[derive(Clone)]
 pub struct Prompt {
     pub(crate) name: String,
-    title: Option<String>,
-    pub(crate) description: Option<String>,
+    pub(crate) described: Described,
     pub(crate) arguments: Vec<PromptArgument>,
-    icons: Vec<Icon>,
-    meta: Map<String, Value>,
     pub(crate) handler: Option<PromptHandler>,
 }
 
@@ -168,15 +166,7 @@ impl fmt::Debug for Prompt {
 impl Prompt {
     /// A prompt called `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            description: None,
-            arguments: Vec::new(),
-            icons: Vec::new(),
-            meta: Map::new(),
-            handler: None,
-        }
+        Self { name: name.into(), described: Described::default(), arguments: Vec::new(), handler: None }
     }
 
     /// What makes the messages.
@@ -208,38 +198,13 @@ impl Prompt {
         })
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// What it is for.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    described_methods!(/// What it is for.
+    );
 
     /// An argument; repeat for more.
     #[must_use]
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.arguments.push(argument);
-        self
-    }
-
-    /// An icon; repeat for more.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.icons.push(icon);
-        self
-    }
-
-    /// An entry of `_meta`.
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
         self
     }
 
@@ -250,15 +215,6 @@ impl Prompt {
     }
 
     pub(crate) fn descriptor(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("name".into(), self.name.clone().into());
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                object.insert(key.into(), value);
-            }
-        };
-        put("title", self.title.clone().map(Into::into));
-        put("description", self.description.clone().map(Into::into));
         let arguments: Vec<Value> = self
             .arguments
             .iter()
@@ -267,9 +223,7 @@ impl Prompt {
                 None => json!({"name": argument.name, "required": argument.required}),
             })
             .collect();
-        put("arguments", (!arguments.is_empty()).then_some(arguments.into()));
-        put("icons", (!self.icons.is_empty()).then(|| serde_json::to_value(&self.icons).unwrap_or_default()));
-        put("_meta", (!self.meta.is_empty()).then(|| self.meta.clone().into()));
-        Value::Object(object)
+        let arguments = (!arguments.is_empty()).then_some(arguments.into());
+        descriptor(&self.name, &self.described, [("arguments", arguments)]).into()
     }
 }

@@ -1,7 +1,8 @@
 //! Resources: data by address, listed or matched by a template.
 
-use crate::content::{Annotations, File, Icon};
+use crate::content::{Annotations, File};
 use crate::context::Context;
+use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
 use crate::result::Json;
 use crate::server::CacheScope;
@@ -181,13 +182,10 @@ pub(crate) type ResourceHandler =
 pub struct Resource {
     pub(crate) uri: String,
     pub(crate) name: String,
-    pub(crate) title: Option<String>,
-    pub(crate) description: Option<String>,
+    described: Described,
     pub(crate) mime_type: Option<String>,
     pub(crate) size: Option<u64>,
     pub(crate) annotations: Option<Annotations>,
-    pub(crate) icons: Vec<Icon>,
-    pub(crate) meta: Map<String, Value>,
     pub(crate) cache: Option<(Duration, CacheScope)>,
     pub(crate) handler: Option<ResourceHandler>,
     pub(crate) template: Result<Template, String>,
@@ -206,13 +204,10 @@ impl Resource {
         let uri = uri.into();
         Self {
             name: uri.clone(),
-            title: None,
-            description: None,
+            described: Described::default(),
             mime_type: None,
             size: None,
             annotations: None,
-            icons: Vec::new(),
-            meta: Map::new(),
             cache: None,
             handler: None,
             template: Template::parse(&uri),
@@ -257,19 +252,8 @@ impl Resource {
         self
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// What it is, for the model.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    described_methods!(/// What it is, for the model.
+    );
 
     /// The media type of its contents.
     #[must_use]
@@ -292,20 +276,6 @@ impl Resource {
         self
     }
 
-    /// An icon; repeat for more.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.icons.push(icon);
-        self
-    }
-
-    /// An entry of `_meta`.
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
-        self
-    }
-
     /// How long and by whom its contents may be cached (2026-07-28); by default not at all.
     #[must_use]
     pub fn cache(mut self, ttl: Duration, scope: CacheScope) -> Self {
@@ -319,22 +289,12 @@ impl Resource {
 
     /// What the list of resources, or of templates, says of it.
     pub(crate) fn descriptor(&self) -> Value {
-        let mut object = Map::new();
-        let address = if self.is_template() { "uriTemplate" } else { "uri" };
-        object.insert(address.into(), self.uri.clone().into());
-        object.insert("name".into(), self.name.clone().into());
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                object.insert(key.into(), value);
-            }
-        };
-        put("title", self.title.clone().map(Into::into));
-        put("description", self.description.clone().map(Into::into));
-        put("mimeType", self.mime_type.clone().map(Into::into));
-        put("size", self.size.map(Into::into));
-        put("annotations", self.annotations.as_ref().and_then(|a| serde_json::to_value(a).ok()));
-        put("icons", (!self.icons.is_empty()).then(|| serde_json::to_value(&self.icons).unwrap_or_default()));
-        put("_meta", (!self.meta.is_empty()).then(|| self.meta.clone().into()));
-        Value::Object(object)
+        let more = [
+            (if self.is_template() { "uriTemplate" } else { "uri" }, Some(self.uri.clone().into())),
+            ("mimeType", self.mime_type.clone().map(Into::into)),
+            ("size", self.size.map(Into::into)),
+            ("annotations", self.annotations.as_ref().and_then(|hints| serde_json::to_value(hints).ok())),
+        ];
+        descriptor(&self.name, &self.described, more).into()
     }
 }

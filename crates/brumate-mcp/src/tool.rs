@@ -1,7 +1,7 @@
 //! Tools: functions that models call.
 
-use crate::content::Icon;
 use crate::context::Context;
+use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
 use crate::result::{IntoToolResult, ToolResult};
 use crate::schema::{self, Validator};
@@ -36,14 +36,11 @@ pub(crate) type ToolHandler =
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) name: String,
-    title: Option<String>,
-    description: Option<String>,
+    described: Described,
     pub(crate) input_schema: Map<String, Value>,
     pub(crate) output_schema: Option<Map<String, Value>>,
     pub(crate) checks_output: bool,
     annotations: Map<String, Value>,
-    icons: Vec<Icon>,
-    meta: Map<String, Value>,
     pub(crate) handler: Option<ToolHandler>,
 }
 
@@ -60,14 +57,11 @@ impl Tool {
         input_schema.insert("type".into(), "object".into());
         Self {
             name: name.into(),
-            title: None,
-            description: None,
+            described: Described::default(),
             input_schema,
             output_schema: None,
             checks_output: false,
             annotations: Map::new(),
-            icons: Vec::new(),
-            meta: Map::new(),
             handler: None,
         }
     }
@@ -120,19 +114,8 @@ impl Tool {
         self
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// What it does, for the model.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    described_methods!(/// What it does, for the model.
+    );
 
     /// The JSON Schema (2020-12) of the arguments, which are checked against it; an object.
     #[must_use]
@@ -184,36 +167,13 @@ impl Tool {
         self
     }
 
-    /// An icon; repeat for more.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.icons.push(icon);
-        self
-    }
-
-    /// An entry of `_meta`.
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
-        self
-    }
-
     pub(crate) fn descriptor(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("name".into(), self.name.clone().into());
-        object.insert("inputSchema".into(), self.input_schema.clone().into());
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                object.insert(key.into(), value);
-            }
-        };
-        put("title", self.title.clone().map(Into::into));
-        put("description", self.description.clone().map(Into::into));
-        put("outputSchema", self.output_schema.clone().map(Into::into));
-        put("annotations", (!self.annotations.is_empty()).then(|| self.annotations.clone().into()));
-        put("icons", (!self.icons.is_empty()).then(|| serde_json::to_value(&self.icons).unwrap_or_default()));
-        put("_meta", (!self.meta.is_empty()).then(|| self.meta.clone().into()));
-        Value::Object(object)
+        let more = [
+            ("inputSchema", Some(self.input_schema.clone().into())),
+            ("outputSchema", self.output_schema.clone().map(Into::into)),
+            ("annotations", (!self.annotations.is_empty()).then(|| self.annotations.clone().into())),
+        ];
+        descriptor(&self.name, &self.described, more).into()
     }
 }
 

@@ -1,11 +1,11 @@
 //! The fixed set of wheels that a Brumate ships.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
-use crate::error::{BundleError, Problem};
+use crate::error::BundleError;
 use crate::name::DistributionName;
 use crate::requirement::Requirement;
 
@@ -97,32 +97,19 @@ impl Bundle {
         self.modules.get(module)
     }
 
-    /// Requirements for imported modules: each of `required` must be in the bundle, of `optional` those that are
-    /// there are taken. A distribution appears once, where its first module is imported.
-    ///
-    /// # Errors
-    ///
-    /// One [`Problem::UnknownModule`] for each of `required` that the bundle does not provide.
-    pub fn requirements_of_imports(
-        &self,
-        required: &[String],
-        optional: &[String],
-    ) -> Result<Vec<Requirement>, Vec<Problem>> {
-        let mut names: Vec<&DistributionName> = Vec::new();
-        let mut problems = Vec::new();
-        for module in required {
-            match self.distribution_of(module) {
-                Some(name) => names.push(name),
-                None => problems.push(Problem::UnknownModule { module: module.clone(), bundle: self.summary.clone() }),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        names.extend(optional.iter().filter_map(|module| self.distribution_of(module)));
-        let mut seen = HashSet::new();
-        names.retain(|name| seen.insert(*name));
-        Ok(names.into_iter().map(Requirement::any).collect())
+    /// The version of a distribution, if it is in the bundle.
+    pub fn version(&self, name: &DistributionName) -> Option<&Version> {
+        self.wheels.get(name).map(|wheel| &wheel.version)
+    }
+
+    /// The name under which the bundle's owner knows a distribution, in whatever spelling.
+    pub fn key(&self, name: &str) -> Option<&str> {
+        self.wheels.get(&DistributionName::new(name)?).map(|wheel| wheel.key.as_str())
+    }
+
+    /// Name and version of the wheel that the bundle's owner knows as `key`.
+    pub fn wheel(&self, key: &str) -> Option<(&DistributionName, &Version)> {
+        self.wheels.get_key_value(&DistributionName::new(key)?).map(|(name, wheel)| (name, &wheel.version))
     }
 
     /// Names and versions, for people: `numpy 2.4.6, pandas 3.0.2`.
@@ -162,26 +149,15 @@ mod tests {
         .unwrap()
     }
 
-    fn texts(modules: &[&str]) -> Vec<String> {
-        modules.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
-    fn imports_become_distributions_once_and_in_order() {
-        let requirements = bundle()
-            .requirements_of_imports(&texts(&["PIL", "pylab", "matplotlib"]), &texts(&["lxml", "dateutil", "PIL"]))
-            .unwrap();
-        let names: Vec<String> = requirements.iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["pillow", "matplotlib", "python-dateutil"]);
-    }
-
-    #[test]
-    fn every_unknown_module_is_reported() {
-        let problems = bundle().requirements_of_imports(&texts(&["requests", "PIL", "yaml"]), &[]).unwrap_err();
-        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(problems.len(), 2);
-        assert!(text[0].contains("`requests`") && text[0].contains("pillow 12.2.0"), "{text:?}");
-        assert!(text[1].contains("`yaml`") && text[1].contains("except ImportError"), "{text:?}");
+    fn modules_names_and_versions_are_found() {
+        let bundle = bundle();
+        assert_eq!(bundle.distribution_of("pylab").unwrap().as_str(), "matplotlib");
+        assert_eq!(bundle.distribution_of("lxml"), None);
+        assert_eq!(bundle.key("Python.Dateutil"), Some("python-dateutil"));
+        let (name, version) = bundle.wheel("pillow").unwrap();
+        assert_eq!((name.as_str(), bundle.version(name)), ("pillow", Some(version)));
+        assert!(bundle.summary().contains("pillow 12.2.0"));
     }
 
     #[test]

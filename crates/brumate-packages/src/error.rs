@@ -67,7 +67,7 @@ pub struct ResolveError {
 pub enum Problem {
     /// No distribution of that name.
     #[error(
-        "`{name}`{} is not in the bundle of this Brumate ({bundle}); packages from PyPI are not supported yet. {}",
+        "`{name}`{} is not in the bundle of this Brumate ({bundle}), and nothing else may be used here. {}",
         because(.required_by),
         hint(.provided_by)
     )]
@@ -81,11 +81,12 @@ pub enum Problem {
         /// A distribution that provides a module of this name.
         provided_by: Option<String>,
     },
-    /// No distribution provides an imported module.
+    /// No distribution provides an imported module, as far as is known.
     #[error(
-        "the code imports `{module}`, which is neither in the standard library nor in the bundle of this Brumate \
-         ({bundle}); packages from PyPI are not supported yet. Use what is there, or import it inside \
-         `try: … except ImportError:` if the code can do without it."
+        "the code imports `{module}`, which is neither in the standard library, nor in the bundle of this Brumate \
+         ({bundle}), nor a module of a well-known package. If a package provides it, name the package in a comment at the \
+         top of the code:\n# /// script\n# dependencies = [\"NAME\"]\n# ///\nOtherwise use what is there, or import it \
+         inside `try: … except ImportError:` if the code can do without it."
     )]
     UnknownModule {
         /// The module's top-level name.

@@ -23,6 +23,7 @@
 mod bundle;
 pub mod cache;
 mod error;
+mod fetch;
 pub mod import_names;
 pub mod index;
 mod lenient;
@@ -43,6 +44,8 @@ pub use bundle::{Bundle, Distribution};
 pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};
 pub use marker::{MarkerEnvironment, PYTHON_FULL_VERSION, PYTHON_VERSION};
 pub use name::DistributionName;
+/// A version (PEP 440).
+pub use pep440_rs::Version;
 pub use requirement::{Requirement, Source};
 pub use resolve::Resolution;
 pub use script::{MAX_SCRIPT_METADATA_BYTES, ScriptMetadata};

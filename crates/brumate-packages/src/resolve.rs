@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(
             lines[0],
             "`foo` is not in the bundle of this Brumate (chicken 1, egg 1, numpy 2.4.6, pandas 3.0.2, pillow 12.2.0, \
-             python-dateutil 2.9.0.post0, six 1.17.0, tzdata 2026.6); packages from PyPI are not supported yet. \
+             python-dateutil 2.9.0.post0, six 1.17.0, tzdata 2026.6), and nothing else may be used here. \
              Use what is there, or leave it out."
         );
         assert_eq!(

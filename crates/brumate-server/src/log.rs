@@ -92,6 +92,9 @@ impl LogPump {
             RunEvent::Loaded { wheels } if self.wants(LoggingLevel::Debug) => {
                 state.add(LoggingLevel::Debug, format!("Loaded {}", wheels.join(", ")));
             }
+            RunEvent::Packages(event) if self.wants(LoggingLevel::Debug) && !event.is_passing() => {
+                state.add(LoggingLevel::Debug, event.to_string());
+            }
             RunEvent::Output { name, text } if self.wants(level_of(*name)) => state.write(*name, text),
             _ => return,
         }

@@ -51,6 +51,9 @@ impl ProgressPump {
             RunEvent::Loading { wheels } => {
                 state.waiting.push_str(&format!("Loading {}\n", wheels.join(", ")));
             }
+            RunEvent::Packages(event) if !event.is_passing() => {
+                state.waiting.push_str(&format!("{event}\n"));
+            }
             _ => return,
         }
         drop(state);

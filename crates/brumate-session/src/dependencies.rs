@@ -1,7 +1,11 @@
 //! Which packages a run needs: given at start, stated in the code (PEP 723), or inferred from its imports.
 
+use std::collections::HashSet;
+
 use brumate_engine::api::Analysis;
-use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Requirement, ScriptMetadata};
+use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata, import_names};
+
+use crate::packages::Wanted;
 
 /// What to do with imported modules that nobody provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,20 +16,11 @@ pub enum Inference {
     Lenient,
 }
 
-/// What to load for a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// The requirements as the caller would write them.
-    pub(crate) dependencies: Vec<String>,
-    /// Wheels of the bundle, requirements first.
-    pub(crate) wheels: Vec<String>,
-}
-
 /// The requirements that are known without asking the guest's parser.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Stated {
     /// From the start, then from the code.
-    requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Requirement>,
     /// The code has no `dependencies` of its own, so its imports count.
     pub(crate) infer: bool,
 }
@@ -38,7 +33,7 @@ pub(crate) struct Stated {
 pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
     let mut requirements = Vec::new();
     for text in startup {
-        add(&mut requirements, text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())?);
+        add(&mut requirements, read(text)?);
     }
     let metadata = ScriptMetadata::parse(code).map_err(|error| error.to_string())?.unwrap_or_default();
     if !metadata.allows_sandbox_python() {
@@ -50,42 +45,64 @@ pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
     }
     let infer = metadata.dependencies.is_none();
     for text in metadata.dependencies.unwrap_or_default() {
-        add(&mut requirements, text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())?);
+        add(&mut requirements, read(&text)?);
     }
     Ok(Stated { requirements, infer })
 }
 
-/// Completes the stated requirements with the imports of the code and finds the wheels.
-///
-/// # Errors
-///
-/// A text for the caller: every requirement that the bundle cannot meet.
-pub(crate) fn plan(bundle: &Bundle, stated: Stated, analysis: &Analysis, inference: Inference) -> Result<Plan, String> {
-    let mut requirements = stated.requirements;
-    let mut problems = Vec::new();
-    if stated.infer {
-        let (required, optional) = match inference {
-            Inference::Strict => (analysis.imports.clone(), analysis.optional_imports.clone()),
-            Inference::Lenient => {
-                (Vec::new(), analysis.imports.iter().chain(&analysis.optional_imports).cloned().collect())
-            }
-        };
+fn read(text: &str) -> Result<Requirement, String> {
+    text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())
+}
+
+impl Stated {
+    /// What is stated, as wanted.
+    pub(crate) fn wanted(&self) -> Vec<Wanted> {
+        self.requirements.iter().cloned().map(Wanted::from).collect()
+    }
+
+    /// What is stated, and what the imports of the code ask for: packages of the bundle by the modules that they have, others if
+    /// they are well known for the module. A name alone proves nothing: whoever wants may give a package the name of somebody's
+    /// module.
+    ///
+    /// What may be missing (`try: import …`) is taken from the bundle only.
+    ///
+    /// # Errors
+    ///
+    /// A text for the caller: every module that nothing is known of.
+    pub(crate) fn with_imports(
+        &self,
+        bundle: &Bundle,
+        analysis: &Analysis,
+        inference: Inference,
+    ) -> Result<Vec<Wanted>, String> {
+        let mut wanted = self.wanted();
+        let mut problems = Vec::new();
         // A guest is free to report a module in both lists; one `try` around it makes it optional.
-        let required: Vec<String> = required.into_iter().filter(|module| !optional.contains(module)).collect();
-        match bundle.requirements_of_imports(&required, &optional) {
-            Ok(inferred) => inferred.into_iter().for_each(|requirement| add(&mut requirements, requirement)),
-            Err(unknown) => problems.extend(unknown.iter().map(ToString::to_string)),
+        let optional: HashSet<&String> = analysis.optional_imports.iter().collect();
+        let required = analysis.imports.iter().filter(|module| !optional.contains(module));
+        for (module, is_required) in
+            required.map(|module| (module, true)).chain(analysis.optional_imports.iter().map(|module| (module, false)))
+        {
+            let name = match bundle.distribution_of(module) {
+                Some(name) => Some(name.as_str()),
+                None if is_required => import_names::distribution_for(module),
+                None => None,
+            };
+            match name.and_then(|name| name.parse::<Requirement>().ok()) {
+                Some(requirement) => {
+                    if !wanted.iter().any(|known| known.requirement.name == requirement.name) {
+                        wanted.push(Wanted { requirement, module: Some(module.clone()) });
+                    }
+                }
+                None if is_required && inference == Inference::Strict => {
+                    let (module, bundle) = (module.clone(), bundle.summary().to_owned());
+                    problems.push(Problem::UnknownModule { module, bundle }.to_string());
+                }
+                None => {}
+            }
         }
+        if problems.is_empty() { Ok(wanted) } else { Err(problems.join("\n")) }
     }
-    let resolution = bundle.resolve(&requirements).unwrap_or_else(|error| {
-        problems.insert(0, error.to_string());
-        brumate_packages::Resolution::default()
-    });
-    if !problems.is_empty() {
-        return Err(problems.join("\n"));
-    }
-    let dependencies = requirements.iter().map(ToString::to_string).collect();
-    Ok(Plan { dependencies, wheels: resolution.wheels })
 }
 
 /// Adds `new` unless it says nothing that `requirements` do not say already.
@@ -127,7 +144,12 @@ mod tests {
         inference: Inference,
     ) -> Result<Vec<String>, String> {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
-        plan(&bundle(), stated(&startup, code)?, analysis, inference).map(|plan| plan.dependencies)
+        let stated = stated(&startup, code)?;
+        let wanted = match stated.infer {
+            true => stated.with_imports(&bundle(), analysis, inference)?,
+            false => stated.wanted(),
+        };
+        Ok(wanted.iter().map(|wanted| wanted.requirement.to_string()).collect())
     }
 
     #[test]
@@ -156,11 +178,20 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_found_by_modules_that_are_well_known() {
+        let imports = analysis(&["yaml", "numpy", "requests"], &["bs4"]);
+        for inference in [Inference::Strict, Inference::Lenient] {
+            let found = dependencies(&["requests<3"], "", &imports, inference).unwrap();
+            let found: Vec<String> = found.iter().map(|text| text.to_lowercase()).collect();
+            assert_eq!(found, ["requests<3", "pyyaml", "numpy"]);
+        }
+    }
+
+    #[test]
     fn unknown_modules_are_an_error_or_pythons_business() {
-        let imports = analysis(&["requests", "numpy"], &[]);
-        let error = dependencies(&["nosuch"], "", &imports, Inference::Strict).unwrap_err();
-        assert!(error.starts_with("`nosuch` is not in the bundle"), "{error}");
-        assert!(error.lines().nth(1).unwrap().contains("`requests`"), "{error}");
+        let imports = analysis(&["not_a_package", "numpy"], &[]);
+        let error = dependencies(&[], "", &imports, Inference::Strict).unwrap_err();
+        assert!(error.contains("`not_a_package`") && error.contains("# dependencies = ["), "{error}");
         assert_eq!(dependencies(&[], "", &imports, Inference::Lenient).unwrap(), ["numpy"]);
     }
 

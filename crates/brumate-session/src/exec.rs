@@ -6,7 +6,6 @@ use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason, Stream
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::choice::image_for;
 use crate::dependencies::Inference;
 use crate::engine::Died;
 use crate::explain;
@@ -77,7 +76,7 @@ pub enum ScriptEnd {
 impl Runner {
     /// Runs a script. Its output goes to `events` as it comes; a slow consumer slows the script down.
     ///
-    /// Imported modules that the bundle does not have are left to Python, which may find them in a mount.
+    /// Imported modules that no known package has are left to Python, which may find them in a mount.
     ///
     /// # Errors
     ///
@@ -95,8 +94,9 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let image = image_for(&execute.code, &self.settings().images);
-        let spec = MachineSpec { image, limits: *self.limits(), mounts: request.mounts, stdin: request.stdin };
+        let image = self.image_for(&execute.code);
+        let (mounts, stdin) = (request.mounts, request.stdin);
+        let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
         let job = Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None) };
         let driven = self.drive(job, events.clone(), cancel).await?;
         if let Driven::Ran { end, .. } = &driven {

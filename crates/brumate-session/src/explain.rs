@@ -1,6 +1,7 @@
 //! Texts for runs that a limit or a crash ended. Each names the limit and the flag that moves it.
 
 use brumate_engine::api::{Limits, StopReason};
+use brumate_packages::import_names;
 
 use crate::engine::Died;
 use crate::units::{format_duration, format_size};
@@ -139,6 +140,16 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
+/// What to add, in a session, to the exception about a module that is missing.
+pub(crate) fn missing_module(evalue: &str) -> Option<String> {
+    let module = evalue.strip_prefix("No module named '")?.split(['\'', '.']).next()?;
+    let plausible = !module.is_empty() && module.len() <= 100 && module.chars().all(|c| c.is_alphanumeric() || c == '_');
+    plausible.then(|| match import_names::distribution_for(module) {
+        Some(name) => format!("(`%pip install {name}` installs it)"),
+        None => "(if a package provides it, `%pip install NAME` installs that)".to_owned(),
+    })
+}
+
 /// A line that stands where output was cut.
 pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
     format!(
@@ -177,6 +188,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn what_is_missing_can_be_installed() {
+        assert_eq!(missing_module("No module named 'yaml'").unwrap(), "(`%pip install PyYAML` installs it)");
+        assert_eq!(missing_module("No module named 'yaml.nodes'").unwrap(), "(`%pip install PyYAML` installs it)");
+        assert!(missing_module("No module named 'mine'").unwrap().contains("NAME"));
+        assert_eq!(missing_module("No module named 'a; rm -rf /'"), None);
+        assert_eq!(missing_module("import of x halted"), None);
+    }
 
     #[test]
     fn every_limit_is_stated_with_its_flag() {

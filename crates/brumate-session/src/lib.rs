@@ -30,6 +30,8 @@ mod dependencies;
 pub mod engine;
 mod exec;
 pub mod explain;
+mod installs;
+pub mod packages;
 mod question;
 mod report;
 mod request;

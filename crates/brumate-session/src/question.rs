@@ -86,6 +86,11 @@ impl Asker {
         self.waiting.subscribe()
     }
 
+    /// What says so.
+    pub(crate) fn waiting_sender(&self) -> watch::Sender<bool> {
+        self.waiting.clone()
+    }
+
     /// Asks. When nobody takes the question, the code finds the end of the input.
     pub(crate) fn ask(&mut self, prompt: String, password: bool, interrupter: &dyn Interrupter) {
         let (sender, receiver) = oneshot::channel();

@@ -249,6 +249,7 @@ pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
         Event::ExecuteResult { .. }
         | Event::Error { .. }
         | Event::InputRequest { .. }
+        | Event::Install(_)
         | Event::OutputDropped { .. }
         | Event::Status { .. } => None,
     }

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::engine::EngineError;
 use crate::explain;
+use crate::packages::PackageEvent;
 use crate::question::Questions;
 
 /// Settings of a [`Runner`](crate::Runner).
@@ -80,6 +81,8 @@ impl RunRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunEvent {
+    /// Packages are found and fetched.
+    Packages(PackageEvent),
     /// Packages are made ready.
     Loading {
         /// Wheels, requirements first.

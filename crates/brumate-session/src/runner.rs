@@ -1,9 +1,9 @@
 //! One run: a fresh machine, the packages, the code, the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Event, Execute, Limits, MachineSpec};
+use brumate_engine::api::{Analysis, Event, Execute, Image, Limits, MachineSpec};
 use brumate_packages::Bundle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
 use crate::choice::image_for;
-use crate::dependencies::{self, Inference, Plan};
+use crate::dependencies::{self, Inference};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
+use crate::installs::{Installer, Step};
+use crate::packages::{Installation, PackageError, PackageEvent, Packages, Wanted};
 use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, RunEvent, RunRequest, RunnerSettings};
@@ -26,9 +28,11 @@ const ENGINE_MARGIN: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Runner {
     engine: Arc<dyn Engine>,
-    bundle: Arc<Bundle>,
+    packages: Packages,
     settings: Arc<RunnerSettings>,
     admission: Arc<Admission>,
+    /// The image with the layers of `dependencies`, once it is built.
+    own_image: Arc<OnceLock<Image>>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -54,15 +58,45 @@ pub(crate) enum Driven {
 }
 
 impl Runner {
-    /// A runner over `engine` whose machines have the wheels of `bundle`.
+    /// A runner over `engine` whose machines have the wheels of `bundle`, and no others.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
+        let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
         let admission = Arc::new(Admission::new(settings.max_concurrent));
-        Self { engine, bundle, settings: Arc::new(settings), admission }
+        Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default() }
+    }
+
+    /// Takes packages from `packages`.
+    #[must_use]
+    pub fn with_packages(mut self, packages: Packages) -> Self {
+        self.packages = packages;
+        self
+    }
+
+    /// The package service.
+    pub fn packages(&self) -> &Packages {
+        &self.packages
     }
 
     /// The limits of each machine.
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// One more image that runs are forked from when they import something of it: that of the packages given at start, which is
+    /// known once these are. Only the first one counts.
+    pub fn set_own_image(&self, image: Image) {
+        let _ = self.own_image.set(image);
+    }
+
+    /// The image for code.
+    pub(crate) fn image_for(&self, code: &str) -> Image {
+        match self.own_image.get() {
+            None => image_for(code, &self.settings.images),
+            Some(own) => {
+                let images: Vec<Image> = self.settings.images.iter().chain([own]).cloned().collect();
+                image_for(code, &images)
+            }
+        }
     }
 
     /// The settings.
@@ -89,7 +123,7 @@ impl Runner {
             false => serde_json::Value::Object(request.globals).to_string(),
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
-        let image = image_for(&request.code, &self.settings.images);
+        let image = self.image_for(&request.code);
         let asker = Asker::new(request.questions);
         let execute =
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
@@ -118,19 +152,25 @@ impl Runner {
         })
     }
 
-    /// Makes `requirements` ready, as the first run that needs them would.
+    /// Makes `requirements` ready, as the first run that needs them would, and waits for their bytecode.
     ///
     /// # Errors
     ///
     /// The outer one is the engine's; the inner one is a text that says which requirements cannot be met.
-    pub async fn warm_up(&self, requirements: &[String]) -> Result<Result<Vec<String>, String>, Failure> {
-        let planned = dependencies::stated(requirements, "")
-            .and_then(|stated| dependencies::plan(&self.bundle, stated, &Analysis::default(), Inference::Lenient));
-        match planned {
-            Err(error) => Ok(Err(error)),
-            Ok(plan) => {
-                self.engine.prepare(&plan.wheels).await.map_err(Failure::Engine)?;
-                Ok(Ok(plan.wheels))
+    pub async fn warm_up(
+        &self,
+        requirements: &[String],
+        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    ) -> Result<Result<Arc<Installation>, String>, Failure> {
+        let wanted = match dependencies::stated(requirements, "") {
+            Ok(stated) => stated.wanted(),
+            Err(error) => return Ok(Err(error)),
+        };
+        match self.packages.install(wanted, onlooker).await {
+            Err(error) => Ok(Err(error.to_string())),
+            Ok(installation) => {
+                self.engine.prepare(&installation.wheels).await.map_err(Failure::Engine)?;
+                Ok(Ok(self.packages.compiled(installation).await))
             }
         }
     }
@@ -148,8 +188,8 @@ impl Runner {
             () = cancel.cancelled() => return Err(Failure::Cancelled),
             ready = self.make_ready(spec, &execute.code, inference, &events) => ready?,
         };
-        let (_permit, mut machine, plan) = match ready {
-            Ready::Machine { permit, machine, plan } => (permit, machine, plan),
+        let Prepared { _permit, mut machine, dependencies } = match ready {
+            Ready::Machine(prepared) => prepared,
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
                 let end = RunEnd::Died { reason, output_dropped, peak_memory_bytes };
@@ -157,7 +197,7 @@ impl Runner {
             }
         };
         let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
-        Ok(Driven::Ran { dependencies: plan.dependencies, end })
+        Ok(Driven::Ran { dependencies, end })
     }
 
     /// Everything before the code runs.
@@ -178,32 +218,109 @@ impl Runner {
             Ok(stated) => stated,
             Err(error) => return Ok(Ready::InstallError(error)),
         };
-        let mut machine = self.engine.machine(spec).await.map_err(Failure::Engine)?;
-        let analysis = if stated.infer {
-            // Parsing takes no longer than running may.
-            let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
-            let silent = EngineError::Died { reason: Died::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
-            match analyzed.unwrap_or(Err(silent)) {
+        let mut spec = spec;
+        let (machine, wanted, installation) = if stated.infer {
+            // The parser is in a machine; the packages come into the same one, unless its image stands in their way.
+            let second = copy(&spec)?;
+            let mut machine = self.engine.machine(spec).await.map_err(Failure::Engine)?;
+            let analysis = match self.analyze(&mut *machine, code).await? {
                 Ok(analysis) => analysis,
-                Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
-                    return Ok(Ready::Died { reason, output_dropped, peak_memory_bytes });
+                Err(died) => return Ok(died),
+            };
+            let (wanted, installation) = match self.inferred(&stated, &analysis, inference, events).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Ready::InstallError(error)),
+            };
+            if !second.image.replaced_by(&installation.layers).is_empty() {
+                let spec = MachineSpec { image: Image::plain(), layers: installation.layers.clone(), ..second };
+                drop(machine);
+                machine = match self.engine.machine(spec).await {
+                    Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
+                    machine => machine.map_err(Failure::Engine)?,
+                };
+            } else if !installation.layers.is_empty() {
+                match machine.mount(&installation.layers).await {
+                    Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
+                    mounted => mounted.map_err(Failure::Engine)?,
                 }
-                Err(error) => return Err(Failure::Engine(error)),
             }
+            (machine, wanted, installation)
         } else {
-            Analysis::default()
+            let wanted = stated.wanted();
+            let installation = match self.install(wanted.clone(), events).await {
+                Ok(installation) => installation,
+                Err(error) => return Ok(Ready::InstallError(error.to_string())),
+            };
+            spec.layers.clone_from(&installation.layers);
+            let machine = match self.engine.machine(spec).await {
+                Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
+                machine => machine.map_err(Failure::Engine)?,
+            };
+            (machine, wanted, installation)
         };
-        let plan = match dependencies::plan(&self.bundle, stated, &analysis, inference) {
-            Ok(plan) => plan,
-            Err(error) => return Ok(Ready::InstallError(error)),
-        };
-        if !plan.wheels.is_empty() {
+        let wheels = &installation.wheels;
+        if !wheels.is_empty() {
             // An onlooker that is gone is no reason to stop; the same below.
-            let _ = events.send(RunEvent::Loading { wheels: plan.wheels.clone() }).await;
-            self.engine.prepare(&plan.wheels).await.map_err(Failure::Engine)?;
-            let _ = events.send(RunEvent::Loaded { wheels: plan.wheels.clone() }).await;
+            let _ = events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
+            self.engine.prepare(wheels).await.map_err(Failure::Engine)?;
+            let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
-        Ok(Ready::Machine { permit, machine, plan })
+        let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
+        Ok(Ready::Machine(Prepared { _permit: permit, machine, dependencies }))
+    }
+
+    /// The imports of `code`, or the end of the machine that looked for them.
+    async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Ready>, Failure> {
+        // Parsing takes no longer than running may.
+        let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
+        let silent = EngineError::Died { reason: Died::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
+        match analyzed.unwrap_or(Err(silent)) {
+            Ok(analysis) => Ok(Ok(analysis)),
+            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+                Ok(Err(Ready::Died { reason, output_dropped, peak_memory_bytes }))
+            }
+            Err(error) => Err(Failure::Engine(error)),
+        }
+    }
+
+    /// What is stated and what imports ask for. With [`Inference::Lenient`], imports whose packages cannot be had are left to Python
+    /// as well, and the log says why.
+    async fn inferred(
+        &self,
+        stated: &dependencies::Stated,
+        analysis: &Analysis,
+        inference: Inference,
+        events: &mpsc::Sender<RunEvent>,
+    ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
+        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference)?;
+        let error = match self.install(wanted.clone(), events).await {
+            Ok(installation) => return Ok((wanted, installation)),
+            Err(error) => error,
+        };
+        let is_stated = wanted.iter().all(|wanted| wanted.module.is_none());
+        if inference == Inference::Strict || is_stated {
+            return Err(error.to_string());
+        }
+        tracing::warn!(%error, "packages of imported modules cannot be had");
+        let bundle = self.packages.bundle();
+        let left: Vec<Wanted> = wanted
+            .into_iter()
+            .filter(|wanted| wanted.module.is_none() || bundle.version(&wanted.requirement.name).is_some())
+            .collect();
+        let installation = self.install(left.clone(), events).await.map_err(|error| error.to_string())?;
+        Ok((left, installation))
+    }
+
+    async fn install(
+        &self,
+        wanted: Vec<Wanted>,
+        events: &mpsc::Sender<RunEvent>,
+    ) -> Result<Arc<Installation>, PackageError> {
+        let tell = |event| {
+            // Progress that nobody has time for is not missed.
+            let _ = events.try_send(RunEvent::Packages(event));
+        };
+        self.packages.install(wanted, &tell).await
     }
 
     /// Runs the code and passes its output on.
@@ -217,6 +334,8 @@ impl Runner {
     ) -> Result<RunEnd, Failure> {
         let limits = self.limits();
         let waiting = asker.waiting();
+        let mut installer = Installer::new(self.packages.clone(), asker.waiting_sender());
+        let execute = Execute { allow_install: true, ..execute };
         let stop = KillOnDrop(machine.interrupter());
         let (sender, mut received) = mpsc::channel(EVENT_QUEUE);
         let pass_on = async {
@@ -228,8 +347,22 @@ impl Runner {
                             asker.ask(prompt, password, &*stop.0);
                             continue;
                         }
+                        Some(Event::Install(request)) => {
+                            installer.begin(request, stop.0.layers());
+                            continue;
+                        }
                         Some(event) => event,
                     },
+                    step = installer.step() => {
+                        match step {
+                            Step::Event(event) => {
+                                let _ = events.try_send(RunEvent::Packages(event));
+                            }
+                            // Late for code that has ended.
+                            Step::Done(answer) => drop(stop.0.install(answer)),
+                        }
+                        continue;
+                    }
                     reply = asker.replied() => {
                         let Some(event) = pass_on(reply, &*stop.0) else { continue };
                         stop.0.interrupt();
@@ -273,9 +406,25 @@ impl Runner {
 
 /// What [`Runner::make_ready`] ends with.
 enum Ready {
-    Machine { permit: tokio::sync::OwnedSemaphorePermit, machine: Box<dyn Machine>, plan: Plan },
+    Machine(Prepared),
     InstallError(String),
     Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
+}
+
+/// A machine with its packages.
+struct Prepared {
+    _permit: tokio::sync::OwnedSemaphorePermit,
+    machine: Box<dyn Machine>,
+    /// The requirements, as the caller would write them.
+    dependencies: Vec<String>,
+}
+
+/// The same again, should the first machine not do.
+fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
+    let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
+    let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;
+    let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
+    Ok(MachineSpec { image, limits: spec.limits, mounts, stdin, layers })
 }
 
 /// Ends the machine when its run is over or nobody waits for it any more.

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, Execute, MachineSpec, Outcome, StopReason, StreamName};
+use brumate_engine::api::{
+    Analysis, Ended, Event, Execute, InstallAnswer, Layer, MachineSpec, Outcome, StopReason, StreamName,
+};
 use tokio::sync::{mpsc, watch};
 
 use crate::engine::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
@@ -184,6 +186,15 @@ impl Interrupter for Signal {
         })
     }
 
+    fn install(&self, _answer: Result<InstallAnswer, String>) -> bool {
+        // Scripts install nothing.
+        false
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        Vec::new()
+    }
+
     fn withdraw(&self) {
         self.0.send_if_modified(|now| {
             let change = *now == Urgency::Interrupt;
@@ -304,6 +315,10 @@ impl FakeMachine {
 impl Machine for FakeMachine {
     fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>> {
         Box::pin(async move { Ok(self.script(code)?.analysis) })
+    }
+
+    fn mount<'a>(&'a mut self, _layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Ok(()) })
     }
 
     fn execute<'a>(

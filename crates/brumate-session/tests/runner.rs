@@ -236,8 +236,9 @@ async fn dependencies_given_at_start_that_cannot_be_had_fail_every_run() {
         let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
         assert_eq!(report.status, Status::InstallError);
     }
-    assert!(runner.warm_up(&["nosuch".to_owned()]).await.unwrap().is_err());
-    assert_eq!(runner.warm_up(&["pandas".to_owned()]).await.unwrap().unwrap(), ["numpy", "pandas"]);
+    assert!(runner.warm_up(&["nosuch".to_owned()], &|_| {}).await.unwrap().is_err());
+    let warm = runner.warm_up(&["pandas".to_owned()], &|_| {}).await.unwrap().unwrap();
+    assert_eq!(warm.wheels, ["numpy", "pandas"]);
 }
 
 #[tokio::test]

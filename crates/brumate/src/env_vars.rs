@@ -41,6 +41,34 @@ variables! {
     SESSION_TIMEOUT = "BRUMATE_SESSION_TIMEOUT" since "0.1.0";
     /// Comma list of packages for every run; as `--deps`.
     DEPS = "BRUMATE_DEPS" since "0.1.0";
+    /// URLs of further package indexes, separated by spaces; as `--extra-index`.
+    EXTRA_INDEX = "BRUMATE_EXTRA_INDEX" since "0.1.0";
+    /// Directories of wheels and pages of links, separated by commas; as `--find-links`.
+    FIND_LINKS = "BRUMATE_FIND_LINKS" since "0.1.0";
+    /// URL of the package index; as `--index`.
+    INDEX = "BRUMATE_INDEX" since "0.1.0";
+    /// Base URL of a Pyodide distribution; as `--pyodide`.
+    PYODIDE = "BRUMATE_PYODIDE" since "0.1.0";
+    /// Files of constraints, separated by commas; as `--constraint`.
+    CONSTRAINT = "BRUMATE_CONSTRAINT" since "0.1.0";
+    /// Nothing newer than this; as `--exclude-newer`.
+    EXCLUDE_NEWER = "BRUMATE_EXCLUDE_NEWER" since "0.1.0";
+    /// `true`: no network; as `--offline`.
+    OFFLINE = "BRUMATE_OFFLINE" since "0.1.0";
+    /// `true`: nothing but the bundle; as `--only-bundled`.
+    ONLY_BUNDLED = "BRUMATE_ONLY_BUNDLED" since "0.1.0";
+    /// `true`: URLs may be installed; as `--allow-urls`.
+    ALLOW_URLS = "BRUMATE_ALLOW_URLS" since "0.1.0";
+    /// Packages that may be used besides the bundle, separated by commas; as `--allow-package`, and both hold.
+    ALLOW_PACKAGE = "BRUMATE_ALLOW_PACKAGE" since "0.1.0";
+    /// Packages that may not be used, separated by commas; as `--deny-package`, and both hold.
+    DENY_PACKAGE = "BRUMATE_DENY_PACKAGE" since "0.1.0";
+    /// `true`: wheels need a known hash; as `--require-hashes`.
+    REQUIRE_HASHES = "BRUMATE_REQUIRE_HASHES" since "0.1.0";
+    /// File with rules for packages; as `--package-policy`.
+    PACKAGE_POLICY = "BRUMATE_PACKAGE_POLICY" since "0.1.0";
+    /// Lock whose packages are used; as `--locked`.
+    LOCKED = "BRUMATE_LOCKED" since "0.1.0";
     /// Bytes of files that code may write; as `--files`.
     FILES = "BRUMATE_FILES" since "0.1.0";
     /// Time between KeyboardInterrupt and SIGKILL; as `--grace`.

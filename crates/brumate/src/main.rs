@@ -7,6 +7,7 @@ mod commands;
 mod env_vars;
 mod exit_status;
 mod logging;
+mod package_settings;
 mod progress;
 mod sandbox;
 mod session_settings;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         return code;
     }
     let cli = Cli::parse();
-    let settings = match Settings::resolve(&cli.options, &cli.mode, &Environment::of_this_process()) {
+    let settings = match Settings::resolve(&cli, &Environment::of_this_process()) {
         Ok(settings) => settings,
         Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
     };
@@ -65,6 +66,7 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
             Mode::Example => commands::example::run(settings).await,
             Mode::Warmup => commands::warmup::run(settings).await,
+            Mode::Lock(arguments) => commands::lock::run(settings, arguments).await,
             Mode::Sessions(arguments) => commands::sessions::run(settings, arguments).await,
             Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
             // Refused when the settings were made.

@@ -7,11 +7,13 @@ use brumate_engine::api::Image;
 use brumate_packages::Requirement;
 use brumate_session::Runner;
 use brumate_session::engine::{LocalEngine, LocalEngineConfig, bundle};
+use brumate_session::packages::{PackageEvent, Packages};
 
 use crate::progress;
 use crate::settings::Settings;
 
 /// A runner and the engine behind it.
+#[derive(Clone)]
 pub(crate) struct Sandbox {
     pub(crate) runner: Runner,
     pub(crate) engine: LocalEngine,
@@ -38,7 +40,8 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     let bundle = Arc::new(bundle().context("this binary is defective")?);
     let mut runner = settings.runner.clone();
     runner.images.extend(image_of(&runner.dependencies));
-    let runner = Runner::new(Arc::new(engine.clone()), bundle, runner);
+    let packages = Packages::new(Arc::new(engine.clone()), Arc::clone(&bundle), settings.packages.clone());
+    let runner = Runner::new(Arc::new(engine.clone()), bundle, runner).with_packages(packages);
     Ok(Sandbox { runner, engine })
 }
 
@@ -52,4 +55,34 @@ pub(crate) fn image_of(requirements: &[String]) -> Option<Image> {
         .filter_map(|wheel| wheel.import_names.iter().find(|module| !module.starts_with('_')).copied())
         .collect();
     (!modules.is_empty()).then(|| Image::of(modules))
+}
+
+/// Gets the packages of `--deps` that the bundle lacks, with their bytecode, and has an image built that has imported them; runs that
+/// import them are forked from it from then on. The inner error says which cannot be had.
+pub(crate) async fn warm_dependencies(
+    sandbox: &Sandbox,
+    settings: &Settings,
+    onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+) -> anyhow::Result<Result<(), String>> {
+    let dependencies = &settings.runner.dependencies;
+    let installation = match sandbox.runner.warm_up(dependencies, onlooker).await? {
+        Ok(installation) => installation,
+        Err(error) => return Ok(Err(error)),
+    };
+    if installation.layers.is_empty() {
+        return Ok(Ok(()));
+    }
+    let named: Vec<String> =
+        dependencies.iter().filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string())).collect();
+    let of_layers = installation.packages.iter().filter(|package| named.contains(&package.name));
+    let of_layers = of_layers.filter_map(|package| package.import_names.iter().find(|module| !module.starts_with('_')));
+    let of_bundle = image_of(dependencies).unwrap_or_default();
+    let modules: Vec<String> = of_bundle.modules().iter().chain(of_layers).cloned().collect();
+    let image = Image::of(modules).with_layers(installation.layers.clone());
+    // A package that cannot be imported without more is no reason not to have it.
+    match sandbox.engine.warm(&image).await {
+        Ok(()) => sandbox.runner.set_own_image(image),
+        Err(error) => tracing::warn!(%error, "no image was built of the packages given at start"),
+    }
+    Ok(Ok(()))
 }

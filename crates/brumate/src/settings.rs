@@ -6,11 +6,12 @@ use std::time::Duration;
 use brumate_engine::api::Limits;
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::RunnerSettings;
+use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
 
-use crate::cli::{Mode, Options, ReturnModeArg, Tools};
-use crate::{env_vars, session_settings};
+use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
+use crate::{env_vars, package_settings, session_settings};
 
 /// Longest time limit: a day. What runs longer wants a scheduler.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -37,6 +38,7 @@ const MAX_CONCURRENT: usize = 4096;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) runner: RunnerSettings,
+    pub(crate) packages: PackageSettings,
     pub(crate) cache_dir: PathBuf,
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
@@ -54,6 +56,8 @@ pub(crate) struct Environment {
     pub(crate) xdg_cache_home: Option<PathBuf>,
     pub(crate) xdg_data_home: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
+    pub(crate) allow_package: Option<String>,
+    pub(crate) deny_package: Option<String>,
 }
 
 impl Environment {
@@ -64,17 +68,20 @@ impl Environment {
             xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
             xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
             home: absolute(env_vars::HOME),
+            allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
+            deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
         }
     }
 }
 
 impl Settings {
-    /// Decides what `options` mean.
+    /// Decides what a command line means.
     ///
     /// # Errors
     ///
     /// A text that says which option is wrong and what is possible.
-    pub(crate) fn resolve(options: &Options, mode: &Mode, environment: &Environment) -> Result<Self, String> {
+    pub(crate) fn resolve(cli: &Cli, environment: &Environment) -> Result<Self, String> {
+        let (options, mode) = (&cli.options, &cli.mode);
         if let Some(name) = mode.missing() {
             return Err(format!("`{name}` is not in this version; it serves over standard input and output: `stdio`"));
         }
@@ -118,8 +125,10 @@ impl Settings {
                 "there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned()
             );
         }
+        let packages = package_settings::resolve(&cli.packages, &cache_dir, environment)?;
         Ok(Self {
             runner,
+            packages,
             cache_dir,
             require_jail: options.require_jail,
             ready,
@@ -157,7 +166,7 @@ fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
 
 /// Splits a comma list of requirements. Commas inside `[extras]` and between version specifiers do not separate:
 /// `pandas[plot,excel]>=2,<4,numpy` is two requirements.
-fn split_requirements(list: &str) -> Vec<String> {
+pub(crate) fn split_requirements(list: &str) -> Vec<String> {
     let mut requirements: Vec<String> = Vec::new();
     let mut depth = 0_usize;
     for piece in list.split(',') {
@@ -188,7 +197,7 @@ mod tests {
     fn resolve(arguments: &[&str]) -> Result<Settings, String> {
         let cli = Cli::try_parse_from(["brumate"].iter().chain(arguments)).unwrap();
         let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
-        Settings::resolve(&cli.options, &cli.mode, &environment)
+        Settings::resolve(&cli, &environment)
     }
 
     #[test]
@@ -257,7 +266,7 @@ mod tests {
         let xdg = Environment { xdg_cache_home: Some("/x".into()), ..Environment::default() };
         let settings = Settings::resolve(&cli.options, &cli.mode, &xdg).unwrap();
         assert_eq!(settings.cache_dir, PathBuf::from("/x/brumate"));
-        let error = Settings::resolve(&cli.options, &cli.mode, &Environment::default()).unwrap_err();
+        let error = Settings::resolve(&cli, &Environment::default()).unwrap_err();
         assert!(error.contains("--cache-dir"), "{error}");
     }
 
@@ -328,7 +337,7 @@ mod tests {
     fn sessions_need_a_place_only_when_they_are_wanted() {
         let nowhere = |line: &[&str]| {
             let cli = Cli::try_parse_from(["brumate", "--cache-dir", "/c"].iter().chain(line)).unwrap();
-            Settings::resolve(&cli.options, &cli.mode, &Environment::default())
+            Settings::resolve(&cli, &Environment::default())
         };
         assert!(nowhere(&["stdio"]).is_ok());
         for line in [&["stdio", "--tools", "interpreter"][..], &["sessions", "list"]] {

@@ -1,6 +1,8 @@
 //! Standard output and error, and the event channel of the guest's driver.
 
-use crate::api::{Event, MAX_PROMPT, StreamName};
+use std::collections::VecDeque;
+
+use crate::api::{Event, InstallRequest, MAX_PROMPT, StreamName};
 
 /// Largest text of one stream event, in bytes.
 const MAX_STREAM_EVENT: usize = 64 << 10;
@@ -37,8 +39,19 @@ pub(crate) struct Output {
     frame: Vec<u8>,
     /// Questions asked so far.
     questions: u64,
-    /// The last one has no answer yet.
-    unanswered: bool,
+    /// The last one, if it has no answer yet.
+    question: Option<Question>,
+    /// What is left to read of the last answer: JSON, and the end of a line.
+    answer: VecDeque<u8>,
+}
+
+/// What the guest waits for, by the number of its question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// A line of input.
+    Input(u64),
+    /// Packages.
+    Install(u64),
 }
 
 impl Output {
@@ -53,7 +66,8 @@ impl Output {
             partial: [Vec::new(), Vec::new()],
             frame: Vec::new(),
             questions: 0,
-            unanswered: false,
+            question: None,
+            answer: VecDeque::new(),
         }
     }
 
@@ -123,6 +137,8 @@ impl Output {
     /// Bytes written to the event channel: one JSON [`Event`] a line, of the kinds that the driver sends. Anything else is
     /// dropped: only the guest itself is harmed. Text in mime bundles counts as output.
     pub(crate) fn write_frames(&mut self, bytes: &[u8]) {
+        // Whoever asks anew does not want the rest of an older answer.
+        self.answer.clear();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if self.frame.len() + part.len() > MAX_FRAME {
                 self.frame = Vec::new();
@@ -137,6 +153,7 @@ impl Output {
                 }
                 match serde_json::from_slice::<Event>(&frame) {
                     Ok(Event::InputRequest { prompt, password }) => self.ask(prompt, password),
+                    Ok(Event::Install(request)) => self.ask_for_packages(request),
                     Ok(mut event @ (Event::DisplayData { .. } | Event::ExecuteResult { .. })) => {
                         self.events_remaining -= size;
                         if let Event::DisplayData { data } | Event::ExecuteResult { data } = &mut event
@@ -152,21 +169,34 @@ impl Output {
         }
     }
 
-    /// Number of the question that waits for an answer.
-    pub(crate) fn question(&self) -> Option<u64> {
-        self.unanswered.then_some(self.questions)
+    /// The question that waits for an answer.
+    pub(crate) fn question(&self) -> Option<Question> {
+        self.question
     }
 
     /// It has one.
-    pub(crate) fn answered(&mut self) {
-        self.unanswered = false;
+    pub(crate) fn answer(&mut self, line: Vec<u8>) {
+        self.question = None;
+        self.answer = line.into();
+    }
+
+    /// Reads of the last answer; `None` when nothing is left of it.
+    pub(crate) fn read_answer(&mut self, buf: &mut [u8]) -> Option<usize> {
+        // Reading from memory does not fail.
+        (!self.answer.is_empty()).then(|| std::io::Read::read(&mut self.answer, buf).unwrap_or(0))
     }
 
     fn ask(&mut self, mut prompt: String, password: bool) {
         prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT));
         self.questions += 1;
-        self.unanswered = true;
+        self.question = Some(Question::Input(self.questions));
         self.emit(Event::InputRequest { prompt, password });
+    }
+
+    fn ask_for_packages(&mut self, request: InstallRequest) {
+        self.questions += 1;
+        self.question = Some(Question::Install(self.questions));
+        self.emit(Event::Install(request));
     }
 
     fn emit_text(&mut self, name: StreamName, text: String) {

@@ -94,6 +94,9 @@ impl std::fmt::Debug for Process {
 pub(crate) enum Trust {
     /// Of the bundle.
     Bundle,
+    /// Of a wheel that the operator lets in: strangers' bytes, but the same for everyone who asks for them, and as large as the
+    /// cache of wheels allows. What comes of them is kept.
+    Layer,
     /// A guest's.
     Guest,
 }
@@ -133,15 +136,20 @@ impl Compilers {
             Err(_) => Err(failed(format!("it takes longer than {} s", COMPILE_TIMEOUT.as_secs()))),
             Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"))),
             Ok(Ok(Answer::Failed(reason))) => Err(failed(reason)),
-            Ok(Ok(Answer::Compiled)) => {
-                if trust == Trust::Bundle {
+            Ok(Ok(Answer::Compiled)) => match trust {
+                Trust::Bundle => {
                     self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(process);
                     self.store(&key, &mut output)
-                } else {
+                }
+                Trust::Layer => {
+                    drop(process);
+                    self.store(&key, &mut output)
+                }
+                Trust::Guest => {
                     drop(process);
                     seal(output)
                 }
-            }
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::api::LayerId;
 use crate::wire::WireError;
 
 /// Why a machine is no more.
@@ -80,6 +81,20 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A wheel cannot be mounted; the machine goes on.
+    #[error("cannot mount {name}: {reason}")]
+    Layer {
+        /// The wheel's file name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A sleeping session has wheels mounted that it was not given again.
+    #[error("the session cannot be woken: it needs {}", names(layers))]
+    MissingLayers {
+        /// Which ones.
+        layers: Vec<LayerId>,
+    },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
     Compile {
@@ -114,6 +129,17 @@ impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
         let reason = Died::Protocol(error.to_string());
         Error::MachineDied { reason, output_dropped: 0, peak_memory_bytes: None }
+    }
+}
+
+/// Most names in one message.
+const MAX_NAMES: usize = 5;
+
+fn names(layers: &[LayerId]) -> String {
+    let named: Vec<&str> = layers.iter().take(MAX_NAMES).map(|layer| &layer.name[..]).collect();
+    match layers.len().saturating_sub(MAX_NAMES) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

@@ -127,5 +127,13 @@ fn key(image: &Image) -> [u8; 32] {
     for module in image.modules() {
         add(module.as_bytes());
     }
+    if !image.layers().is_empty() {
+        // No module is called like that.
+        add(b"");
+        for layer in image.layers() {
+            add(layer.name.as_bytes());
+            add(&layer.sha256);
+        }
+    }
     sha.finalize().into()
 }

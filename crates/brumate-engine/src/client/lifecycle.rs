@@ -104,7 +104,9 @@ impl Machine {
         let exit = self.pool.zygote().watch(pid).await?;
         let blank = Blank { channel, exit, process };
         let (shared, pool) = (self.shared.clone(), self.pool.clone());
-        let machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
+        let mut machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
+        machine.mounted.set(self.layers());
+        machine.will = self.will.clone().filter(|_| checkpoint);
         Ok(Paused { machine })
     }
 
@@ -129,7 +131,13 @@ impl Machine {
     /// [`Error::Image`] when the image does not fit; the machine is of no use then.
     pub(super) async fn thaw(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
         match self.converse(&ToMachine::Thaw { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Thawed { failed: None, revoked } => Ok(revoked),
+            FromMachine::Thawed { failed: None, revoked, layers } => {
+                // A will may name more than there were.
+                let mut mounted = self.layers();
+                mounted.retain(|layer| layers.contains(&layer.id()));
+                self.mounted.set(mounted);
+                Ok(revoked)
+            }
             FromMachine::Thawed { failed: Some(reason), .. } => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +12,18 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 use super::blank::Blank;
 use super::channel::AsyncChannel;
+use super::conversation::Conversation;
 use super::error::{Died, EXIT_TIMEOUT, Error, cut};
 use super::files;
 use super::lifecycle::new_session;
+use super::mounted::Mounted;
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::sleep::SessionId;
 use super::stop::{Clock, Interrupter, Process};
 use super::will::WillFiles;
-use super::zygote::{Exit, answer, compiles_bundle};
+use super::zygote::Exit;
 use crate::api::{Analysis, Event, Execute, FileInfo, Limits, MachineSpec, Outcome, StopReason};
-use crate::bundle;
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
 
 /// One interpreter. Dropping it kills its process.
@@ -46,6 +48,10 @@ pub struct Machine {
     pub(super) pool: Arc<Pool>,
     /// The session it is, or will be.
     pub(super) session: SessionId,
+    /// Wheels that it has mounted.
+    pub(super) mounted: Mounted,
+    /// Beside this path it leaves its last will.
+    pub(super) will: Option<PathBuf>,
 }
 
 impl Machine {
@@ -57,7 +63,9 @@ impl Machine {
         let mounts = Mounts::open(&spec.mounts)?;
         let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
         let blank = take(&pool, spec.limits, stdin, &mounts).await?;
-        Ok(Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?))
+        let mut machine = Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?);
+        machine.mount(&spec.layers).await?;
+        Ok(machine)
     }
 
     /// Another machine in the place of this one, which has ended and had changed nothing: of the same image and session, with
@@ -69,6 +77,7 @@ impl Machine {
         let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
         let blank = take(&pool, self.limits, None, &mounts).await?;
         let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
+        machine.mount(&self.layers()).await?;
         if let Some(will) = will {
             machine.tell_will(will).await?;
         }
@@ -85,7 +94,9 @@ impl Machine {
         session: SessionId,
     ) -> Machine {
         let Blank { channel, exit, process } = blank;
-        let interrupter = Interrupter::new();
+        let mounted = Mounted::default();
+        mounted.set(pool.image().layers().to_vec());
+        let interrupter = Interrupter::of(mounted.clone());
         Machine {
             process,
             channel,
@@ -99,6 +110,8 @@ impl Machine {
             dropped: 0,
             pool,
             session,
+            mounted,
+            will: None,
         }
     }
 
@@ -201,6 +214,10 @@ impl Machine {
             channel: &mut self.channel,
             shared: &self.shared,
             mounts: &self.mounts,
+            mounted: &self.mounted,
+            pool: &self.pool,
+            session: self.session,
+            will: self.will.as_deref(),
             clock: &clock,
             interrupter,
             dropped: &mut dropped,
@@ -302,95 +319,6 @@ async fn take(
     let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
     blank.channel.send(&start, &fds).await.map_err(ended)?;
     Ok(blank)
-}
-
-/// The server's part of a conversation. It may last as long as it likes: a [`Clock`] runs beside it.
-struct Conversation<'a> {
-    channel: &'a mut AsyncChannel,
-    shared: &'a Shared,
-    mounts: &'a Mounts,
-    clock: &'a Clock,
-    interrupter: &'a Interrupter,
-    dropped: &'a mut u64,
-}
-
-impl Conversation<'_> {
-    /// Serves the machine's questions until it says something else.
-    async fn hear_out(
-        self,
-        question: &ToMachine,
-        fds: &[BorrowedFd<'_>],
-        mut events: Option<mpsc::Sender<Event>>,
-    ) -> Result<FromMachine, WireError> {
-        self.channel.send(question, fds).await?;
-        let mut pauses = bundle::native_modules().len();
-        let someone_answers = matches!(question, ToMachine::Execute { request, .. } if request.allow_stdin);
-        // Questions of the guest so far, and whether the last one waits for its answer.
-        let (mut questions, mut waits) = (0, false);
-        // The clock stands still while a person thinks. A guest that goes on instead of waiting has its CPU time only.
-        let mut still = None;
-        loop {
-            let said = tokio::select! {
-                said = self.channel.receive::<FromMachine>() => said?,
-                text = self.interrupter.answered(), if waits => {
-                    waits = false;
-                    if let Some(still) = still.take() {
-                        self.clock.go_on(still);
-                    }
-                    self.channel.send(&ToMachine::Input { question: questions, text }, &[]).await?;
-                    continue;
-                }
-            };
-            match said {
-                FromMachine::Event(event) => {
-                    if let Event::InputRequest { .. } = event {
-                        questions += 1;
-                        waits = someone_answers && events.is_some();
-                        if !waits {
-                            self.channel.send(&ToMachine::Input { question: questions, text: None }, &[]).await?;
-                            continue;
-                        }
-                        self.interrupter.ask();
-                        still = still.or_else(|| Some(self.clock.stand_still()));
-                    }
-                    if let Event::OutputDropped { bytes } = event {
-                        *self.dropped = bytes.max(*self.dropped);
-                    }
-                    // A slow receiver holds the machine back.
-                    if let Some(sender) = &events
-                        && sender.send(event).await.is_err()
-                    {
-                        events = None;
-                        if let Some(still) = still.take() {
-                            self.clock.go_on(still);
-                        }
-                        if std::mem::take(&mut waits) {
-                            self.channel.send(&ToMachine::Input { question: questions, text: None }, &[]).await?;
-                        }
-                    }
-                }
-                FromMachine::Module(request) => {
-                    let compiles_bundle = compiles_bundle(&self.shared.cache, &request);
-                    let answered = answer(&self.shared.cache, &self.shared.compilers, request);
-                    // Compiling the bundle, once, is not the guest's time; everything else is.
-                    let (reply, file) = if compiles_bundle && pauses > 0 {
-                        pauses -= 1;
-                        self.clock.paused(answered).await
-                    } else {
-                        answered.await
-                    };
-                    let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-                    self.channel.send(&ToMachine::Module(reply), &fds).await?;
-                }
-                FromMachine::Mount(request) => {
-                    let (reply, file) = self.mounts.serve(request).await;
-                    let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
-                    self.channel.send(&ToMachine::Mount(reply), &fds).await?;
-                }
-                other => return Ok(other),
-            }
-        }
-    }
 }
 
 fn reason_of(ending: Ending) -> Died {

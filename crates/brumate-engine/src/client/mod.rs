@@ -4,13 +4,17 @@
 //! speaks with machines over sockets, treating every byte from them as hostile.
 
 mod blank;
+mod bytecode;
 mod channel;
 pub(crate) mod compiler;
+mod conversation;
 mod error;
 mod files;
 mod images;
+mod layers;
 mod lifecycle;
 mod machine;
+mod mounted;
 mod mounts;
 mod page_map;
 mod patience;
@@ -33,6 +37,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::Mutex;
 
 pub use error::{Died, Error};
+pub use layers::layers_of;
 pub use lifecycle::Paused;
 pub use machine::Machine;
 pub(crate) use mounts::host_stat;
@@ -174,8 +179,17 @@ impl Sandbox {
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
-        let image = if self.has_image(&spec.image) { spec.image.clone() } else { Image::plain() };
-        self.machine_of(&image, spec).await
+        let usable = self.has_image(&spec.image) && spec.image.replaced_by(&spec.layers).is_empty();
+        if usable {
+            let image = spec.image.clone();
+            return self.machine_of(&image, spec).await;
+        }
+        let mut layers = spec.image.layers().to_vec();
+        let replaced = spec.image.replaced_by(&spec.layers);
+        layers.retain(|layer| !replaced.contains(&bundle::distribution(&layer.name)));
+        let others = spec.layers.iter().filter(|layer| !spec.image.layers().contains(layer));
+        layers.extend(others.cloned());
+        self.machine_of(&Image::plain(), MachineSpec { layers, ..spec }).await
     }
 
     /// A new machine of exactly that image.
@@ -188,8 +202,13 @@ impl Sandbox {
                 Some(fd) => Some(fd.try_clone()?),
                 None => None,
             };
-            let attempt =
-                MachineSpec { image: Image::plain(), limits: spec.limits, mounts: spec.mounts.clone(), stdin };
+            let attempt = MachineSpec {
+                stdin,
+                limits: spec.limits,
+                mounts: spec.mounts.clone(),
+                layers: spec.layers.clone(),
+                image: Image::plain(),
+            };
             let started = Machine::start(self.shared.clone(), pool.clone(), attempt);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;
@@ -207,7 +226,7 @@ impl Sandbox {
 
     /// Whether an image is built; starting its zygote takes milliseconds then.
     pub fn has_image(&self, image: &Image) -> bool {
-        image.modules().is_empty() || self.shared.images.exists(image)
+        *image == Image::plain() || self.shared.images.exists(image)
     }
 
     /// Builds an image if there is none, and starts its zygote.
@@ -295,6 +314,7 @@ impl Shared {
             patience: self.patience,
             cache: &self.cache,
             compilers: &self.compilers,
+            layers: image.layers(),
         };
         let verified = prepare::image(self, ingredients, image).await?;
         let zygote = Zygote::start(ingredients, &verified.file).await?;

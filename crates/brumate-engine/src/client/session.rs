@@ -64,6 +64,8 @@ impl State {
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
             self.checkpoints += 1;
+            // Both states have these layers now.
+            self.machine.remember_exactly().await;
         }
         Ok(())
     }
@@ -191,6 +193,8 @@ impl Session {
             None => return false,
         };
         let Ok(machine) = machine else { return false };
+        // The will may name what the cell had installed.
+        machine.mounted.mark_wide();
         *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
         state.machine = machine;
         // A fork is its first sign of life: what is told is true.

@@ -4,6 +4,7 @@
 //! which only a machine in the jail reads again, and a trailer that proves it whole. It appears by `rename` after `fsync`:
 //! at every instant the name stands for the old session or the new one.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -14,8 +15,10 @@ use super::Sandbox;
 use super::compiler::memory_file;
 use super::error::Error;
 use super::machine::Machine;
+use super::pool::Pool;
 use super::{temporary, will};
-use crate::api::{Image, MachineSpec};
+use crate::api::{Image, Layer, LayerId, MAX_LAYERS, MachineSpec};
+use crate::bounded;
 use crate::image::file::FORMAT;
 use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 
@@ -23,7 +26,10 @@ use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 pub(super) const MAX_SESSION: u64 = 4 << 30;
 
 /// Largest header, in bytes.
-const MAX_HEADER: usize = 64 << 10;
+const MAX_HEADER: usize = 512 << 10;
+
+/// Layers in a header.
+const MAX_KNOWN: usize = 2 * MAX_LAYERS;
 
 const MAGIC: [u8; 8] = *b"brumate\x1c";
 
@@ -43,6 +49,12 @@ pub(super) struct Header {
     base: [u8; 32],
     /// Whose state it is.
     pub(super) session: SessionId,
+    /// Wheels that are mounted; in a last will perhaps also those that were, or were about to be.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_KNOWN>")]
+    pub(super) layers: Vec<LayerId>,
+    /// Wheels that are mounted in the base image.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+    base_layers: Vec<LayerId>,
 }
 
 /// A machine that was asleep.
@@ -75,14 +87,12 @@ impl Machine {
 
     /// What the server vouches for about this machine's session.
     pub(super) fn header(&self) -> Header {
-        Header {
-            magic: MAGIC,
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            modules: self.pool.image().modules().to_vec(),
-            base: self.pool.base().id,
-            session: self.session,
-        }
+        self.header_with(self.layers().iter().map(Layer::id).collect())
+    }
+
+    /// As [`Machine::header`], if these were its layers.
+    pub(super) fn header_with(&self, layers: Vec<LayerId>) -> Header {
+        Header::new(&self.pool, self.session, layers)
     }
 }
 
@@ -115,6 +125,20 @@ pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, gen
 }
 
 impl Header {
+    /// The header of a session on machines of `pool`.
+    pub(super) fn new(pool: &Pool, session: SessionId, layers: Vec<LayerId>) -> Header {
+        Header {
+            magic: MAGIC,
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            modules: pool.image().modules().to_vec(),
+            base: pool.base().id,
+            session,
+            layers,
+            base_layers: pool.image().layers().iter().map(Layer::id).collect(),
+        }
+    }
+
     /// Length, and content.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut bytes = postcard::to_extend(self, vec![0; 4]).map_err(io::Error::other)?;
@@ -156,7 +180,9 @@ impl Header {
     /// The header of some session.
     pub(super) fn example(session: SessionId) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Header { magic: MAGIC, format: FORMAT, version, modules: Vec::new(), base: [7; 32], session }
+        let (modules, layers) = (Vec::new(), Vec::new());
+        let base_layers = Vec::new();
+        Header { magic: MAGIC, format: FORMAT, version, modules, base: [7; 32], session, layers, base_layers }
     }
 }
 
@@ -200,10 +226,11 @@ impl Sandbox {
     /// Wakes the session asleep in `path`, on this or another machine. The file stays. When a server vanished after that file
     /// was written, and its session left a last will that is newer, the will takes the file's place first.
     ///
-    /// `spec.image` is ignored: a session wakes from the image it began with.
+    /// `spec.image` is ignored: a session wakes from the image it began with. Of `spec.layers` it takes those that it had
+    /// ([`super::layers_of`]).
     ///
     /// # Errors
-    /// [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
+    /// [`Error::MissingLayers`] when one of these is not there; [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
     /// [`Error::Io`] when it cannot be read; those of [`Sandbox::machine`].
     pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
         will::adopt(path).await?;
@@ -213,7 +240,14 @@ impl Sandbox {
             Ok::<_, Error>((Header::read(&mut file)?, file))
         });
         let (header, file) = opened.await.map_err(io::Error::other)??;
-        let image = Image::of(header.modules);
+        let (layers, mut missing) = find(&header.layers, &spec.layers);
+        let (base_layers, missing_in_base) = find(&header.base_layers, &spec.layers);
+        missing.extend(missing_in_base);
+        if !missing.is_empty() {
+            return Err(Error::MissingLayers { layers: missing });
+        }
+        let image = Image::of(header.modules).with_layers(base_layers);
+        let spec = MachineSpec { layers: Vec::new(), ..spec };
         // The machine is forked meanwhile.
         let loading = tokio::task::spawn_blocking(move || load(file));
         let mut machine = self.machine_of(&image, spec).await?;
@@ -224,9 +258,22 @@ impl Sandbox {
             )));
         }
         machine.session = header.session;
+        machine.give(&layers).await?;
         let revoked = machine.thaw(&payload, generation).await?;
         Ok(Woken { machine, revoked })
     }
+}
+
+/// Those of `given` that are `wanted`, and those that are missing.
+fn find(wanted: &[LayerId], given: &[Layer]) -> (Vec<Layer>, Vec<LayerId>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for id in wanted {
+        match given.iter().find(|layer| layer.sha256 == id.sha256 && layer.name == id.name) {
+            Some(layer) => found.push(layer.clone()),
+            None => missing.push(id.clone()),
+        }
+    }
+    (found, missing)
 }
 
 /// Reads and checks what follows the header; returns what the machine wrote, in memory, and how many changes it had seen.
@@ -237,6 +284,19 @@ fn load(mut file: File) -> Result<(File, u64), Error> {
     copy_checked(&mut file, &trailer, &payload)?;
     payload.rewind()?;
     Ok((payload, trailer.generation))
+}
+
+/// See [`super::layers_of`].
+pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
+    will::adopt(path).await?;
+    let path = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || Header::read(&mut File::open(path)?));
+    let Header { mut layers, base_layers, .. } = read.await.map_err(io::Error::other)??;
+    // One that the session has replaced is still part of its base.
+    layers.extend(base_layers);
+    let mut known = HashSet::new();
+    layers.retain(|layer| known.insert(layer.clone()));
+    Ok(layers)
 }
 
 /// Checks the file of a sleeping session: whole, and of a kind that this version knows. Reads all of it.

@@ -10,8 +10,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::mounted::Mounted;
 use super::page_map;
-use crate::api::{MAX_INPUT, StopReason};
+use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
 
 /// A KeyboardInterrupt is sent again this often while the grace time runs: guest code may have swallowed the first.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
@@ -70,12 +71,22 @@ enum Request {
     Kill,
 }
 
-/// What the guest wants to read.
+/// What the guest waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Input {
-    NotAsked,
-    Asked,
-    Given(Option<String>),
+enum Question {
+    Nothing,
+    Input,
+    Install,
+    Answered(Answer),
+}
+
+/// What it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A line, or the end of the input.
+    Input(Option<String>),
+    /// What comes of its wish for packages.
+    Install(Result<InstallAnswer, String>),
 }
 
 /// What was asked of a machine during one of its executions, or before it.
@@ -84,7 +95,7 @@ struct Asked {
     /// Which one, counted from 0.
     execution: u64,
     request: Request,
-    input: Input,
+    question: Question,
 }
 
 /// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that ran when it
@@ -93,12 +104,24 @@ struct Asked {
 pub struct Interrupter {
     asked: watch::Sender<Asked>,
     execution: u64,
+    mounted: Mounted,
 }
 
 impl Interrupter {
+    /// One of a machine with these layers.
+    pub(super) fn of(mounted: Mounted) -> Interrupter {
+        let asked = Asked { execution: 0, request: Request::None, question: Question::Nothing };
+        Interrupter { asked: watch::Sender::new(asked), execution: 0, mounted }
+    }
+
+    /// One that nobody has.
     pub(super) fn new() -> Interrupter {
-        let asked = Asked { execution: 0, request: Request::None, input: Input::NotAsked };
-        Interrupter { asked: watch::Sender::new(asked), execution: 0 }
+        Interrupter::of(Mounted::default())
+    }
+
+    /// Wheels that its machine has mounted at present.
+    pub fn layers(&self) -> Vec<Layer> {
+        self.mounted.get()
     }
 
     /// KeyboardInterrupt in the guest; SIGKILL when it has not ended after [`Limits::grace`](crate::api::Limits::grace).
@@ -126,10 +149,20 @@ impl Interrupter {
         if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
             return false;
         }
+        self.reply(&Question::Input, Answer::Input(line))
+    }
+
+    /// Answers an [`Install`](crate::api::Event::Install) with what is to be mounted, or with the text of a refusal. False when
+    /// the guest waits for no such answer.
+    pub fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        self.reply(&Question::Install, Answer::Install(answer))
+    }
+
+    fn reply(&self, question: &Question, answer: Answer) -> bool {
         self.change(|asked| {
-            let change = asked.input == Input::Asked;
+            let change = asked.question == *question;
             if change {
-                asked.input = Input::Given(line);
+                asked.question = Question::Answered(answer);
             }
             change
         })
@@ -142,13 +175,13 @@ impl Interrupter {
 
     /// One for the execution that runs now, or the next one.
     pub(super) fn present(&self) -> Interrupter {
-        Interrupter { asked: self.asked.clone(), execution: self.asked.borrow().execution }
+        Interrupter { execution: self.asked.borrow().execution, ..self.clone() }
     }
 
     /// The present execution is over; nobody can stop it any more.
     pub(super) fn execution_ended(&self) {
         self.asked.send_modify(|asked| {
-            *asked = Asked { execution: asked.execution + 1, request: Request::None, input: Input::NotAsked };
+            *asked = Asked { execution: asked.execution + 1, request: Request::None, question: Question::Nothing };
         });
     }
 
@@ -157,24 +190,36 @@ impl Interrupter {
         self.execution + 1
     }
 
-    /// The guest waits for an answer from now on.
-    pub(super) fn ask(&self) {
-        self.asked.send_modify(|asked| asked.input = Input::Asked);
+    /// The guest waits for an answer from now on: for packages, or else for a line.
+    pub(super) fn ask(&self, install: bool) {
+        let question = if install { Question::Install } else { Question::Input };
+        self.asked.send_modify(|asked| asked.question = question);
+    }
+
+    /// Nobody will answer the present question.
+    pub(super) fn withdraw(&self) {
+        self.asked.send_modify(|asked| asked.question = Question::Nothing);
     }
 
     /// Waits for the answer, and takes it.
-    pub(super) async fn answered(&self) -> Option<String> {
+    pub(super) async fn answered(&self) -> Answer {
         let mut asked = self.asked.subscribe();
-        // `self` holds the sender: it never ends.
-        let _ = asked.wait_for(|asked| matches!(asked.input, Input::Given(_))).await;
-        let mut line = None;
-        self.asked.send_if_modified(|asked| {
-            if let Input::Given(given) = std::mem::replace(&mut asked.input, Input::NotAsked) {
-                line = given;
+        loop {
+            // `self` holds the sender: it never ends.
+            let _ = asked.wait_for(|asked| matches!(asked.question, Question::Answered(_))).await;
+            let mut answer = None;
+            self.asked.send_if_modified(|asked| {
+                if let Question::Answered(_) = asked.question
+                    && let Question::Answered(given) = std::mem::replace(&mut asked.question, Question::Nothing)
+                {
+                    answer = Some(given);
+                }
+                false
+            });
+            if let Some(answer) = answer {
+                return answer;
             }
-            false
-        });
-        line
+        }
     }
 }
 

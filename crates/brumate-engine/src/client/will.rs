@@ -122,11 +122,25 @@ fn create(path: &Path, header: &Header) -> Result<Option<WillFiles>, Error> {
     for slot in &files.slots {
         slot.set_len(0)?;
     }
+    put_header(path, header)?;
+    Ok(Some(files))
+}
+
+fn put_header(path: &Path, header: &Header) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = temporary::file(directory)?;
     file.write_all(&header.encode()?)?;
     file.persist(header_path(path)).map_err(|error| error.error)?;
-    Ok(Some(files))
+    Ok(())
+}
+
+/// Replaces the header of a will that is this process's.
+///
+/// # Errors
+/// When the disk refuses.
+pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), Error> {
+    let written = tokio::task::spawn_blocking(move || put_header(&path, &header)).await;
+    Ok(written.map_err(io::Error::other)??)
 }
 
 /// If there is a last will for `path`, waits until it is written, and puts it in the place of `path` when it is newer. No
@@ -207,6 +221,7 @@ impl Machine {
     pub(super) async fn tell_will(&mut self, files: &WillFiles) -> Result<(), Error> {
         let phase = memory_file("will")?;
         let [first, second] = &files.slots;
+        self.will = Some(files.path.clone());
         self.tell(&ToMachine::Will, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
     }
 }

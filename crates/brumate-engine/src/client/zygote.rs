@@ -9,14 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{Compilers, Trust};
 use super::error::{Error, cut};
+use super::mounted;
 use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use super::stop::Clock;
+use crate::api::{Layer, LayerId};
 use crate::code::cache::ModuleCache;
-use crate::code::compile::Kind;
+use crate::code::compile::{self, Kind};
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
 /// Requests waiting for a zygote.
@@ -60,6 +63,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
+    /// Mounted in the image.
+    pub(crate) layers: &'a [Layer],
 }
 
 /// Starts the jailed process, gives it its first message, and serves it until it says that it is done.
@@ -75,6 +80,9 @@ async fn start(
     fds.extend(reports.as_ref().map(AsFd::as_fd));
     // One that has ended already may have left word why: a failure to send shows when receiving.
     let _ = channel.send(&first, &fds).await;
+    for (layers, fds) in mounted::messages(ingredients.layers) {
+        let _ = channel.send(&ToZygote::Layers(layers), &fds).await;
+    }
     // Its end is to be seen.
     drop(fds);
     drop(reports);
@@ -102,7 +110,8 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
             FromZygote::Module(request) => {
                 let compiles_bundle = compiles_bundle(ingredients.cache, &request);
-                let answered = answer(ingredients.cache, ingredients.compilers, request);
+                let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
+                let answered = answer(ingredients.cache, ingredients.compilers, &find, request);
                 let (reply, file) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
@@ -122,7 +131,8 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
 /// # Errors
 /// When it does not start; the text says why.
 pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
-    let first = ToZygote::Build { require_jail: ingredients.require_jail, preload: modules.to_vec() };
+    let (require_jail, layers) = (ingredients.require_jail, ingredients.layers.len() as u32);
+    let first = ToZygote::Build { require_jail, preload: modules.to_vec(), layers };
     match start(ingredients, first, output, None).await? {
         (_, _, FromZygote::Built) => Ok(()),
         (_, _, other) => Err(Error::Unavailable(format!("the builder said {other:?}"))),
@@ -135,7 +145,8 @@ impl Zygote {
     /// # Errors
     /// When it does not start; the text says why.
     pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
-        let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief };
+        let layers = ingredients.layers.len() as u32;
+        let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief, layers };
         let (reports, theirs) = pair()?;
         let started = start(ingredients, first, image, Some(theirs)).await?;
         let (channel, child, FromZygote::Ready { missing_walls }) = started else {
@@ -305,14 +316,16 @@ async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError
 pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
     match request {
         ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
-        ModuleRequest::Bytes(_) => false,
+        ModuleRequest::Layer { .. } | ModuleRequest::Bytes(_) => false,
     }
 }
 
-/// Answers a question for a module: from the cache, or by compiling what a guest brought.
+/// Answers a question for a module: from the cache, or by compiling what a layer has or a guest brought. `find` knows the
+/// layers of who asks.
 pub(crate) async fn answer(
     cache: &ModuleCache,
     compilers: &Compilers,
+    find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
     request: ModuleRequest,
 ) -> (ModuleReply, Option<Arc<File>>) {
     match request {
@@ -326,6 +339,16 @@ pub(crate) async fn answer(
                     Err(reason) => (ModuleReply::Failed(reason), None),
                 },
                 None => (ModuleReply::Unknown, None),
+            }
+        }
+        ModuleRequest::Layer { key, origin } => {
+            let Some(layer) = find(&origin.layer) else { return (ModuleReply::Unknown, None) };
+            match module_of(&layer, &origin.path).await {
+                Ok(bytes) if compile::key(&bytes) == key => {
+                    compiled(compilers, &bytes, &origin.path, Trust::Layer).await
+                }
+                // The guest has another file there, or says so.
+                _ => (ModuleReply::Unknown, None),
             }
         }
         ModuleRequest::Bytes(bytes) => compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await,

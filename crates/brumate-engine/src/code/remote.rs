@@ -7,7 +7,7 @@ use wasmtime::{Engine, Module};
 
 use super::compile;
 use super::source::ModuleSource;
-use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, WireError};
+use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, Origin, WireError};
 
 /// Sends a request and waits for the answer and its descriptor.
 pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;
@@ -35,11 +35,22 @@ impl RemoteModules {
 }
 
 impl ModuleSource for RemoteModules {
-    fn module(&mut self, engine: &Engine, key: ModuleKey, bytes: &[u8]) -> Result<Module, String> {
+    fn module(
+        &mut self,
+        engine: &Engine,
+        key: ModuleKey,
+        origin: Option<&Origin>,
+        bytes: &[u8],
+    ) -> Result<Module, String> {
         if bytes.len() > compile::MAX_MODULE {
             return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
         }
         let mut reply = (self.ask)(ModuleRequest::Key(key)).map_err(gone)?;
+        if matches!(reply.0, ModuleReply::Unknown)
+            && let Some(origin) = origin
+        {
+            reply = (self.ask)(ModuleRequest::Layer { key, origin: origin.clone() }).map_err(gone)?;
+        }
         if matches!(reply.0, ModuleReply::Unknown) {
             reply = (self.ask)(ModuleRequest::Bytes(bytes.to_vec())).map_err(gone)?;
         }

@@ -1,13 +1,17 @@
 //! The guest's file system as Brumate arranges it: what is mounted where, standard streams, granted host directories.
 
 mod granted;
+mod installs;
+pub(crate) mod layers;
 mod streams;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{join_host_directories, mount_host_directories};
+pub(crate) use installs::Installs;
 pub(crate) use streams::{connect_events, event_sink, set_stdin};
 
+use crate::api::PACKAGES;
 use crate::bundle;
 use crate::caps::output::Output;
 use crate::image::ImageError;
@@ -129,6 +133,8 @@ fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>>
             vfs.create_directories(format!("{STDLIB}/lib-dynload").as_bytes(), 0o755)?;
         }
     }
+    // Layers are merged into it later, and are as little the guest's to change.
+    vfs.create_directories(PACKAGES.as_bytes(), 0o755)?;
     vfs.seal(STDLIB.as_bytes())?;
 
     for (path, content) in bundle::GUEST {

@@ -1,13 +1,12 @@
 //! Standard input, output and error, and the driver's event channel.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Event, StreamName};
 use crate::caps::clock::INTERRUPTED;
-use crate::caps::output::{Output, Sink as EventSink};
+use crate::caps::output::{Output, Question, Sink as EventSink};
 use crate::channel::Channel;
 use crate::libc::errno::Errno;
 use crate::machine::EVENT_FD;
@@ -61,13 +60,11 @@ struct Events {
     output: Arc<Mutex<Output>>,
     /// `None` before the machine is anyone's: nobody answers.
     channel: Option<Arc<Channel>>,
-    /// What is left to read of the last answer: JSON, and the end of a line.
-    answer: VecDeque<u8>,
 }
 
 impl Events {
     fn new(output: &Arc<Mutex<Output>>, channel: Option<Arc<Channel>>) -> Events {
-        Events { output: output.clone(), channel, answer: VecDeque::new() }
+        Events { output: output.clone(), channel }
     }
 
     fn output(&self) -> MutexGuard<'_, Output> {
@@ -77,23 +74,24 @@ impl Events {
 
 impl Device for Events {
     /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python looks at its signals. `EBADF` when
-    /// nothing was asked: there is nothing to read then.
+    /// nothing was asked: there is nothing to read then. A question for packages has been answered before
+    /// ([`Installs`](super::Installs)).
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
-        if self.answer.is_empty() {
-            let (Some(channel), Some(question)) = (&self.channel, self.output().question()) else {
-                return Err(Errno::EBADF);
-            };
-            let text = answer(channel, question)?;
-            self.output().answered();
-            self.answer.extend(serde_json::to_vec(&text).map_err(|_| Errno::EIO)?);
-            self.answer.push_back(b'\n');
+        if let Some(count) = self.output().read_answer(buf) {
+            return Ok(count);
         }
-        std::io::Read::read(&mut self.answer, buf).map_err(|_| Errno::EIO)
+        let (Some(channel), Some(Question::Input(question))) = (&self.channel, self.output().question()) else {
+            return Err(Errno::EBADF);
+        };
+        let text = answer(channel, question)?;
+        let mut line = serde_json::to_vec(&text).map_err(|_| Errno::EIO)?;
+        line.push(b'\n');
+        let mut output = self.output();
+        output.answer(line);
+        Ok(output.read_answer(buf).unwrap_or(0))
     }
 
     fn write(&mut self, data: &[u8]) -> Result<usize, Errno> {
-        // Whoever asks anew does not want the rest of an older answer.
-        self.answer.clear();
         self.output().write_frames(data);
         Ok(data.len())
     }
@@ -109,14 +107,15 @@ fn answer(channel: &Channel, question: u64) -> Result<Option<String>, Errno> {
         wait_readable(channel.socket().as_raw_fd())?;
         match channel.receive() {
             Ok((ToMachine::Input { question: answered, text }, _)) if answered == question => return Ok(text),
-            Ok((ToMachine::Input { .. }, _)) => {}
+            Ok((ToMachine::Input { .. } | ToMachine::Install { .. }, _)) => {}
+            Ok((ToMachine::Layers { question: Some(_), .. }, _)) => {}
             _ => return Err(Errno::EIO),
         }
     }
 }
 
 /// Waits until `fd` has something to read; `EINTR` when the guest is interrupted.
-fn wait_readable(fd: RawFd) -> Result<(), Errno> {
+pub(super) fn wait_readable(fd: RawFd) -> Result<(), Errno> {
     let guard = crate::signals::block_interrupt();
     loop {
         if INTERRUPTED.swap(false, Ordering::Relaxed) {

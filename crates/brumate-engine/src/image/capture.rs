@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use wasmtime::{AsContextMut, Extern, Instance, Mutability, Ref, StoreContextMut, Val};
 
 use super::{Driver, Function, ImageError, LibraryRecord, Number, Record};
+use crate::files::layers;
 use crate::host::{Host, guest};
 use crate::module::patch::TABLE_EXPORT_PREFIX;
 
@@ -115,11 +116,19 @@ fn library(store: &mut StoreContextMut<'_, Host>, index: usize) -> Result<Librar
     check_tables(store, instance)?;
     let got = got.iter().map(|global| global.get(&mut *store).i32().unwrap_or(0) as u32).collect();
     let globals = globals(store, instance);
-    let library = &store.data().libraries.loaded[index];
+    let host = store.data();
+    let library = &host.libraries.loaded[index];
+    let mut bytes = library.bytes.as_ref().map(|bytes| bytes.to_vec());
+    let mut origin = library.origin.clone();
+    if let Some(gone) = origin.take_if(|origin| !layers::present(&host.vfs).contains(&origin.layer)) {
+        // Whoever wakes has no such layer.
+        bytes = Some(layers::read(&host.vfs, &gone).map_err(ImageError::Unsupported)?);
+    }
     Ok(LibraryRecord {
         path: library.path.clone(),
         key: library.key,
-        bytes: library.bytes.as_ref().map(|bytes| bytes.to_vec()),
+        bytes,
+        origin,
         place: library.place,
         table_slots: library.table_slots,
         global_since: library.global_since.map(|since| since as u32),

@@ -18,10 +18,11 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::layers::Given;
 use crate::libc::ffi::ClosuresRecord;
 use crate::link::Place;
 use crate::trace::Pages;
-use crate::wire::ModuleKey;
+use crate::wire::{ModuleKey, Origin};
 
 /// State beside the linear memory and the file system.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,8 +52,10 @@ pub(crate) struct Record {
 pub(crate) struct LibraryRecord {
     pub(crate) path: String,
     pub(crate) key: ModuleKey,
-    /// The module's file, when it is not of the bundle.
+    /// The module's file, when it is neither of the bundle nor of a layer.
     pub(crate) bytes: Option<Vec<u8>>,
+    /// The layer's file that it is.
+    pub(crate) origin: Option<Origin>,
     pub(crate) place: Place,
     pub(crate) table_slots: u32,
     pub(crate) global_since: Option<u32>,
@@ -122,6 +125,8 @@ pub(crate) struct Base {
     pub(crate) vfs: Vec<u8>,
     /// What a machine will probably touch of its memory.
     pub(crate) pages: Pages,
+    /// Layers that are mounted in it.
+    pub(crate) layers: Vec<Given>,
 }
 
 /// Why state cannot be captured or restored.
@@ -133,6 +138,9 @@ pub(crate) enum ImageError {
     /// The record contradicts itself or the modules.
     #[error("the image is damaged: {0}")]
     Damaged(String),
+    /// A wheel that the session has mounted cannot be joined with it.
+    #[error("the session needs {0}: {1}")]
+    Layer(String, String),
     /// wasmtime refused: out of memory, a limit.
     #[error("the image cannot be restored: {0}")]
     Engine(String),

@@ -6,6 +6,7 @@ use wasmtime::{Func, Instance, Module, Ref, StoreContextMut, Val};
 
 use super::{Function, ImageError, LibraryRecord, Number, Record};
 use crate::caps::clock::Clock;
+use crate::files;
 use crate::host::{Host, guest};
 use crate::libc::ffi;
 use crate::link::{Got, Library, Linked, MAX_LIBRARIES, index_table, instantiate};
@@ -84,9 +85,11 @@ pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> R
 /// Instantiates a recorded library.
 fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Result<(), ImageError> {
     let engine = store.engine().clone();
+    let of_layer = recorded.origin.as_ref().map(|origin| files::layers::read(&store.data().vfs, origin)).transpose();
+    let of_layer = of_layer.map_err(ImageError::Damaged)?;
     let modules = &mut store.data_mut().modules;
-    let module: Module = match &recorded.bytes {
-        Some(bytes) => modules.module(&engine, crate::code::compile::key(bytes), bytes),
+    let module: Module = match of_layer.as_ref().or(recorded.bytes.as_ref()) {
+        Some(bytes) => modules.module(&engine, crate::code::compile::key(bytes), recorded.origin.as_ref(), bytes),
         None => modules.bundled(&engine, recorded.key),
     }
     .map_err(|reason| ImageError::Engine(format!("{}: {reason}", recorded.path)))?;
@@ -103,6 +106,7 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
         path: recorded.path.clone(),
         key: recorded.key,
         bytes: recorded.bytes.as_deref().map(Arc::from),
+        origin: recorded.origin.clone(),
         instance,
         place: recorded.place,
         table_slots: recorded.table_slots,

@@ -4,6 +4,7 @@ use wasmtime::{Caller, Linker};
 
 use super::{dirs, files};
 use crate::host::{Host, split};
+use crate::machine::EVENT_FD;
 
 const ENV: &str = "env";
 const WASI: &str = "wasi_snapshot_preview1";
@@ -61,7 +62,19 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     bind!(linker, ENV, "__syscall_umask_js", files::umask_js, mask: i32);
     bind!(linker, ENV, "__syscall_fcntl64", files::fcntl64 memory, fd: i32, command: i32, va: u32);
     bind!(linker, ENV, "__syscall_ioctl", files::ioctl memory, fd: i32, request: i32, va: u32);
-    bind!(linker, WASI, "fd_read", files::fd_read memory, fd: i32, iov: u32, count: i32, out: u32);
+    linker.func_wrap(
+        WASI,
+        "fd_read",
+        |mut caller: Caller<'_, Host>, fd: i32, iov: u32, count: i32, out: u32| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            if fd == EVENT_FD
+                && let Err(errno) = host.finish_install()
+            {
+                return errno.as_wasi();
+            }
+            files::fd_read(&mut host.vfs, &mut memory, fd, iov, count, out)
+        },
+    )?;
     bind!(linker, WASI, "fd_write", files::fd_write memory, fd: i32, iov: u32, count: i32, out: u32);
     bind!(linker, WASI, "fd_pread", files::fd_pread memory, fd: i32, iov: u32, count: i32, offset: i64, out: u32);
     bind!(linker, WASI, "fd_pwrite", files::fd_pwrite memory, fd: i32, iov: u32, count: i32, offset: i64, out: u32);

@@ -9,9 +9,10 @@ use super::symbols::{address, index_table, of_library, of_new, resolve};
 use super::{Library, MAX_LIBRARIES, MAX_SYMBOL};
 use crate::bundle;
 use crate::code::compile::{self, MAX_MODULE};
+use crate::files::layers;
 use crate::host::{GuestExit, Host, guest, split_store};
 use crate::module::dylink::{self, Dylink};
-use crate::wire::ModuleKey;
+use crate::wire::{ModuleKey, Origin};
 
 /// `RTLD_GLOBAL` of Emscripten's `dlfcn.h`.
 const RTLD_GLOBAL: u32 = 0x100;
@@ -198,11 +199,14 @@ fn load(
     }
     let engine = store.engine().clone();
     let key = compile::key(bytes);
-    let module =
-        store.data_mut().modules.module(&engine, key, bytes).or_else(|error| message(format!("{path}: {error}")))?;
+    let origin = layers::origin(&store.data().vfs, path);
+    let module = store.data_mut().modules.module(&engine, key, origin.as_ref(), bytes);
+    let module = module.or_else(|error| message(format!("{path}: {error}")))?;
+    // The file is the layer's, unless libc has read another one of that name.
+    let origin = origin.filter(|origin| layers::read(&store.data().vfs, origin).is_ok_and(|content| content == bytes));
     // What the guest brought is nowhere else once its file is gone.
-    let own = bundle::native_module(&key).is_none().then(|| Arc::from(bytes));
-    link(store, path, (&module, key, own), &info, needed, global)
+    let own = (origin.is_none() && bundle::native_module(&key).is_none()).then(|| Arc::from(bytes));
+    link(store, path, Content { module: &module, key, bytes: own, origin }, &info, needed, global)
 }
 
 /// Finds a needed library: an absolute name, else the run-time path of the library that needs it, else `/lib`.
@@ -233,16 +237,24 @@ fn find_needed(
     message(format!("{requirer}: needs `{name}`, which was not found"))
 }
 
+/// A compiled side module, and where its bytes are to be had again.
+struct Content<'a> {
+    module: &'a Module,
+    key: ModuleKey,
+    bytes: Option<Arc<[u8]>>,
+    origin: Option<Origin>,
+}
+
 /// Gives a compiled side module its place, instantiates it, and makes it known.
 fn link(
     store: &mut StoreContextMut<'_, Host>,
     path: &str,
-    module: (&Module, ModuleKey, Option<Arc<[u8]>>),
+    content: Content<'_>,
     info: &Dylink,
     needed: Vec<usize>,
     global: bool,
 ) -> Result<usize, DlError> {
-    let (module, key, bytes) = module;
+    let Content { module, key, bytes, origin } = content;
     let weak = info.weak_imports();
     let memory_base = allocate(store, path, info)?;
     let table_slots = info.memory.table_slots;
@@ -277,7 +289,18 @@ fn link(
     libraries.by_path.insert(path.to_owned(), index);
     let global_since = global.then_some(index + 1);
     let path = path.to_owned();
-    libraries.loaded.push(Library { path, key, bytes, instance, place, table_slots, global_since, needed, got });
+    libraries.loaded.push(Library {
+        path,
+        key,
+        bytes,
+        origin,
+        instance,
+        place,
+        table_slots,
+        global_since,
+        needed,
+        got,
+    });
     Ok(index)
 }
 

@@ -20,7 +20,7 @@ pub(crate) use main_module::instantiate_main;
 pub(crate) use symbols::{function_slot, index_table};
 pub(crate) use trampoline::{Helper, trampoline_module};
 
-use crate::wire::ModuleKey;
+use crate::wire::{ModuleKey, Origin};
 
 /// Instances one machine may hold: the main module, helpers and side modules.
 pub(crate) const MAX_INSTANCES: usize = 4096;
@@ -37,8 +37,10 @@ pub(crate) struct Library {
     pub(crate) path: String,
     /// Content of its file.
     pub(crate) key: ModuleKey,
-    /// The file, when it is not the bundle's.
+    /// The file, when it is neither the bundle's nor a layer's.
     pub(crate) bytes: Option<Arc<[u8]>>,
+    /// The layer's file that it is.
+    pub(crate) origin: Option<Origin>,
     /// Its instance.
     pub(crate) instance: Instance,
     /// Where it lies.

@@ -7,6 +7,7 @@ use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
 use super::python::Python;
 use super::{EVENT_FD, Machine, MachineError, call, fault};
+use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
@@ -56,6 +57,7 @@ pub(super) fn instantiate(
             "PATH=/bin".to_owned(),
         ],
         memory: MemoryLimit { max_bytes: 4 << 30, peak_bytes: 0, refused: false },
+        installs: None,
     };
     let mut store = Store::new(engine, host);
     store.limiter(|host| &mut host.memory);
@@ -161,7 +163,7 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
         failed |= call(store, instance, "PyInitConfig_SetStr", &[config, name, value])? != 0;
     }
     let lists: [(&str, &[&str]); 2] =
-        [("module_search_paths", &[STDLIB, SITE_PACKAGES, DRIVER]), ("argv", &["main.py"])];
+        [("module_search_paths", &[STDLIB, PACKAGES, SITE_PACKAGES, DRIVER]), ("argv", &["main.py"])];
     for (name, values) in lists {
         let mut pointers = Vec::new();
         for value in values {

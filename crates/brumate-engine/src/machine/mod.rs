@@ -11,7 +11,7 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
 
 pub(crate) use boot::Prelude;
 use python::Python;
-pub(crate) use restore::Frozen;
+pub(crate) use restore::{Frozen, join};
 
 use crate::caps::output::Output;
 use crate::host::{GuestExit, Host, guest};

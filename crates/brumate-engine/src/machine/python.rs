@@ -7,8 +7,8 @@ use crate::host::{Host, guest};
 use crate::image::{Driver, ImageError, Places};
 
 /// Functions of the driver that the host calls. Fetched before any guest code runs, which could put others in their place.
-pub(super) const DRIVER_FUNCTIONS: [&str; 8] =
-    ["boot", "preload", "settle", "mortals", "places", "reseed", "analyze", "execute"];
+pub(super) const DRIVER_FUNCTIONS: [&str; 9] =
+    ["boot", "preload", "settle", "mortals", "places", "reseed", "analyze", "execute", "packages_changed"];
 
 /// Handles of the C API functions used at run time.
 pub(super) struct Python {

@@ -12,11 +12,22 @@ use crate::api::Execute;
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files;
+use crate::files::layers::Given;
 use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
 use crate::trace::Pages;
 use crate::vfs::{Vfs, VfsConfig};
+use crate::wire::LayerProblem;
+
+/// Joins files with the layers that they were saved with.
+///
+/// # Errors
+/// When one is missing.
+pub(crate) fn join(vfs: &mut Vfs, layers: &[Given]) -> Result<(), ImageError> {
+    let joined = files::layers::join(vfs, layers);
+    joined.map_err(|LayerProblem { name, reason }| ImageError::Layer(name, reason))
+}
 
 /// What a machine runs first, when it is found out what a run touches.
 const FIRST_RUNS: [&str; 2] = ["1+1", "x = 1\nprint(x)"];
@@ -43,11 +54,12 @@ impl Machine {
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
         frozen: &Frozen,
-        file: &File,
-        offset: u64,
+        (file, offset): (&File, u64),
+        layers: &[Given],
     ) -> Result<Machine, ImageError> {
         let output = Arc::new(Mutex::new(Output::new()));
         let mut vfs = files::restored(&frozen.vfs, &output)?;
+        join(&mut vfs, layers)?;
         files::reopen(&mut vfs)?;
         vfs.begin_changes();
         let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
@@ -90,17 +102,19 @@ impl Machine {
     /// system its host directories back; what it returns is returned.
     ///
     /// # Errors
-    /// When the image does not fit. The machine is of no use then.
+    /// When the image does not fit, or `join` says so. The machine is of no use then.
     pub(crate) fn thaw<T>(
         &mut self,
         from: &File,
         base: &Base,
-        join: impl FnOnce(&mut Vfs) -> T,
+        join: impl FnOnce(&mut Vfs) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
         let (frozen, pages) = image::difference::read(from)?;
         let mut vfs = files::continued(self.base_files(base)?, &frozen.vfs, &self.output)?;
-        let joined = join(&mut vfs);
+        let joined = join(&mut vfs)?;
         files::reopen(&mut vfs)?;
+        // Before the modules, which may be files of it.
+        self.store.data_mut().vfs = vfs;
         image::restore::apply(&mut self.store.as_context_mut(), &frozen.record)?;
         self.python.set_driver(&frozen.record.driver)?;
         let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
@@ -111,7 +125,6 @@ impl Machine {
         // As a fork of the base has them.
         memory::populate(memory, &base.pages.written);
         memory::populate_for_reading(memory, &base.pages.read);
-        self.store.data_mut().vfs = vfs;
         Ok(joined)
     }
 
@@ -122,7 +135,9 @@ impl Machine {
             let nothing = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime));
             return Ok(std::mem::replace(own, nothing.map_err(|errno| ImageError::Engine(format!("{errno:?}")))?));
         }
-        files::restored(&base.vfs, &self.output)
+        let mut vfs = files::restored(&base.vfs, &self.output)?;
+        join(&mut vfs, &base.layers)?;
+        Ok(vfs)
     }
 
     /// What a usual run, or cell of a notebook with `shell`, touches of the memory. For a process that ends afterwards.

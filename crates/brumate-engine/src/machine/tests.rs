@@ -11,7 +11,7 @@ use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
 use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
-use crate::wire::ModuleKey;
+use crate::wire::{ModuleKey, Origin};
 
 /// Compiles in this process, with a cache below the target directory.
 struct LocalModules {
@@ -36,7 +36,13 @@ impl LocalModules {
 }
 
 impl ModuleSource for LocalModules {
-    fn module(&mut self, engine: &Engine, _key: ModuleKey, bytes: &[u8]) -> Result<Module, String> {
+    fn module(
+        &mut self,
+        engine: &Engine,
+        _key: ModuleKey,
+        _origin: Option<&Origin>,
+        bytes: &[u8],
+    ) -> Result<Module, String> {
         self.load(engine, Kind::Side, bytes)
     }
 
@@ -83,7 +89,7 @@ impl Kit {
         let frozen = postcard::from_bytes(&saved).unwrap();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, machine.memory()).unwrap();
-        Machine::restore(&self.engine, &self.prelude, self.modules(), &frozen, &file, 0).unwrap()
+        Machine::restore(&self.engine, &self.prelude, self.modules(), &frozen, (&file, 0), &[]).unwrap()
     }
 }
 

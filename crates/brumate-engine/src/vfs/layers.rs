@@ -1,12 +1,12 @@
 //! Read-only layers: the bytes behind files that nobody has written to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::archive::{Archive, LayerBytes, Packing};
+use super::archive::{Archive, Entry, LayerBytes, Packing};
 use super::bytes::Bytes;
 use crate::libc::errno::Errno;
 
@@ -64,6 +64,8 @@ pub(crate) struct LayerRecord {
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Layers {
     records: Vec<LayerRecord>,
+    /// Layers that were taken away. What still refers to them can be read as long as they are attached.
+    dropped: BTreeSet<LayerId>,
     #[serde(skip)]
     attached: HashMap<LayerId, Layer>,
     #[serde(skip)]
@@ -77,7 +79,13 @@ impl fmt::Debug for Layers {
 }
 
 impl Layers {
+    /// A layer that comes, or comes again after it was taken away.
     pub(crate) fn add(&mut self, name: &[u8], layer: Layer) -> Result<LayerId, Errno> {
+        if let Some(id) = self.find(name, &layer).filter(|id| self.dropped.contains(id)) {
+            self.dropped.remove(&id);
+            self.attached.insert(id, layer);
+            return Ok(id);
+        }
         let id = LayerId(u32::try_from(self.records.len()).map_err(|_| Errno::ENFILE)?);
         self.records.push(LayerRecord { name: name.into(), fingerprint: layer.fingerprint() });
         self.attached.insert(id, layer);
@@ -95,6 +103,53 @@ impl Layers {
         count
     }
 
+    /// The layer of that name and content.
+    pub(crate) fn find(&self, name: &[u8], layer: &Layer) -> Option<LayerId> {
+        let mut records = self.records.iter().zip(0..);
+        let found = records.find(|(record, _)| record.name[..] == *name && record.fingerprint == layer.fingerprint());
+        found.map(|(_, index)| LayerId(index))
+    }
+
+    pub(crate) fn is_dropped(&self, id: LayerId) -> bool {
+        self.dropped.contains(&id)
+    }
+
+    /// The layers of that name that are attached and not taken away.
+    pub(crate) fn named(&self, name: &[u8]) -> Vec<(LayerId, Layer)> {
+        let ids = (0..)
+            .map(LayerId)
+            .zip(&self.records)
+            .filter(|(id, record)| record.name[..] == *name && !self.dropped.contains(id));
+        ids.filter_map(|(id, _)| Some((id, self.attached.get(&id)?.clone()))).collect()
+    }
+
+    /// The attached layer of that name, even if it was taken away.
+    pub(crate) fn attached(&self, name: &[u8]) -> Option<&Layer> {
+        let mut records = (0..).map(LayerId).zip(&self.records).filter(|(_, record)| record.name[..] == *name);
+        records.find_map(|(id, _)| self.attached.get(&id))
+    }
+
+    pub(crate) fn drop_layer(&mut self, id: LayerId) {
+        self.dropped.insert(id);
+    }
+
+    pub(crate) fn drop_named(&mut self, name: &[u8]) {
+        let ids = (0..).map(LayerId).zip(&self.records).filter(|(_, record)| record.name[..] == *name);
+        self.dropped.extend(ids.map(|(id, _)| id));
+    }
+
+    /// Names of the layers that have not been taken away.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &[u8]> {
+        let records = (0..).map(LayerId).zip(&self.records);
+        records.filter(|(id, _)| !self.dropped.contains(id)).map(|(_, record)| &record.name[..])
+    }
+
+    /// Name of the layer that holds a file, and the file's entry in it.
+    pub(crate) fn entry(&self, file: &LayerFile) -> Option<(&[u8], &Entry)> {
+        let Layer::Archive(archive) = self.attached.get(&file.layer)? else { return None };
+        Some((&self.records.get(file.layer.0 as usize)?.name[..], archive.entries.get(file.entry as usize)?))
+    }
+
     /// What is remembered of each, in order.
     pub(crate) fn records(&self) -> &[LayerRecord] {
         &self.records
@@ -102,7 +157,10 @@ impl Layers {
 
     /// Names of the layers that saved state refers to and that are not attached.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &[u8]> {
-        let unattached = |index: &usize| !self.attached.contains_key(&LayerId(*index as u32));
+        let unattached = |index: &usize| {
+            let id = LayerId(*index as u32);
+            !self.attached.contains_key(&id) && !self.dropped.contains(&id)
+        };
         (0..self.records.len()).filter(unattached).map(|index| &self.records[index].name[..])
     }
 

@@ -14,6 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
+//! wheels   packages that come and go
 //! exchange files to and from the server   changes  what differs from the base
 //! check    proves the structure after reading it                          restore  joins what was read
 //! ```
@@ -56,6 +57,7 @@ mod seek;
 mod stat;
 mod time;
 mod tree;
+mod wheels;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +77,7 @@ pub use quota::Usage;
 pub use seek::Whence;
 pub use stat::{Stat, StatFs};
 pub use time::{ClockFn, SetTime, Timestamp};
+pub use wheels::Wheel;
 
 use crate::libc::errno::Errno;
 use bytes::Bytes;

@@ -273,13 +273,18 @@ impl Vfs {
         Ok(())
     }
 
-    fn layer_inode(&mut self, directory: InodeId, content: LayerFile, permissions: u32) -> Result<InodeId, Errno> {
+    pub(super) fn layer_inode(
+        &mut self,
+        directory: InodeId,
+        content: LayerFile,
+        permissions: u32,
+    ) -> Result<InodeId, Errno> {
         let mount = self.inodes.get(directory)?.mount;
         self.allocate(mount, Kind::File(Content::Layer(content)), permissions, false)
     }
 
     /// Takes a file's name away without asking the guest's rules.
-    fn drop_entry(&mut self, directory: InodeId, name: &[u8]) -> Result<(), Errno> {
+    pub(super) fn drop_entry(&mut self, directory: InodeId, name: &[u8]) -> Result<(), Errno> {
         let id = self.inodes.directory(directory)?.get(name).ok_or(Errno::ENOENT)?;
         self.unlink_inode(directory, name, id)
     }
@@ -298,7 +303,7 @@ fn below<'a>(path: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Directory part and last component.
-fn split_last(path: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_last(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|&b| b == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (&[], path),

@@ -15,9 +15,11 @@ use std::time::Duration;
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::api::{Ended, Execute, Limits, Outcome, StopReason};
+use crate::api::{Ended, Execute, Limits, MAX_LAYERS, Outcome, StopReason};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
+use crate::files::Installs;
+use crate::files::layers::{self as files_of_layers, Given};
 use crate::host::GuestExit;
 use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
@@ -54,6 +56,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         limits,
         mounts: Vec::new(),
         mounted: false,
+        given: Vec::new(),
         paused: false,
         cold: false,
         busy: false,
@@ -123,6 +126,8 @@ struct Worker {
     /// They are in the guest's file system. Not before the first request: a machine that becomes a sleeping session has that
     /// one's files.
     mounted: bool,
+    /// Layers that are to be mounted or joined.
+    given: Vec<Given>,
     /// Forked from another machine and not resumed yet.
     paused: bool,
     /// Pages that a cell writes were given back.
@@ -147,6 +152,7 @@ impl Worker {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
         crate::files::connect_events(&mut host.vfs, &output, &self.channel);
+        host.installs = Some(Installs::new(&output, &self.channel));
         limits::protect(&self.limits);
     }
 
@@ -170,20 +176,22 @@ impl Worker {
     fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
         self.generation = generation;
         let (mounts, channel, output) = (&self.mounts, &self.channel, self.machine.output().clone());
+        let given = std::mem::take(&mut self.given);
         let join = |vfs: &mut Vfs| {
             crate::files::connect_events(vfs, &output, channel);
-            crate::files::join_host_directories(vfs, mounts, channel)
+            crate::machine::join(vfs, &given)?;
+            Ok(crate::files::join_host_directories(vfs, mounts, channel))
         };
-        let (failed, revoked) = match self.machine.thaw(from, &self.base, join) {
+        let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
                 self.mounted = true;
                 self.set_limits();
                 self.machine.refresh()?;
-                (None, revoked)
+                (None, revoked, files_of_layers::present(&self.machine.host().vfs))
             }
-            Err(error) => (Some(error.to_string()), Vec::new()),
+            Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
         };
-        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked })?)
+        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked, layers })?)
     }
 
     fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
@@ -234,7 +242,7 @@ impl Worker {
             }
             return Ok(());
         }
-        if !matches!(request, ToMachine::Start { .. } | ToMachine::Thaw { .. }) {
+        if !matches!(request, ToMachine::Start { .. } | ToMachine::Layers { .. } | ToMachine::Thaw { .. }) {
             self.mount();
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
@@ -275,6 +283,25 @@ impl Worker {
                     self.end_change();
                 }
             }
+            ToMachine::Layers { layers, .. } => {
+                // Twice: a last will may name what was about to come.
+                if self.given.len() + layers.len() > 2 * MAX_LAYERS {
+                    return Err(WireError::TooLarge(layers.len()).into());
+                }
+                for info in layers {
+                    self.given.push(Given::receive(info, &mut fds).ok_or(WireError::MissingDescriptor)?);
+                }
+            }
+            ToMachine::Remount { remove } => {
+                self.begin_change();
+                let given = std::mem::take(&mut self.given);
+                let host = self.machine.host();
+                let mounted = files_of_layers::mount(&mut host.vfs, given, &remove);
+                host.forget_replaced_libraries();
+                self.machine.run_driver("packages_changed", "")?;
+                self.channel.send(&FromMachine::Mounted(mounted))?;
+                self.end_change();
+            }
             ToMachine::Fork { checkpoint, idle } => {
                 let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
                 self.fork(socket, Fork { checkpoint, idle, answers: true })?;
@@ -295,7 +322,11 @@ impl Worker {
             ToMachine::Thaw { generation } => {
                 self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
             }
-            ToMachine::Resume | ToMachine::Input { .. } | ToMachine::Module(_) | ToMachine::Mount(_) => {
+            ToMachine::Resume
+            | ToMachine::Input { .. }
+            | ToMachine::Install { .. }
+            | ToMachine::Module(_)
+            | ToMachine::Mount(_) => {
                 return Err(WireError::MissingDescriptor.into());
             }
         }

@@ -23,7 +23,9 @@ use rustix::process::{Pid, WaitOptions};
 use crate::channel::Channel;
 use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
+use crate::api::MAX_LAYERS;
 use crate::engine::{Purpose, engine};
+use crate::files;
 use crate::image::{self, Base};
 use crate::machine::{Machine, Prelude};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
@@ -43,13 +45,13 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let mut next = || fds.next().ok_or(WireError::MissingDescriptor);
     let given = Given { main: next()?, trampoline: next()?, image: next()?.into() };
     match request {
-        ToZygote::Load { require_jail, brief } => {
+        ToZygote::Load { require_jail, brief, layers } => {
             let reports = next()?;
             let heap = (!brief).then(pages::align_heap);
             if !brief {
                 pages::move_text();
             }
-            match load_image(channel, given, reports, require_jail, brief) {
+            match load_image(channel, given, reports, require_jail, brief, layers) {
                 Ok(Loaded { machine, base, init, missing_walls }) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
                     if let Some(heap) = heap {
@@ -60,10 +62,12 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                 Err(reason) => channel.send(&FromZygote::Failed(reason)),
             }
         }
-        ToZygote::Build { require_jail, preload } => match build_image(channel, given, &preload, require_jail) {
-            Ok(()) => channel.send(&FromZygote::Built),
-            Err(reason) => channel.send(&FromZygote::Failed(reason)),
-        },
+        ToZygote::Build { require_jail, preload, layers } => {
+            match build_image(channel, given, &preload, require_jail, layers) {
+                Ok(()) => channel.send(&FromZygote::Built),
+                Err(reason) => channel.send(&FromZygote::Failed(reason)),
+            }
+        }
         _ => Err(WireError::MissingDescriptor),
     }
 }
@@ -91,6 +95,23 @@ fn enter(given: &Given, reports: Option<&OwnedFd>, require_jail: bool) -> Result
     crate::jail_entry::enter_zygote(require_jail, &keep)
 }
 
+/// The layers of the image, in the jail: what they hold is read here.
+fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::Given>, String> {
+    let mut given = Vec::new();
+    while given.len() < count as usize {
+        let (request, fds) = channel.receive().map_err(|error: WireError| error.to_string())?;
+        let ToZygote::Layers(layers) = request else { return Err("a layer is missing".to_owned()) };
+        let mut fds = fds.into_iter();
+        for info in layers {
+            given.push(files::layers::Given::receive(info, &mut fds).ok_or("a descriptor is missing")?);
+        }
+        if given.len() > MAX_LAYERS {
+            return Err("too many layers".to_owned());
+        }
+    }
+    Ok(given)
+}
+
 /// The engine and the modules every machine needs, inside the jail.
 fn prepare(given: Given, brief: bool) -> Result<(Engine, Prelude, File), String> {
     crate::signals::install();
@@ -106,28 +127,40 @@ fn load_image(
     reports: OwnedFd,
     require_jail: bool,
     brief: bool,
+    layers: u32,
 ) -> Result<Loaded, String> {
     let missing_walls = enter(&given, Some(&reports), require_jail)?;
     let init = init::stay_behind(reports)?;
+    let layers = receive_layers(channel, layers)?;
     let (engine, prelude, file) = prepare(given, brief)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
-    let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, &file, image::file::HEADER_BYTES)
+    let from = (&file, image::file::HEADER_BYTES);
+    let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, from, &layers)
         .map_err(|error| error.to_string())?;
     if !brief {
         machine.touch(&pages.read);
     }
-    let base = Arc::new(Base { file, header, vfs: frozen.vfs, pages });
+    let base = Arc::new(Base { file, header, vfs: frozen.vfs, pages, layers });
     Ok(Loaded { machine, base, init, missing_walls })
 }
 
 /// Boots an interpreter without chance, and writes it down.
-fn build_image(channel: &Arc<Channel>, given: Given, preload: &[String], require_jail: bool) -> Result<(), String> {
+fn build_image(
+    channel: &Arc<Channel>,
+    given: Given,
+    preload: &[String],
+    require_jail: bool,
+    layers: u32,
+) -> Result<(), String> {
     enter(&given, None, require_jail)?;
+    let layers = receive_layers(channel, layers)?;
     let (engine, prelude, file) = prepare(given, false)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let _rehearsal = crate::caps::rehearsal::begin();
     let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
+    let mounted = files::layers::mount(&mut machine.host().vfs, layers, &[]);
+    mounted.map_err(|problem| format!("cannot mount {}: {}", problem.name, problem.reason))?;
     machine.preload(preload).map_err(|error| error.to_string())?;
     let frozen = machine.freeze().map_err(|error| error.to_string())?;
     image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())?;

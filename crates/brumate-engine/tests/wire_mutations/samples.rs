@@ -3,17 +3,31 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, FileChunk, FileInfo, Limits, MAX_ARGUMENTS, MAX_LISTED_FILES, MAX_MIME_TYPES,
-    MAX_NAMES, Outcome, ReturnValue, StopReason, StreamName,
+    Analysis, Ended, Event, Execute, FileChunk, FileInfo, InstallRequest, LayerId, Limits, MAX_ARGUMENTS, MAX_LAYERS,
+    MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_NAMES, MAX_REQUIREMENTS, Outcome, ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
-    self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, MAX_ENTRIES, MAX_LIST,
-    ModuleReply, ModuleRequest, MountOperation, MountReply, MountRequest, ToMachine, ToZygote,
+    self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, InstallReply,
+    LAYERS_AT_ONCE, LayerInfo, LayerProblem, MAX_ENTRIES, MAX_LIST, ModuleReply, ModuleRequest, MountOperation,
+    MountReply, MountRequest, Origin, ToMachine, ToZygote,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 fn text() -> String {
     "a text with ünïcödé".to_owned()
+}
+
+fn layers(count: usize) -> Vec<LayerId> {
+    vec![LayerId { name: String::new(), sha256: [0; 32] }; count]
+}
+
+fn pairs(count: usize) -> Vec<(String, String)> {
+    vec![Default::default(); count]
+}
+
+fn request(requirements: usize, constraints: usize, uninstall: usize) -> InstallRequest {
+    let (requirements, constraints, uninstall) = (texts(requirements), texts(constraints), texts(uninstall));
+    InstallRequest { requirements, constraints, uninstall, upgrade: true, pre: true, no_deps: true }
 }
 
 fn texts(count: usize) -> Vec<String> {
@@ -57,7 +71,20 @@ fn to_machine() -> Vec<ToMachine> {
         ToMachine::Fork { checkpoint: true, idle: true },
         ToMachine::Will,
         ToMachine::Thaw { generation: u64::MAX },
+        ToMachine::Remount { remove: layers(3) },
     ]);
+    let info = LayerInfo { id: LayerId { name: text(), sha256: [0xa5; 32] }, bytecode: true };
+    messages
+        .extend([None, Some(u64::MAX)].map(|question| ToMachine::Layers { question, layers: vec![info.clone(); 3] }));
+    let named = vec![(text(), text()); 3];
+    messages.extend(
+        [
+            InstallReply::Nobody,
+            InstallReply::Refused(text()),
+            InstallReply::Done { installed: named.clone(), satisfied: named },
+        ]
+        .map(|reply| ToMachine::Install { question: u64::MAX, remove: layers(2), reply }),
+    );
     messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
     messages.extend(
         [
@@ -89,7 +116,14 @@ fn from_machine() -> Vec<FromMachine> {
         FromMachine::Forked(Some(text())),
         FromMachine::Frozen(Ok(300)),
         FromMachine::Frozen(Err(text())),
-        FromMachine::Thawed { failed: Some(text()), revoked: vec![text()] },
+        FromMachine::Thawed { failed: Some(text()), revoked: vec![text()], layers: layers(2) },
+        FromMachine::Mounted(Ok(())),
+        FromMachine::Mounted(Err(LayerProblem { name: text(), reason: text() })),
+        FromMachine::Module(ModuleRequest::Layer {
+            key: [0xa5; 32],
+            origin: Origin { layer: LayerId { name: text(), sha256: [0; 32] }, path: text() },
+        }),
+        FromMachine::Event(Event::Install(request(3, 2, 1))),
         FromMachine::Analyzed(Analysis {
             imports: vec![text(), text()],
             optional_imports: vec![text()],
@@ -149,10 +183,11 @@ fn from_machine() -> Vec<FromMachine> {
     messages
 }
 
-fn to_zygote() -> [ToZygote; 4] {
+fn to_zygote() -> [ToZygote; 5] {
     [
-        ToZygote::Build { preload: vec![text()], require_jail: true },
-        ToZygote::Load { require_jail: false, brief: true },
+        ToZygote::Build { preload: vec![text()], require_jail: true, layers: 1 },
+        ToZygote::Load { require_jail: false, brief: true, layers: 2 },
+        ToZygote::Layers(vec![LayerInfo { id: LayerId { name: text(), sha256: [0; 32] }, bytecode: false }; 2]),
         ToZygote::Fork,
         ToZygote::Module(ModuleReply::Failed(text())),
     ]
@@ -215,6 +250,11 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];
     let event = |event| TooLong::of(&FromMachine::Event(event));
+    let info = LayerInfo { id: LayerId { name: String::new(), sha256: [0; 32] }, bytecode: false };
+    let install = |remove, installed, satisfied| {
+        let reply = InstallReply::Done { installed: pairs(installed), satisfied: pairs(satisfied) };
+        TooLong::of(&ToMachine::Install { question: 1, remove: layers(remove), reply })
+    };
     vec![
         ("imports", analysis(MAX_NAMES + 1, 0)),
         ("optional imports", analysis(0, MAX_NAMES + 1)),
@@ -224,8 +264,24 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("entries", TooLong::of(&ToMachine::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
         ("files", TooLong::of(&FromMachine::Files(Ok(FileReply::List(vec![tiny(); MAX_LISTED_FILES + 1]))))),
         ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),
-        ("revoked", TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(MAX_LIST + 1) })),
-        ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false })),
+        (
+            "revoked",
+            TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(MAX_LIST + 1), layers: layers(0) }),
+        ),
+        (
+            "layers of a session",
+            TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
+        ),
+        ("layers", TooLong::of(&ToMachine::Layers { question: None, layers: vec![info; LAYERS_AT_ONCE + 1] })),
+        ("layers to remove", TooLong::of(&ToMachine::Remount { remove: layers(MAX_LAYERS + 1) })),
+        ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
+        ("installed", install(0, MAX_LIST + 1, 0)),
+        ("satisfied", install(0, 0, MAX_LIST + 1)),
+        ("requirements", event(Event::Install(request(MAX_REQUIREMENTS + 1, 0, 0)))),
+        ("constraints", event(Event::Install(request(0, MAX_REQUIREMENTS + 1, 0)))),
+        ("uninstalled", event(Event::Install(request(0, 0, MAX_REQUIREMENTS + 1)))),
+        ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false, layers: 0 })),
+        ("layers of an image", TooLong::of(&ToZygote::Layers(vec![info.clone(); LAYERS_AT_ONCE + 1]))),
         ("display data", event(Event::DisplayData { data: bundle(MAX_MIME_TYPES + 1) })),
         ("result", event(Event::ExecuteResult { data: bundle(MAX_MIME_TYPES + 1) })),
     ]

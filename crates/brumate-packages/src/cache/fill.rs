@@ -1,6 +1,6 @@
 //! Fetching a wheel into the cache.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -144,6 +144,25 @@ impl Fill {
         }
         self.hasher.update(bytes);
         self.new.as_file_mut().write_all(bytes).map_err(CacheError::io(self.new.path()))
+    }
+
+    /// Forgets what was written: the download begins anew.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError::Io`].
+    pub fn restart(&mut self) -> Result<(), CacheError> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        (self.bytes, self.hasher) = (0, Sha256::new());
+        let file = self.new.as_file_mut();
+        file.set_len(0).and_then(|()| file.rewind()).map_err(CacheError::io(self.new.path()))
+    }
+
+    /// Most bytes that are taken.
+    pub fn limit(&self) -> u64 {
+        self.cache.settings.max_wheel_bytes
     }
 
     /// How many bytes have come.

@@ -10,7 +10,7 @@ use crate::cache::Sha256Hash;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::find_links::{self, Flat};
-use crate::index::http::{Body, Http, blocking};
+use crate::index::http::{Body, Http, Sink, blocking};
 use crate::index::metadata::Metadata;
 use crate::index::pyodide::{self, PyodideLock};
 use crate::index::{MAX_LOCK_BYTES, MAX_METADATA_BYTES, MAX_PAGE_BYTES, MAX_WHEEL_BYTES, html, simple, sparse};
@@ -182,6 +182,15 @@ impl IndexClient {
         }
         let bytes = find_links::read_local(&file.url, MAX_WHEEL_BYTES).await?;
         Ok(Some(blocking(move || digest(&bytes)).await))
+    }
+
+    /// Passes the file at `url` to `sink`.
+    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+        if url.scheme() != "file" {
+            return self.http.download(url, limit, sink).await;
+        }
+        sink.begin()?;
+        find_links::pour_local(url, limit, sink).await
     }
 
     async fn metadata_in_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {

@@ -11,10 +11,13 @@ use crate::index::MAX_PAGE_BYTES;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::html;
-use crate::index::http::blocking;
+use crate::index::http::{Sink, blocking};
 use crate::index::simple::MAX_FILES;
 use crate::name::DistributionName;
 use crate::wheel::WheelFileName;
+
+/// Bytes of a local file that are read at once.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// Files of several distributions.
 #[derive(Debug, Default)]
@@ -97,6 +100,34 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
     blocking(move || html::parse(&body, &page, &origin))
         .await
         .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+}
+
+/// Passes the file that a `file:` URL names to `sink`.
+pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+    let shown = shown(url);
+    let path = url
+        .to_file_path()
+        .map_err(|()| IndexError::File { path: shown.clone(), reason: "not a path of this machine".to_owned() })?;
+    let wrong = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => IndexError::NotFound { url: shown.clone(), status: 404 },
+        _ => IndexError::File { path: path.display().to_string(), reason: error.to_string() },
+    };
+    let file = Arc::new(std::fs::File::open(&path).map_err(wrong)?);
+    let mut left = limit;
+    loop {
+        let source = file.clone();
+        let piece = blocking(move || {
+            let mut piece = Vec::new();
+            source.as_ref().take(PIECE_BYTES).read_to_end(&mut piece).map(|_| piece)
+        });
+        let piece = piece.await.map_err(wrong)?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        left =
+            left.checked_sub(piece.len() as u64).ok_or_else(|| IndexError::TooLarge { url: shown.clone(), limit })?;
+        sink.take(&piece)?;
+    }
 }
 
 /// The file that a `file:` URL names, at most `limit` bytes.

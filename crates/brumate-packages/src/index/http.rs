@@ -159,12 +159,9 @@ impl Http {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let result = self.part(url, &headers, limit, attempts).await;
-            match result {
-                Err(failure) if failure.transient && attempts <= self.retries => {
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
-                result => return result.map_err(|failure| failure.error),
+            match self.part(url, &headers, limit, attempts).await {
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
             }
         }
     }
@@ -190,6 +187,39 @@ impl Http {
         Ok(Some(Part { first, total, bytes }))
     }
 
+    /// Passes the body at `url` to `sink`, piece by piece. What breaks by chance is begun anew.
+    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            sink.begin()?;
+            match self.pour(url, limit, sink, attempts).await {
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
+            }
+        }
+    }
+
+    async fn pour(&self, url: &Url, limit: u64, sink: &mut dyn Sink, attempts: u32) -> Result<(), Failure> {
+        let _slot = self.slots.acquire().await;
+        // What is hashed is the file, not a compressed form of it.
+        let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+        let mut response = self.send(url, headers, attempts).await?;
+        if response.status() != StatusCode::OK {
+            return Err(self.failure(url, &response, attempts));
+        }
+        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
+        let mut left = limit;
+        if response.content_length().is_some_and(|announced| announced > limit) {
+            return Err(too_large());
+        }
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(url, &error, attempts))? {
+            left = left.checked_sub(chunk.len() as u64).ok_or_else(too_large)?;
+            sink.take(&chunk).map_err(Failure::final_)?;
+        }
+        Ok(())
+    }
+
     /// Sends until there is an answer or the retries are used up; no body means 304.
     async fn retried(
         &self,
@@ -201,13 +231,24 @@ impl Http {
         loop {
             attempts += 1;
             match self.attempt(url, headers, limit, attempts).await {
-                Err(failure) if failure.transient && attempts <= self.retries => {
-                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
-                result => return result.map_err(|failure| failure.error),
+                Err(failure) => self.pause(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
             }
         }
+    }
+
+    /// Waits before what failed is tried again.
+    ///
+    /// # Errors
+    ///
+    /// The failure's, when that would not change it or the retries are used up.
+    async fn pause(&self, url: &Url, failure: Failure, attempts: u32) -> Result<(), IndexError> {
+        if !failure.transient || attempts > self.retries {
+            return Err(failure.error);
+        }
+        tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+        tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+        Ok(())
     }
 
     async fn attempt(
@@ -322,6 +363,15 @@ pub(crate) struct Part {
     /// Size of the whole file.
     pub(crate) total: u64,
     pub(crate) bytes: Arc<[u8]>,
+}
+
+/// Where a download goes.
+pub(crate) trait Sink: Send {
+    /// Forgets what came: it comes from its beginning.
+    fn begin(&mut self) -> Result<(), IndexError>;
+
+    /// The next bytes.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
 }
 
 /// An attempt that failed.

@@ -24,7 +24,7 @@ pub(crate) use file::sha256;
 pub use file::{IndexFile, MetadataFile, Origin};
 pub(crate) use filename::Filename;
 pub(crate) use html::filename;
-pub(crate) use http::blocking;
+pub(crate) use http::{Sink, blocking};
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
 

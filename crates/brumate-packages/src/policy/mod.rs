@@ -44,6 +44,8 @@ pub enum Provenance<'a> {
     Bundle,
     /// An index, or a directory or page of wheels that is configured like one: its URL.
     Index(&'a str),
+    /// One of the configured places; which one is not known yet.
+    AnyIndex,
     /// A direct reference: a URL or a path.
     Url(&'a str),
 }

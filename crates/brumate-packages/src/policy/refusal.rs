@@ -96,6 +96,11 @@ impl Refusal {
         Box::new(Self { package: None, way: String::new(), reason, origin: origin.clone() })
     }
 
+    /// The rule and where it is written, without the package.
+    pub fn rule(&self) -> String {
+        format!("{} ({})", self.reason, self.origin)
+    }
+
     fn hint(&self) -> &'static str {
         match self.reason {
             Reason::Denied { .. } | Reason::WheelSize { .. } => "Use another version or package",

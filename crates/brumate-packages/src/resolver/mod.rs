@@ -168,6 +168,10 @@ impl Resolver {
         Ok(Self { client: Arc::new(IndexClient::new(settings)?), bundle: None, progress: Arc::new(|_| {}) })
     }
 
+    pub(crate) fn client(&self) -> &IndexClient {
+        &self.client
+    }
+
     /// Prefers the wheels of `bundle` to all others.
     #[must_use]
     pub fn with_bundle(mut self, bundle: Arc<Bundle>) -> Self {

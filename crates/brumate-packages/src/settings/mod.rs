@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jiff::Timestamp;
+/// A moment.
+pub use jiff::Timestamp;
 use url::Url;
 
 pub use credentials::Credentials;

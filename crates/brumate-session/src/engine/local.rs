@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brumate_engine::api::{Analysis, Event, Execute, Image, MachineSpec, Outcome};
+use brumate_engine::api::{Analysis, Event, Execute, Image, InstallAnswer, Layer, LayerId, MachineSpec, Outcome};
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_packages::{Bundle, BundleError, Distribution};
 use tokio::sync::{OnceCell, mpsc};
@@ -113,6 +113,18 @@ impl Engine for LocalEngine {
         })
     }
 
+    fn prepare_layers<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.prepare_layers(layers).await.map_err(engine_error) })
+    }
+
+    fn bytecode<'a>(&'a self, layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        Box::pin(async move { self.sandbox().await?.bytecode(layer).await.map_err(engine_error) })
+    }
+
+    fn layers_of<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Vec<LayerId>, EngineError>> {
+        Box::pin(async move { client::layers_of(path).await.map_err(engine_error) })
+    }
+
     fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             let session = self.sandbox().await?.session(spec).await.map_err(engine_error)?;
@@ -135,6 +147,10 @@ struct LocalMachine(client::Machine);
 impl Machine for LocalMachine {
     fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>> {
         Box::pin(async move { self.0.analyze(code).await.map_err(engine_error) })
+    }
+
+    fn mount<'a>(&'a mut self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.0.mount(layers).await.map_err(engine_error) })
     }
 
     fn execute<'a>(
@@ -166,6 +182,14 @@ impl Interrupter for LocalInterrupter {
         self.0.answer(line)
     }
 
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        self.0.install(answer)
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.0.layers()
+    }
+
     fn withdraw(&self) {
         // It belongs to one execution and means no other.
     }
@@ -181,6 +205,8 @@ pub(super) fn engine_error(error: client::Error) -> EngineError {
         }
         client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
         client::Error::Image(text) => EngineError::Image(text),
+        error @ client::Error::Layer { .. } => EngineError::Layer(error.to_string()),
+        error @ client::Error::MissingLayers { .. } => EngineError::Image(error.to_string()),
         client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
         client::Error::Io(error) => EngineError::Io(error.to_string()),
         other => EngineError::Unavailable(other.to_string()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brumate_engine::api::{Event, Execute, Outcome};
+use brumate_engine::api::{Event, Execute, Layer, Outcome};
 use brumate_engine::client;
 use tokio::sync::mpsc;
 
@@ -41,6 +41,14 @@ impl Session for LocalSession {
             let (outcome, listed) = self.0.execute_and_list(request, events, directory).await.map_err(engine_error)?;
             Ok((outcome, listing(listed)))
         })
+    }
+
+    fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.0.mount(layers).await.map_err(engine_error) })
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.0.layers()
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Event, Execute, MachineSpec, Outcome};
+use brumate_engine::api::{Analysis, Event, Execute, InstallAnswer, Layer, LayerId, MachineSpec, Outcome};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
@@ -38,6 +38,33 @@ pub trait Engine: Send + Sync {
     /// [`EngineError::Compile`] above all.
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
 
+    /// Compiles native modules of layers ahead, like [`Engine::prepare`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::prepare`].
+    fn prepare_layers<'a>(&'a self, _layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The bytecode of a wheel, as [`Layer::bytecode`] wants it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] when the wheel cannot be mounted, and those of [`Engine::machine`].
+    fn bytecode<'a>(&'a self, _layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        Box::pin(async { Err(EngineError::Unavailable("this engine makes no bytecode".to_owned())) })
+    }
+
+    /// Layers of the session that is asleep in a file: [`Engine::wake`] wants them in `spec`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wake`].
+    fn layers_of<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<Vec<LayerId>, EngineError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     /// A fresh session.
     ///
     /// # Errors
@@ -64,6 +91,13 @@ pub trait Machine: Send {
     /// [`EngineError::Died`] when the parser brings the machine down.
     fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>>;
 
+    /// Mounts layers: imports find them from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] when one cannot be mounted; none is then.
+    fn mount<'a>(&'a mut self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>>;
+
     /// Runs code. Events come while it runs and are complete when the future is ready; it enforces the limits of
     /// the machine's [`MachineSpec`].
     ///
@@ -89,6 +123,11 @@ pub trait Interrupter: Send + Sync {
     /// Answers the question that the guest waits for: a line without its end, or `None` for the end of the input. False when
     /// it waits for none, or the line is longer than [`MAX_INPUT`](brumate_engine::api::MAX_INPUT).
     fn answer(&self, line: Option<String>) -> bool;
+    /// Answers the request for packages that the guest waits with: what is to be mounted, or why nothing is. False when it
+    /// waits with none.
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool;
+    /// Layers that the machine has mounted at present.
+    fn layers(&self) -> Vec<Layer>;
     /// Takes back an interrupt that came too late for what it was meant for.
     fn withdraw(&self);
 }
@@ -149,6 +188,9 @@ pub enum EngineError {
     /// A file of a session cannot be read or written.
     #[error("{0}")]
     File(FileError),
+    /// A wheel cannot be mounted; the machine is as it was.
+    #[error("{0}")]
+    Layer(String),
     /// A wheel or the interpreter could not be compiled.
     #[error("could not compile: {0}")]
     Compile(String),

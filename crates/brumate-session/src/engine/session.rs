@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brumate_engine::api::{Event, Execute, FileChunk, FileInfo, Outcome};
+use brumate_engine::api::{Event, Execute, FileChunk, FileInfo, Layer, Outcome};
 use tokio::sync::mpsc;
 
 use super::{BoxFuture, EngineError, Interrupter};
@@ -39,6 +39,16 @@ pub trait Session: Send + Sync {
         events: mpsc::Sender<Event>,
         directory: &'a str,
     ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>>;
+
+    /// Mounts layers, and keeps the session like that.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] when one cannot be mounted, and those of [`Session::execute`].
+    fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Layers that are mounted at present; waits for nothing.
+    fn layers(&self) -> Vec<Layer>;
 
     /// Another session that goes on from this one's present state.
     ///

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Event, Execute, Outcome, StopReason, StreamName};
+use brumate_engine::api::{Event, Execute, Outcome, StopReason};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +15,7 @@ use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
 use crate::engine::{CellAndFiles, Died, EngineError, Session};
+use crate::installs::{Installer, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::RunEvent;
 
@@ -23,6 +24,9 @@ const EVENT_QUEUE: usize = 64;
 /// How much later than its limits allow an engine may answer before the machine is killed over its head. Importing a package
 /// for the first time compiles it, which does not count as the cell's time.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
+
+/// Answered to whoever asks for packages where there is no service.
+const NO_PACKAGES: &str = "this server installs no packages";
 
 /// Code for a session.
 #[derive(Debug, Clone, Default)]
@@ -62,12 +66,9 @@ impl CellRequest {
 /// Who hears what a cell says and asks.
 struct Listener<'a> {
     gatherer: &'a mut Gatherer,
-    said: mpsc::Sender<Said>,
+    said: mpsc::Sender<RunEvent>,
     asker: Asker,
 }
-
-/// What a cell says while it runs.
-type Said = (StreamName, String);
 
 impl Sessions {
     /// Runs a cell and reports what became of it, also when the code failed. `onlooker` sees output as it comes and must not
@@ -90,7 +91,7 @@ impl Sessions {
             Some(id) => (self.find(principal, id).await?, false),
             None => (self.create(principal)?, true),
         };
-        let (said, mut heard) = mpsc::channel::<Said>(EVENT_QUEUE);
+        let (said, mut heard) = mpsc::channel::<RunEvent>(EVENT_QUEUE);
         let work = self.detached(cancel, |sessions, cancel| async move {
             let ran = sessions.cell(&slot, request, &cancel, said).await;
             match ran {
@@ -108,8 +109,8 @@ impl Sessions {
             }
         });
         let listen = async {
-            while let Some((name, text)) = heard.recv().await {
-                onlooker(RunEvent::Output { name, text });
+            while let Some(event) = heard.recv().await {
+                onlooker(event);
             }
         };
         tokio::join!(work, listen).0
@@ -120,7 +121,7 @@ impl Sessions {
         slot: &Arc<Slot>,
         request: CellRequest,
         cancel: &CancellationToken,
-        said: mpsc::Sender<Said>,
+        said: mpsc::Sender<RunEvent>,
     ) -> Result<CellReport, SessionError> {
         let mut turn = slot.turn(cancel).await?;
         if self.inner.closing.is_cancelled() {
@@ -145,7 +146,8 @@ impl Sessions {
         slot.begun(live.session.interrupter());
         let mut request = request;
         let asker = Asker::new(request.questions.take());
-        let execute = Execute { allow_stdin: asker.allows(), ..execute(request, number) };
+        let allow_install = self.inner.settings.packages.is_some();
+        let execute = Execute { allow_stdin: asker.allows(), allow_install, ..execute(request, number) };
         let listener = Listener { gatherer: &mut gatherer, said, asker };
         let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
         let (ended, listed) = match ended {
@@ -161,6 +163,10 @@ impl Sessions {
         report.result = gatherer.result.take();
         match kept {
             Ok(Kept::Changed) => {
+                {
+                    let mut record = slot.record();
+                    record.packages = self.known_layers(&*live.session, &record.packages);
+                }
                 let parts = self.after_cell(slot, &*live.session, listed, gatherer, &mut report).await;
                 self.record_cell(slot, &*live.session, parts, &mut report).await;
                 *turn = Body::Live(live);
@@ -194,6 +200,8 @@ impl Sessions {
         let limits = self.limits();
         let Listener { gatherer, said, mut asker } = listener;
         let waiting = asker.waiting();
+        let packages = self.inner.settings.packages.clone();
+        let mut installer = packages.map(|packages| Installer::new(packages, asker.waiting_sender()));
         let interrupter = session.interrupter();
         let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
         let gather = async {
@@ -205,17 +213,31 @@ impl Sessions {
                             asker.ask(prompt, password, &*interrupter);
                             continue;
                         }
+                        Some(Event::Install(wanted)) => {
+                            match &mut installer {
+                                Some(installer) => installer.begin(wanted, session.layers()),
+                                None => drop(interrupter.install(Err(NO_PACKAGES.to_owned()))),
+                            }
+                            continue;
+                        }
                         Some(event) => event,
                     },
+                    step = step(&mut installer) => {
+                        match step {
+                            Step::Event(event) => drop(said.try_send(RunEvent::Packages(event))),
+                            Step::Done(answer) => drop(interrupter.install(answer)),
+                        }
+                        continue;
+                    }
                     reply = asker.replied() => {
                         let Some(event) = pass_on(reply, &*interrupter) else { continue };
                         slot.interrupt();
                         event
                     }
                 };
-                if let Some(piece) = gatherer.take(event) {
+                if let Some((name, text)) = gatherer.take(event) {
                     // A listener that is gone is no reason to stop.
-                    let _ = said.send(piece).await;
+                    let _ = said.send(RunEvent::Output { name, text }).await;
                 }
             }
         };
@@ -330,6 +352,14 @@ enum Kept {
     Unchanged,
     /// Not its machine.
     MachineLost,
+}
+
+/// The next step of an installer, if there is one.
+async fn step(installer: &mut Option<Installer>) -> Step {
+    match installer {
+        Some(installer) => installer.step().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn execute(request: CellRequest, number: u64) -> Execute {

@@ -28,6 +28,7 @@ impl Sessions {
                 record.generation = parent.generation;
                 record.executions = parent.executions;
                 record.files.clone_from(&parent.files);
+                record.packages.clone_from(&parent.packages);
                 record
             };
             let child = sessions.add(record)?;
@@ -115,6 +116,7 @@ impl Sessions {
                 record.generation = record.generation.saturating_add(1);
                 record.executions = 0;
                 record.files.clear();
+                record.packages.clear();
                 record.last_used = sessions.now();
                 let image = record.image.take();
                 (record.clone(), image)

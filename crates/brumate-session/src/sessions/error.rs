@@ -126,6 +126,9 @@ pub enum SessionError {
         /// Bytes that are allowed.
         limit: u64,
     },
+    /// Packages that a session begins with, or has, cannot be had.
+    #[error("PackageError: {0}")]
+    Packages(String),
     /// The call was cancelled before it had an effect.
     #[error("the call was cancelled")]
     Cancelled,

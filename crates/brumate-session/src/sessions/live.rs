@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use brumate_engine::api::MachineSpec;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -55,10 +56,25 @@ impl Sessions {
         let place = self.place(cancel).await?;
         let engine = &self.inner.engine;
         let session = match image {
-            None => engine.session(self.spec()).await?,
+            None => {
+                let layers = self.first_layers(cancel).await?;
+                let session = engine.session(MachineSpec { layers, ..self.spec() }).await?;
+                slot.record().packages = self.known_layers(&*session, &[]);
+                session
+            }
             Some(image) => {
                 let path = self.inner.directory.image(&image.name);
-                match engine.wake(&path, self.spec()).await {
+                let known = slot.record().packages.clone();
+                let woken = async {
+                    let layers = self.layers_of(&path, &known).await?;
+                    engine.wake(&path, MachineSpec { layers, ..self.spec() }).await
+                };
+                let woken = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                    woken = woken => woken,
+                };
+                match woken {
                     Ok(session) => session,
                     Err(EngineError::Image(reason) | EngineError::Io(reason)) => {
                         return Err(SessionError::Unwakeable { id, reason });

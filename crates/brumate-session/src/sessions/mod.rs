@@ -19,6 +19,7 @@ mod files;
 mod id;
 mod inputs;
 mod keeper;
+mod layers;
 mod live;
 mod record;
 mod registry;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::id::SessionId;
+use crate::packages::KnownLayer;
 
 /// Where the state of a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub struct Record {
     pub executions: u64,
     /// Files in its working directory, by path.
     pub files: BTreeMap<String, KnownFile>,
+    /// Packages that were installed in it, in the order of their layers.
+    pub packages: Vec<KnownLayer>,
 }
 
 impl Record {
@@ -94,6 +97,7 @@ impl Record {
             generation: 0,
             executions: 0,
             files: BTreeMap::new(),
+            packages: Vec::new(),
         }
     }
 

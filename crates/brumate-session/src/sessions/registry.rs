@@ -16,7 +16,9 @@ use super::id::SessionId;
 use super::record::{ImageFile, KnownFile, Record, SessionState};
 
 /// Version of the tables.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
+/// From version 1: packages of sessions.
+const PACKAGES: &str = "ALTER TABLE sessions ADD COLUMN packages TEXT NOT NULL DEFAULT '[]';";
 
 const TABLES: &str = "
     CREATE TABLE sessions (
@@ -30,7 +32,8 @@ const TABLES: &str = "
         image_bytes INTEGER NOT NULL,
         image_generation INTEGER NOT NULL,
         generation INTEGER NOT NULL,
-        executions INTEGER NOT NULL
+        executions INTEGER NOT NULL,
+        packages TEXT NOT NULL DEFAULT '[]'
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE files (
         session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -154,10 +157,12 @@ impl Registry {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         // Not by a commit that somebody waits for.
         connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
-        if Self::version(connection)? == 0 {
-            connection.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;"))?;
-        }
-        Ok(())
+        let change = match Self::version(connection)? {
+            0 => TABLES,
+            1 => PACKAGES,
+            _ => return Ok(()),
+        };
+        connection.execute_batch(&format!("BEGIN; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
     }
 
     /// Every session.
@@ -263,11 +268,13 @@ impl Store {
 
 fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite::Result<()> {
     let image = record.image.as_ref();
+    let packages = serde_json::to_string(&record.packages)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed numbers only; the bits are what counts.
     let mut statement = transaction.prepare(
-        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
-             image_generation = ?9, generation = ?10, executions = ?11",
+             image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
     )?;
     statement.execute(params![
         record.id.as_str(),
@@ -281,6 +288,7 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
         image.map_or(0, |image| image.generation.cast_signed()),
         record.generation.cast_signed(),
         record.executions.cast_signed(),
+        packages,
     ])?;
     if parts == Parts::WithoutFiles {
         return Ok(());
@@ -330,6 +338,12 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         generation: unsigned(row, 9)?,
         executions: unsigned(row, 10)?,
         files: std::collections::BTreeMap::new(),
+        // A registry that another process of an earlier version keeps has no such column.
+        packages: match row.get::<_, String>("packages") {
+            Ok(text) => serde_json::from_str(&text).map_err(|_| wrong(11, "packages that are none"))?,
+            Err(rusqlite::Error::InvalidColumnName(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        },
     })
 }
 
@@ -340,6 +354,7 @@ fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packages::KnownLayer;
 
     fn record(state: SessionState) -> Record {
         let mut record = Record::new(SessionId::random().unwrap(), "local", 17);
@@ -347,6 +362,8 @@ mod tests {
         record.note = "n".to_owned();
         record.image = Some(ImageFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
         record.generation = 4;
+        let (file_name, sha256) = ("rich-12.6.0-py3-none-any.whl".to_owned(), "00".repeat(32));
+        record.packages = vec![KnownLayer { file_name, sha256, url: Some("https://example.org/".to_owned()) }];
         record.files.insert("ä/b.csv".to_owned(), KnownFile { size: 5, stamp: u64::MAX, mime: "text/csv".to_owned() });
         record
     }
@@ -370,6 +387,27 @@ mod tests {
         assert_eq!(Registry::look(&other).unwrap(), expected);
         registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
         assert_eq!(Registry::look(&other).unwrap(), [lost]);
+    }
+
+    #[tokio::test]
+    async fn a_registry_of_the_first_version_is_read_and_carried_on() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::lock(root.path()).unwrap();
+        let old = TABLES.replace(",\n        packages TEXT NOT NULL DEFAULT '[]'", "");
+        assert_ne!(old, TABLES);
+        let connection = Connection::open(directory.registry()).unwrap();
+        connection.execute_batch(&format!("{old} PRAGMA user_version = 1;")).unwrap();
+        let id = SessionId::random().unwrap();
+        let values = format!("('{id}', 'local', 1, 2, 'fresh', '', NULL, 0, 0, 3, 4)");
+        connection.execute_batch(&format!("INSERT INTO sessions VALUES {values};")).unwrap();
+        drop(connection);
+        let seen = Registry::look(&directory).unwrap();
+        let registry = Registry::open(&directory).unwrap();
+        let mut record = registry.all().await.unwrap().remove(0);
+        assert_eq!((seen, record.executions), (vec![record.clone()], 4));
+        record.packages = self::record(SessionState::Live).packages;
+        registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();
+        assert_eq!(Registry::look(&directory).unwrap(), [record]);
     }
 
     #[test]

@@ -163,6 +163,7 @@ impl CellReport {
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
             )),
+            "ModuleNotFoundError" => explain::missing_module(&message),
             _ => explain::hint(&name, &message, limits),
         };
         let mut error = if message.is_empty() { name } else { format!("{name}: {message}") };
@@ -250,9 +251,11 @@ impl Gatherer {
                 None
             }
             // The error and the state come with the outcome.
-            Event::Error { .. } | Event::InputRequest { .. } | Event::OutputDropped { .. } | Event::Status { .. } => {
-                None
-            }
+            Event::Error { .. }
+            | Event::InputRequest { .. }
+            | Event::Install(_)
+            | Event::OutputDropped { .. }
+            | Event::Status { .. } => None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use brumate_engine::api::{Image, Limits};
 
 use super::inputs::InputDirs;
+use crate::packages::Packages;
 
 /// Where a session's code works and its files lie, in the guest.
 pub const WORKSPACE: &str = "/workspace";
@@ -71,6 +72,10 @@ pub struct SessionSettings {
     pub inputs: InputDirs,
     /// What survives what.
     pub durability: Durability,
+    /// Where packages come from; without it code in sessions has what its image has.
+    pub packages: Option<Packages>,
+    /// Requirements that every session begins with.
+    pub dependencies: Vec<String>,
     /// The time of day; another one in tests.
     pub now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
 }
@@ -91,6 +96,8 @@ impl SessionSettings {
             timeout: Some(Duration::from_secs(30 * 60)),
             inputs: InputDirs::default(),
             durability: Durability::default(),
+            packages: None,
+            dependencies: Vec::new(),
             now: Arc::new(SystemTime::now),
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use brumate_engine::api::{Event, Execute, Outcome};
+use brumate_engine::api::{Event, Execute, Layer, Outcome};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 
@@ -53,6 +53,7 @@ pub(super) struct FakeSession {
     machine: FakeMachine,
     memory: Mutex<Memory>,
     will: std::sync::Mutex<Option<PathBuf>>,
+    layers: std::sync::Mutex<Vec<Layer>>,
 }
 
 impl Drop for FakeSession {
@@ -68,7 +69,8 @@ impl Drop for FakeSession {
 
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, memory: Memory) -> Self {
-        Self { machine, memory: Mutex::new(memory), will: std::sync::Mutex::new(None) }
+        let (will, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
+        Self { machine, memory: Mutex::new(memory), will, layers }
     }
 
     /// Writes the will, if there is to be one. A real session does so when its server is gone.
@@ -121,6 +123,17 @@ impl Session for FakeSession {
             let outcome = self.execute(request, events).await?;
             Ok((outcome, self.list_files(directory).await))
         })
+    }
+
+    fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move {
+            self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);
+            Ok(())
+        })
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {

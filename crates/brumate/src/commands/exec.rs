@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::complain;
 use crate::cli::ExecArgs;
 use crate::exit_status;
+use crate::progress;
 use crate::sandbox::brief_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -138,7 +139,17 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
 /// Passes the script's output on, each piece at once. When nobody reads it any more the script is interrupted.
 fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
     let mut result = Ok(());
+    let show = progress::packages_on_terminal();
+    let mut showing = false;
     while let Some(event) = events.blocking_recv() {
+        if let (RunEvent::Packages(event), Some(show)) = (&event, show) {
+            show(event);
+            showing = true;
+            continue;
+        }
+        if std::mem::take(&mut showing) {
+            progress::clear();
+        }
         let RunEvent::Output { name, text } = event else { continue };
         if result.is_err() {
             continue;
@@ -150,6 +161,9 @@ fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken
         if result.is_err() {
             cancel.cancel();
         }
+    }
+    if showing {
+        progress::clear();
     }
     result
 }

@@ -3,6 +3,7 @@
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod exec;
+pub(crate) mod lock;
 pub(crate) mod sessions;
 pub(crate) mod stdio;
 pub(crate) mod warmup;

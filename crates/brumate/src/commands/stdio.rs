@@ -10,7 +10,7 @@ use brumate_session::sessions::{Sessions, session_image};
 
 use super::complain;
 use crate::exit_status;
-use crate::sandbox::{Sandbox, sandbox};
+use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -27,6 +27,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
     let ends = shutdown.clone();
     sandbox.engine.start_in_background(ends.clone());
+    if !settings.runner.dependencies.is_empty() {
+        warm_in_background(sandbox.clone(), settings.clone());
+    }
     let mut server = PythonServer::new(sandbox.runner, settings.return_mode).with_input_timeout(settings.input_timeout);
     if let Some(sessions) = &sessions {
         server = server.with_sessions(sessions.clone(), settings.tools);
@@ -47,11 +50,25 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
 }
 
+/// Gets what `--deps` names before the first run needs it. What fails is met again, and told, by that run.
+fn warm_in_background(sandbox: Sandbox, settings: Settings) {
+    tokio::spawn(async move {
+        match warm_dependencies(&sandbox, &settings, &|_| {}).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(error, "the packages given at start cannot be had"),
+            Err(error) => tracing::debug!(%error, "the packages given at start were not prepared"),
+        }
+    });
+}
+
 /// The sessions, if the tools need any.
 async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessions>, String> {
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run => {
-            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions.clone()).await;
+            let mut sessions = sessions.clone();
+            sessions.packages = Some(sandbox.runner.packages().clone());
+            sessions.dependencies.clone_from(&settings.runner.dependencies);
+            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions).await;
             opened.map(Some).map_err(|error| error.to_string())
         }
         _ => Ok(None),

@@ -3,11 +3,13 @@
 use anyhow::bail;
 use brumate_engine::api::Image;
 use brumate_server::{ReturnMode, result_text};
+use brumate_session::engine::Engine;
 use brumate_session::{CancellationToken, Status};
 
 use super::{complain, example, print};
 use crate::exit_status;
-use crate::sandbox::{Sandbox, image_of, sandbox};
+use crate::progress;
+use crate::sandbox::{Sandbox, image_of, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -33,11 +35,16 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
     sandbox.engine.sandbox().await?;
     let everything: Vec<String> = brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
-    for requirements in [&everything, &settings.runner.dependencies] {
-        if let Err(problems) = sandbox.runner.warm_up(requirements).await? {
-            complain(&problems);
-            return Ok(exit_status::FAILURE);
+    let show = progress::packages_on_terminal();
+    let tell = |event| {
+        if let Some(show) = &show {
+            show(&event);
         }
+    };
+    sandbox.engine.prepare(&everything).await?;
+    if let Err(problems) = warm_dependencies(sandbox, settings, &tell).await? {
+        complain(&problems);
+        return Ok(exit_status::FAILURE);
     }
     for image in
         [Some(Image::data()), Some(Image::notebook()), image_of(&settings.runner.dependencies)].into_iter().flatten()

@@ -7,6 +7,7 @@ mod hostile_wire;
 mod images;
 mod interrupts;
 mod kill9;
+mod layers;
 mod machines;
 mod mcp_clients;
 mod mcp_sessions;

@@ -68,6 +68,12 @@ cases! {
 }
 
 cases! {
+    package_cases:
+    pinned, sessions, installing;
+    once: email_validator, ways, conflicts, offline, policy, stateless, overriding, locking, constrained, told,
+}
+
+cases! {
     analyst_cases:
     afternoon,
 }
@@ -89,6 +95,7 @@ fn no_case_is_forgotten() {
         (session_cases::SOURCE, session_cases::CASES),
         (contract_cases::SOURCE, contract_cases::CASES),
         (output_cases::SOURCE, output_cases::CASES),
+        (package_cases::SOURCE, package_cases::CASES),
         (analyst_cases::SOURCE, analyst_cases::CASES),
         (random_cases::SOURCE, random_cases::CASES),
     ] {

@@ -3,7 +3,7 @@
 use super::super::WheelProblem;
 use super::super::error::Located;
 use super::super::limits::{MAX_DIRECTORY_BYTES, MAX_FILE_BYTES, MAX_PATHS};
-use super::{Packing, ReadAt, SATURATED, UNICODE_NAMES, ZIP64, extra_fields, io_problem, u16_at, u32_at, u64_at};
+use super::{Packing, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const END_RECORD: usize = 22;
 const ZIP64_LOCATOR: usize = 20;
@@ -199,18 +199,10 @@ impl Header {
 
     /// Takes the numbers that did not fit from the zip64 field.
     fn apply_extra(&mut self, extra: &[u8]) -> Result<(), WheelProblem> {
-        let fields = extra_fields(extra).ok_or(WheelProblem::Feature("an extra area that cannot be read"))?;
-        if fields.iter().any(|(id, _)| UNICODE_NAMES.contains(id)) {
-            return Err(WheelProblem::Feature("a second name"));
-        }
-        let mut zip64 = fields.iter().filter(|(id, _)| *id == ZIP64).map(|(_, content)| *content);
-        let (first, second) = (zip64.next(), zip64.next());
-        if second.is_some() {
-            return Err(WheelProblem::Zip64("two fields"));
-        }
+        let zip64 = zip64_field(extra)?;
         let full = [&mut self.size, &mut self.packed, &mut self.local].into_iter().filter(|field| **field == SATURATED);
         let full: Vec<&mut u64> = full.collect();
-        match first {
+        match zip64 {
             None if full.is_empty() => Ok(()),
             None => Err(WheelProblem::Zip64("no field for numbers that did not fit")),
             Some(content) if content.len() != full.len() * 8 => Err(WheelProblem::Zip64("numbers that fit twice")),

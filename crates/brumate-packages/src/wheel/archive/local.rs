@@ -3,7 +3,7 @@
 use super::super::WheelProblem;
 use super::super::error::Located;
 use super::directory::{DESCRIPTOR, Header};
-use super::{Entry, ReadAt, SATURATED, UNICODE_NAMES, ZIP64, extra_fields, io_problem, u16_at, u32_at, u64_at};
+use super::{Entry, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const HEADER: u64 = 30;
 /// A data descriptor: three numbers, with or without a signature, with sizes of 32 or 64 bits.
@@ -78,17 +78,9 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
     if narrow(8) != header.method {
         return Err(differs("method"));
     }
-    let fields = extra_fields(extra).ok_or(WheelProblem::Feature("an extra area that cannot be read"))?;
-    if fields.iter().any(|(id, _)| UNICODE_NAMES.contains(id)) {
-        return Err(WheelProblem::Feature("a second name"));
-    }
-    let mut zip64 = fields.iter().filter(|(id, _)| *id == ZIP64).map(|(_, content)| *content);
-    let (first, second) = (zip64.next(), zip64.next());
-    if second.is_some() {
-        return Err(WheelProblem::Zip64("two fields"));
-    }
+    let zip64 = zip64_field(extra)?;
     let (mut size, mut packed) = (u64::from(wide(22)), u64::from(wide(18)));
-    if let Some(content) = first {
+    if let Some(content) = zip64 {
         // A writer that does not know the size yet leaves room for it: the field may be there without need.
         if size == SATURATED {
             size = u64_at(content, 0).ok_or(WheelProblem::Zip64("a field that is too short"))?;

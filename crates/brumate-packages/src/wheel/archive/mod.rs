@@ -178,6 +178,20 @@ fn extra_fields(mut extra: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     Some(fields)
 }
 
+/// The content of the zip64 field of an extra area, which is there once at most and beside no field with another name.
+fn zip64_field(extra: &[u8]) -> Result<Option<&[u8]>, WheelProblem> {
+    let fields = extra_fields(extra).ok_or(WheelProblem::Feature("an extra area that cannot be read"))?;
+    if fields.iter().any(|(id, _)| UNICODE_NAMES.contains(id)) {
+        return Err(WheelProblem::Feature("a second name"));
+    }
+    let mut zip64 = fields.iter().filter(|(id, _)| *id == ZIP64).map(|(_, content)| *content);
+    let (first, second) = (zip64.next(), zip64.next());
+    if second.is_some() {
+        return Err(WheelProblem::Zip64("two fields"));
+    }
+    Ok(first)
+}
+
 /// Identifier of the zip64 extra field.
 const ZIP64: u16 = 1;
 /// Info-ZIP's extra fields that give a file another name or comment.

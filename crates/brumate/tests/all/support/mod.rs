@@ -4,3 +4,4 @@ pub(crate) mod chance;
 pub(crate) mod mcp_client;
 pub(crate) mod processes;
 pub(crate) mod sessions;
+pub(crate) mod wheels;

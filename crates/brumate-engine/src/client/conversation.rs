@@ -1,0 +1,212 @@
+//! The server's part of a conversation with a machine: its questions are served until it says something else.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use tokio::sync::mpsc;
+
+use super::channel::AsyncChannel;
+use super::mounted::{self, Mounted, Plan};
+use super::mounts::Mounts;
+use super::pool::Pool;
+use super::sleep::{Header, SessionId};
+use super::stop::{Answer, Clock, Interrupter, StandsStill};
+use super::zygote::{answer, compiles_bundle};
+use super::{Shared, will};
+use crate::api::{Event, InstallRequest, Layer};
+use crate::bundle;
+use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
+
+/// A conversation. It may last as long as it likes: a [`Clock`] runs beside it.
+pub(super) struct Conversation<'a> {
+    pub(super) channel: &'a mut AsyncChannel,
+    pub(super) shared: &'a Shared,
+    pub(super) mounts: &'a Mounts,
+    pub(super) mounted: &'a Mounted,
+    pub(super) pool: &'a Pool,
+    pub(super) session: SessionId,
+    /// Beside this path the machine leaves its last will.
+    pub(super) will: Option<&'a Path>,
+    pub(super) clock: &'a Clock,
+    pub(super) interrupter: &'a Interrupter,
+    pub(super) dropped: &'a mut u64,
+}
+
+/// What the guest of one execution has asked, and how it is answered.
+#[derive(Default)]
+struct Questions {
+    /// So far.
+    count: u64,
+    /// The last one waits for its answer.
+    waits: bool,
+    /// The clock stands still while someone thinks. A guest that goes on instead of waiting has its CPU time only.
+    still: Option<StandsStill>,
+    /// Layers that the machine has when it says that they are mounted.
+    pending: Option<Vec<Layer>>,
+    input: bool,
+    install: bool,
+}
+
+impl Conversation<'_> {
+    /// Serves the machine's questions until it says something else.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(super) async fn hear_out(
+        self,
+        question: &ToMachine,
+        fds: &[BorrowedFd<'_>],
+        mut events: Option<mpsc::Sender<Event>>,
+    ) -> Result<FromMachine, WireError> {
+        self.channel.send(question, fds).await?;
+        let mut pauses = bundle::native_modules().len();
+        let mut questions = Questions::default();
+        if let ToMachine::Execute { request, .. } = question {
+            questions.input = request.allow_stdin;
+            questions.install = request.allow_install;
+        }
+        loop {
+            let said = tokio::select! {
+                said = self.channel.receive::<FromMachine>() => said?,
+                answer = self.interrupter.answered(), if questions.waits => {
+                    questions.waits = false;
+                    self.go_on(&mut questions);
+                    match answer {
+                        Answer::Input(text) => self.input(&questions, text).await?,
+                        Answer::Install(answer) => {
+                            let (plan, reply) = mounted::install(&self.mounted.get(), answer);
+                            self.install(&mut questions, plan, reply).await?;
+                        }
+                    }
+                    continue;
+                }
+            };
+            match said {
+                FromMachine::Event(event) => {
+                    let asks = match &event {
+                        Event::InputRequest { .. } => {
+                            questions.count += 1;
+                            questions.waits = questions.input && events.is_some();
+                            if !questions.waits {
+                                self.input(&questions, None).await?;
+                            }
+                            Some(false)
+                        }
+                        Event::Install(request) => {
+                            questions.count += 1;
+                            questions.waits = false;
+                            if !self.settle(&mut questions, request).await? {
+                                questions.waits = questions.install && events.is_some();
+                                if !questions.waits {
+                                    self.install(&mut questions, Plan::default(), InstallReply::Nobody).await?;
+                                }
+                            }
+                            Some(true)
+                        }
+                        _ => None,
+                    };
+                    if let Some(install) = asks {
+                        if !questions.waits {
+                            self.interrupter.withdraw();
+                            self.go_on(&mut questions);
+                            continue;
+                        }
+                        self.interrupter.ask(install);
+                        let still = questions.still.take().unwrap_or_else(|| self.clock.stand_still());
+                        questions.still = Some(still);
+                    }
+                    if let Event::OutputDropped { bytes } = event {
+                        *self.dropped = bytes.max(*self.dropped);
+                    }
+                    // A slow receiver holds the machine back.
+                    if let Some(sender) = &events
+                        && sender.send(event).await.is_err()
+                    {
+                        events = None;
+                        self.go_on(&mut questions);
+                        if std::mem::take(&mut questions.waits) {
+                            // Of the two, the machine takes the one that answers what it asked.
+                            self.input(&questions, None).await?;
+                            self.install(&mut questions, Plan::default(), InstallReply::Nobody).await?;
+                        }
+                    }
+                }
+                FromMachine::Mounted(result) if questions.pending.is_some() => {
+                    if let (Some(layers), Ok(())) = (questions.pending.take(), result) {
+                        self.mounted.set(layers);
+                    }
+                }
+                FromMachine::Module(request) => {
+                    let compiles_bundle = compiles_bundle(&self.shared.cache, &request);
+                    let find = |id: &_| self.mounted.find(id);
+                    let answered = answer(&self.shared.cache, &self.shared.compilers, &find, request);
+                    // Compiling the bundle, once, is not the guest's time; everything else is.
+                    let (reply, file) = if compiles_bundle && pauses > 0 {
+                        pauses -= 1;
+                        self.clock.paused(answered).await
+                    } else {
+                        answered.await
+                    };
+                    let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
+                    self.channel.send(&ToMachine::Module(reply), &fds).await?;
+                }
+                FromMachine::Mount(request) => {
+                    let (reply, file) = self.mounts.serve(request).await;
+                    let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+                    self.channel.send(&ToMachine::Mount(reply), &fds).await?;
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn go_on(&self, questions: &mut Questions) {
+        if let Some(still) = questions.still.take() {
+            self.clock.go_on(still);
+        }
+    }
+
+    async fn input(&self, questions: &Questions, text: Option<String>) -> Result<(), WireError> {
+        self.channel.send(&ToMachine::Input { question: questions.count, text }, &[]).await
+    }
+
+    /// Answers what needs nobody else; false when the request is to be passed on.
+    async fn settle(&self, questions: &mut Questions, request: &InstallRequest) -> Result<bool, WireError> {
+        let nothing = Plan::default;
+        let (plan, reply) = if !mounted::is_sound(request) {
+            (nothing(), InstallReply::Refused("a requirement is too long".to_owned()))
+        } else if request.uninstall.is_empty() {
+            return Ok(false);
+        } else {
+            mounted::uninstall(&self.mounted.get(), &request.uninstall)
+        };
+        self.install(questions, plan, reply).await?;
+        Ok(true)
+    }
+
+    /// Tells the machine what became of the guest's wish for packages.
+    async fn install(&self, questions: &mut Questions, plan: Plan, reply: InstallReply) -> Result<(), WireError> {
+        if plan.is_empty() && !matches!(reply, InstallReply::Done { .. }) {
+            return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
+        }
+        // Whoever reads the will must know of all that the state may need, whenever this process ends.
+        if let Some(path) = self.will.filter(|_| !plan.is_empty()) {
+            let header = Header::new(self.pool, self.session, plan.before_and_after());
+            if let Err(error) = will::write_header(path.to_owned(), header).await {
+                let reply = InstallReply::Refused(error.to_string());
+                return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
+            }
+            self.mounted.mark_wide();
+        }
+        for (message, fds) in plan.messages(Some(questions.count)) {
+            self.channel.send(&message, &fds).await?;
+        }
+        let message = install_message(questions.count, plan.remove, reply);
+        questions.pending = Some(plan.after);
+        self.channel.send(&message, &[]).await
+    }
+}
+
+fn install_message(question: u64, remove: Vec<crate::api::LayerId>, reply: InstallReply) -> ToMachine {
+    ToMachine::Install { question, remove, reply }
+}

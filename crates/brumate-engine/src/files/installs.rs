@@ -1,0 +1,101 @@
+//! A guest that waits for packages: what the server gives is mounted before the guest reads the answer.
+
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use super::layers::{self, Given};
+use super::streams::wait_readable;
+use crate::api::{LayerId, MAX_LAYERS};
+use crate::caps::output::{Output, Question};
+use crate::channel::Channel;
+use crate::libc::errno::Errno;
+use crate::vfs::Vfs;
+use crate::wire::{FromMachine, InstallReply, LayerProblem, ToMachine};
+
+/// Packages over the machine's connection.
+pub(crate) struct Installs {
+    output: Arc<Mutex<Output>>,
+    channel: Arc<Channel>,
+}
+
+/// What the guest reads: one line of JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    installed: &'a [(String, String)],
+    satisfied: &'a [(String, String)],
+}
+
+impl Installs {
+    pub(crate) fn new(output: &Arc<Mutex<Output>>, channel: &Arc<Channel>) -> Installs {
+        Installs { output: output.clone(), channel: channel.clone() }
+    }
+
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// If the guest waits for packages, waits for the answer, interruptibly, and does what it says. Then the answer can be
+    /// read from the event channel. Returns whether layers came or went.
+    ///
+    /// # Errors
+    /// `EINTR` when the guest is interrupted, `EIO` when the server is gone.
+    pub(crate) fn finish(&self, vfs: &mut Vfs) -> Result<bool, Errno> {
+        let Some(Question::Install(question)) = self.output().question() else { return Ok(false) };
+        let (given, remove, reply) = self.wait(question)?;
+        let changes = !given.is_empty() || !remove.is_empty();
+        let mut told = None;
+        if let InstallReply::Done { installed, satisfied } = &reply {
+            let done = layers::mount(vfs, given, &remove);
+            let text =
+                done.as_ref().err().map(|LayerProblem { name, reason }| format!("cannot mount {name}: {reason}"));
+            told = Some(match &text {
+                None => line(&Told { error: None, installed, satisfied }),
+                Some(text) => line(&Told { error: Some(text), installed: &[], satisfied: &[] }),
+            });
+            self.channel.send(&FromMachine::Mounted(done)).map_err(|_| Errno::EIO)?;
+        }
+        let told = match (told, &reply) {
+            (Some(told), _) => told,
+            (None, InstallReply::Refused(text)) => line(&Told { error: Some(text), installed: &[], satisfied: &[] }),
+            (None, _) => line(&()),
+        };
+        self.output().answer(told?);
+        Ok(changes)
+    }
+
+    /// Waits for the answer to `question`; answers to older ones are passed over.
+    fn wait(&self, question: u64) -> Result<(Vec<Given>, Vec<LayerId>, InstallReply), Errno> {
+        let mut given = Vec::new();
+        loop {
+            wait_readable(self.channel.socket().as_raw_fd())?;
+            match self.channel.receive() {
+                Ok((ToMachine::Layers { question: Some(asked), layers }, fds)) if asked == question => {
+                    let mut fds = fds.into_iter();
+                    if given.len() + layers.len() > MAX_LAYERS {
+                        return Err(Errno::EIO);
+                    }
+                    for info in layers {
+                        given.push(Given::receive(info, &mut fds).ok_or(Errno::EIO)?);
+                    }
+                }
+                Ok((ToMachine::Install { question: asked, remove, reply }, _)) if asked == question => {
+                    return Ok((given, remove, reply));
+                }
+                Ok((ToMachine::Layers { question: Some(_), .. } | ToMachine::Install { .. }, _)) => {}
+                Ok((ToMachine::Input { .. }, _)) => {}
+                _ => return Err(Errno::EIO),
+            }
+        }
+    }
+}
+
+/// JSON, and the end of a line.
+fn line(value: &impl Serialize) -> Result<Vec<u8>, Errno> {
+    let mut line = serde_json::to_vec(value).map_err(|_| Errno::EIO)?;
+    line.push(b'\n');
+    Ok(line)
+}

@@ -1,0 +1,108 @@
+//! Wheels of a resolution, fetched into the cache.
+
+use std::time::Duration;
+
+use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Fill, Sha256Hash};
+use crate::index::{IndexClient, IndexError, Sink, blocking};
+use crate::resolver::{Locked, Resolver};
+use crate::wheel::WheelFileName;
+
+/// First wait for a wheel that another process fetches; it doubles up to [`MAX_POLL`].
+const FIRST_POLL: Duration = Duration::from_millis(10);
+/// Longest wait between two looks.
+const MAX_POLL: Duration = Duration::from_millis(250);
+
+impl Resolver {
+    /// The wheel of `package` in `cache`, verified: from there, else from where the package says. `progress` hears how many
+    /// bytes have come.
+    ///
+    /// A wheel without a known hash is fetched each time: it cannot be recognised.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::Download`] when it cannot be had, also for a package of the bundle, which needs no fetching;
+    /// [`FetchError::Cache`] when it is refused, above all because it has another hash.
+    pub async fn fetch(
+        &self,
+        package: &Locked,
+        cache: &Cache,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<CachedWheel, FetchError<IndexError>> {
+        let name: WheelFileName =
+            package.file_name.parse().map_err(|error| FetchError::Cache(CacheError::Wheel(error)))?;
+        let hash: Option<Sha256Hash> = package.sha256.as_deref().and_then(|text| text.parse().ok());
+        let fill = match hash {
+            Some(hash) => match claim(cache, hash, &name).await? {
+                Claim::Ready(wheel) => return Ok(wheel),
+                Claim::Missing(fill) => fill,
+            },
+            None => {
+                let cache = cache.clone();
+                blocking(move || cache.fill_unknown(&name)).await?
+            }
+        };
+        let fill = download(self.client(), package, fill, progress).await?;
+        Ok(blocking(move || fill.finish()).await?)
+    }
+}
+
+/// [`Cache::claim`] without a thread that waits: a caller that loses interest leaves nothing behind.
+async fn claim(cache: &Cache, hash: Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
+    let mut poll = FIRST_POLL;
+    loop {
+        let (cache, name) = (cache.clone(), name.clone());
+        if let Some(claim) = blocking(move || cache.try_claim(&hash, &name)).await? {
+            return Ok(claim);
+        }
+        tokio::time::sleep(poll).await;
+        poll = (poll * 2).min(MAX_POLL);
+    }
+}
+
+async fn download(
+    client: &IndexClient,
+    package: &Locked,
+    fill: Fill,
+    progress: &(dyn Fn(u64) + Send + Sync),
+) -> Result<Fill, FetchError<IndexError>> {
+    let Some(url) = &package.url else {
+        let reason = "it is part of the bundle, or its place is not known".to_owned();
+        return Err(FetchError::Download(IndexError::File { path: package.file_name.clone(), reason }));
+    };
+    let limit = fill.limit();
+    let mut sink = Filling { fill, refused: None, progress };
+    let ended = client.download(url, limit, &mut sink).await;
+    match (ended, sink.refused) {
+        (_, Some(refused)) => Err(FetchError::Cache(refused)),
+        (Err(error), None) => Err(FetchError::Download(error)),
+        (Ok(()), None) => Ok(sink.fill),
+    }
+}
+
+/// A wheel that is being written.
+struct Filling<'a> {
+    fill: Fill,
+    /// Why the cache takes no more.
+    refused: Option<CacheError>,
+    progress: &'a (dyn Fn(u64) + Send + Sync),
+}
+
+impl Filling<'_> {
+    fn refuse(&mut self, error: CacheError) -> IndexError {
+        let reason = error.to_string();
+        self.refused = Some(error);
+        IndexError::File { path: "the package cache".to_owned(), reason }
+    }
+}
+
+impl Sink for Filling<'_> {
+    fn begin(&mut self) -> Result<(), IndexError> {
+        self.fill.restart().map_err(|error| self.refuse(error))
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
+        self.fill.write(bytes).map_err(|error| self.refuse(error))?;
+        (self.progress)(self.fill.bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! Packages that running code asks for: `pip install` and `micropip.install` wait while the service finds them.
+
+use std::time::Duration;
+
+use brumate_engine::api::{InstallAnswer, InstallRequest, Layer};
+use futures::future::BoxFuture;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::packages::{PackageEvent, Packages};
+use crate::units::format_duration;
+
+/// Requests of one execution; the next ones are refused. A loop must not keep the service and the indexes busy for ever.
+pub(crate) const MAX_INSTALLS: usize = 100;
+/// Longest time for one request.
+const MAX_TIME: Duration = Duration::from_secs(10 * 60);
+/// Events that may wait; more are dropped.
+const EVENT_QUEUE: usize = 64;
+
+/// What becomes of a request.
+pub(crate) type Answer = Result<InstallAnswer, String>;
+
+/// The requests of one execution.
+pub(crate) struct Installer {
+    packages: Packages,
+    left: usize,
+    work: Option<BoxFuture<'static, Answer>>,
+    events: Option<mpsc::Receiver<PackageEvent>>,
+    /// Becomes true while something is installed.
+    waiting: watch::Sender<bool>,
+}
+
+/// Something that an installer has to say.
+pub(crate) enum Step {
+    /// It goes on.
+    Event(PackageEvent),
+    /// It is done.
+    Done(Answer),
+}
+
+impl Installer {
+    pub(crate) fn new(packages: Packages, waiting: watch::Sender<bool>) -> Self {
+        Self { packages, left: MAX_INSTALLS, work: None, events: None, waiting }
+    }
+
+    /// Begins with a request of a machine that has `mounted`. One before it has been given up by the code.
+    pub(crate) fn begin(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
+        self.waiting.send_replace(true);
+        let Some(left) = self.left.checked_sub(1) else {
+            let text = format!("one execution may ask for packages {MAX_INSTALLS} times; name them all at once");
+            self.work = Some(Box::pin(async { Err(text) }));
+            return;
+        };
+        self.left = left;
+        let (sender, receiver) = mpsc::channel(EVENT_QUEUE);
+        let packages = self.packages.clone();
+        self.events = Some(receiver);
+        self.work = Some(Box::pin(async move {
+            let tell = move |event| {
+                // Progress that nobody has time for is not missed.
+                let _ = sender.try_send(event);
+            };
+            match timeout(MAX_TIME, packages.answer(request, &mounted, &tell)).await {
+                Ok(answer) => answer.map_err(|error| error.to_string()),
+                Err(_) => Err(format!("installing took longer than {}", format_duration(MAX_TIME))),
+            }
+        }));
+    }
+
+    /// The next step; never ready when nothing is installed. Nothing is lost when the future is dropped.
+    pub(crate) async fn step(&mut self) -> Step {
+        let Some(work) = &mut self.work else { return std::future::pending().await };
+        let events = &mut self.events;
+        let next = async {
+            match events {
+                Some(events) => match events.recv().await {
+                    Some(event) => event,
+                    None => std::future::pending().await,
+                },
+                None => std::future::pending().await,
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            event = next => return Step::Event(event),
+            answer = work => answer,
+        };
+        (self.work, self.events) = (None, None);
+        self.waiting.send_replace(false);
+        Step::Done(answer)
+    }
+}

@@ -1,0 +1,129 @@
+//! What `pip install` in a machine is answered.
+
+use brumate_engine::api::{InstallAnswer, InstallRequest, Layer};
+use brumate_packages::wheel::WheelFileName;
+use brumate_packages::{Requirement, Source};
+
+use super::{Installation, Order, PackageError, PackageEvent, Packages};
+
+impl Packages {
+    /// Finds and fetches what a machine asks for that has `mounted` already. What is mounted stays as it is, unless that makes
+    /// the request impossible.
+    ///
+    /// # Errors
+    ///
+    /// As [`Packages::install`].
+    pub async fn answer(
+        &self,
+        request: InstallRequest,
+        mounted: &[Layer],
+        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    ) -> Result<InstallAnswer, PackageError> {
+        let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
+        let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
+        let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
+        let order =
+            Order { wanted: requirements.iter().cloned().map(Into::into).collect(), constraints, pre: request.pre };
+        let kept = self.keeping(&order, &present, request.upgrade);
+        let installation = match self.carry_out(kept, onlooker).await {
+            Err(error) if error.is_contradiction() && !present.is_empty() => self.carry_out(order, onlooker).await?,
+            outcome => outcome?,
+        };
+        self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
+        Ok(answer(&installation, &requirements, &present, request.no_deps))
+    }
+
+    /// The order, with what is mounted as it is.
+    fn keeping(&self, order: &Order, present: &[WheelFileName], upgrade: bool) -> Order {
+        let mut order = order.clone();
+        for wheel in present {
+            let asked = order.wanted.iter().find(|wanted| wanted.requirement.name == wheel.name);
+            let stays = match asked.map(|wanted| &wanted.requirement.source) {
+                None => true,
+                Some(Source::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
+                Some(Source::Url(_)) => false,
+            };
+            let text = format!("{}=={}", wheel.name, wheel.version);
+            if let (true, Ok(constraint)) = (stays, text.parse()) {
+                order.constraints.push(constraint);
+            }
+        }
+        order
+    }
+}
+
+/// A requirement, or the address of a wheel.
+fn requirement(text: &str) -> Result<Requirement, PackageError> {
+    let text = text.trim();
+    let is_url = ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme));
+    if !is_url {
+        if text.starts_with(['.', '/', '~']) || text.ends_with(".whl") {
+            let reason = "only names and addresses (https) of wheels can be installed; put the wheel's directory into \
+                          `--find-links` and write the name";
+            return Err(PackageError::Requirement(format!("`{text}` is a path: {reason}")));
+        }
+        return text
+            .parse()
+            .map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()));
+    }
+    let path = text.split(['#', '?']).next().unwrap_or_default();
+    let file_name = path.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
+    let wheel: WheelFileName = file_name
+        .parse()
+        .map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
+    let text = format!("{} @ {text}", wheel.name);
+    text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()))
+}
+
+fn answer(
+    installation: &Installation,
+    requirements: &[Requirement],
+    present: &[WheelFileName],
+    no_deps: bool,
+) -> InstallAnswer {
+    let mut answer = InstallAnswer::default();
+    for package in &installation.packages {
+        let is_named = requirements.iter().any(|requirement| requirement.name.as_str() == package.name);
+        if no_deps && !is_named {
+            continue;
+        }
+        let is_present = present
+            .iter()
+            .any(|wheel| wheel.name.as_str() == package.name && wheel.version.to_string() == package.version);
+        let pair = (package.name.clone(), package.version.clone());
+        match &package.layer {
+            Some(known) if !is_present => {
+                let layer = installation.layers.iter().find(|layer| layer.name == known.file_name);
+                answer.layers.extend(layer.cloned());
+                answer.installed.push(pair);
+            }
+            _ if is_named => answer.satisfied.push(pair),
+            _ => {}
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_wheels_are_requirements() {
+        let read = |text| requirement(text).map(|requirement| requirement.to_string());
+        assert_eq!(read(" rich<13 ").unwrap(), "rich<13");
+        assert_eq!(
+            read("https://example.org/a/Six-1.17.0-py2.py3-none-any.whl#sha256=00").unwrap(),
+            "six @ https://example.org/a/Six-1.17.0-py2.py3-none-any.whl#sha256=00"
+        );
+        for (text, part) in [
+            ("./six-1.17.0-py2.py3-none-any.whl", "is a path"),
+            ("six-1.17.0-py2.py3-none-any.whl", "is a path"),
+            ("https://example.org/six-1.17.0.tar.gz", "source distribution"),
+            ("six>>2", "not a valid requirement"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! From an order to layers: search, check, fetch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use brumate_engine::api::Layer;
+use brumate_packages::Requirement;
+use brumate_packages::cache::{Cache, CachedWheel, FetchError};
+use brumate_packages::index::Origin;
+use brumate_packages::resolver::{Locked, OnProgress, Progress, Resolution, Resolver};
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::broadcast;
+
+use super::bytecode::open_bytecode;
+use super::recover::KnownLayer;
+use super::{Installation, InstalledPackage, Order, PackageError, PackageEvent, Packages};
+
+/// Wheels of one set that are fetched at the same time.
+const FETCHED_AT_ONCE: usize = 8;
+/// Bytes between two events about one wheel.
+const EVENT_BYTES: u64 = 1 << 20;
+
+impl Packages {
+    pub(super) async fn find_and_fetch(
+        &self,
+        order: Order,
+        events: broadcast::Sender<PackageEvent>,
+    ) -> Result<Installation, PackageError> {
+        let _slot = self.inner.slots.acquire().await.map_err(PackageError::internal)?;
+        let resolution = match &self.inner.settings.lock {
+            Some(lock) => lock.resolution.clone(),
+            None => {
+                let _ = events.send(PackageEvent::Resolving { requirements: order.wanted.len() });
+                let told = events.clone();
+                let progress: OnProgress = Arc::new(move |step| {
+                    if let Progress::Listing { name } = step {
+                        // Nobody may be listening any more; the same below.
+                        let _ = told.send(PackageEvent::Looking { name: name.to_owned() });
+                    }
+                });
+                self.search(&order, progress).await?
+            }
+        };
+        self.check_resolution(&order, &resolution)?;
+        let (cache, resolver) = (self.cache().await?, self.resolver(order.pre).await?);
+        let fetched: Vec<(InstalledPackage, Option<Layer>)> = stream::iter(resolution.packages)
+            .map(|package| self.get(package, cache, resolver, &events))
+            .buffered(FETCHED_AT_ONCE)
+            .try_collect()
+            .await?;
+        let mut installation = Installation::default();
+        for (package, layer) in fetched {
+            installation.packages.push(package);
+            installation.layers.extend(layer);
+        }
+        installation.wheels = self.bundled_wheels(&installation.packages)?;
+        self.inner.engine.prepare_layers(&installation.layers).await.map_err(PackageError::internal)?;
+        let _ = events.send(PackageEvent::Ready { packages: installation.packages.len() });
+        Ok(installation)
+    }
+
+    /// Exact wheels for an order.
+    pub(super) async fn search(&self, order: &Order, progress: OnProgress) -> Result<Resolution, PackageError> {
+        let resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
+        let constraints: Vec<Requirement> = self.constraints(order).cloned().collect();
+        Ok(resolver.resolve(&order.requirements(), &constraints, self.resolver_policy()).await?)
+    }
+
+    /// The bundle's wheels among `packages`, in the order in which they are prepared.
+    fn bundled_wheels(&self, packages: &[InstalledPackage]) -> Result<Vec<String>, PackageError> {
+        let bundled = packages.iter().filter(|package| package.layer.is_none());
+        // What these require in turn may be replaced by layers: only what is named counts.
+        Ok(bundled.filter_map(|package| self.inner.bundle.key(&package.name)).map(str::to_owned).collect())
+    }
+
+    async fn get(
+        &self,
+        package: Locked,
+        cache: &Cache,
+        resolver: &Resolver,
+        events: &broadcast::Sender<PackageEvent>,
+    ) -> Result<(InstalledPackage, Option<Layer>), PackageError> {
+        let (name, version) = (package.name.to_string(), package.version.to_string());
+        if matches!(package.origin, Origin::Bundle(_)) {
+            if self.inner.bundle.version(&package.name) != Some(&package.version) {
+                let reason =
+                    "the lock takes it from the bundle, and this Brumate's bundle has another version".to_owned();
+                return Err(PackageError::Wheel { package: format!("{name} {version}"), reason });
+            }
+            return Ok((InstalledPackage { name, version, layer: None, import_names: Vec::new() }, None));
+        }
+        let wheel = fetch(&package, cache, resolver, events).await?;
+        let known = KnownLayer::new(&wheel, package.url.as_ref());
+        let layer = layer(&wheel, cache).await?;
+        self.note_origin(layer.sha256, &known);
+        let import_names = wheel.summary().import_names.clone();
+        Ok((InstalledPackage { name, version, layer: Some(known), import_names }, Some(layer)))
+    }
+}
+
+/// A wheel, from the cache or from its place.
+pub(super) async fn fetch(
+    package: &Locked,
+    cache: &Cache,
+    resolver: &Resolver,
+    events: &broadcast::Sender<PackageEvent>,
+) -> Result<CachedWheel, PackageError> {
+    let text = format!("{} {}", package.name, package.version);
+    let told = AtomicU64::new(u64::MAX);
+    let (total, label) = (package.size, text.clone());
+    let progress = move |bytes: u64| {
+        let before = told.load(Ordering::Relaxed);
+        if before == u64::MAX || bytes.saturating_sub(before) >= EVENT_BYTES {
+            let bytes = if before == u64::MAX { 0 } else { bytes };
+            told.store(bytes, Ordering::Relaxed);
+            let _ = events.send(PackageEvent::Fetching { package: label.clone(), bytes, total });
+        }
+    };
+    match resolver.fetch(package, cache, &progress).await {
+        Ok(wheel) => Ok(wheel),
+        Err(FetchError::Download(error)) => Err(PackageError::Index(error)),
+        Err(FetchError::Cache(error)) => Err(PackageError::Wheel { package: text, reason: error.to_string() }),
+    }
+}
+
+/// A layer of a wheel, with its bytecode if that has been made.
+pub(super) async fn layer(wheel: &CachedWheel, cache: &Cache) -> Result<Layer, PackageError> {
+    let archive = wheel.file().try_clone().map_err(PackageError::internal)?;
+    let (name, sha256) = (wheel.summary().file_name.clone(), wheel.hash().0);
+    let bytecode = open_bytecode(cache, sha256).await;
+    Ok(Layer { name, sha256, archive: Arc::new(archive), bytecode })
+}

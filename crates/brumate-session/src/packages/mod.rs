@@ -1,0 +1,243 @@
+//! The package service: requirements → wheels of the bundle and layers for a machine.
+//!
+//! [`Packages`] is the door. What the bundle meets costs nothing; the rest is resolved over the operator's sources
+//! ([`PackageSettings`]), fetched into the cache of this user, verified there, and handed out as [`Layer`]s. Nothing of a wheel
+//! runs on the host.
+//!
+//! - The policy is asked for every way in, before anything is fetched and again when versions and places are known.
+//! - What a set of requirements became is remembered for some minutes, with its wheels open, so that a repetition is a look into a table.
+//! - The same set is resolved once at a time, however many ask. Whoever loses interest goes; the last one ends the work.
+//! - Settings are read and connections are made when the bundle does not suffice for the first time.
+
+mod answer;
+mod bytecode;
+mod error;
+mod event;
+mod fetch;
+mod memo;
+mod recover;
+mod rules;
+mod settings;
+mod wanted;
+
+use std::sync::{Arc, Mutex};
+
+use brumate_engine::api::Layer;
+use brumate_packages::cache::{Cache, CacheSettings};
+use brumate_packages::resolver::{Resolution, Resolver};
+use brumate_packages::settings::Prerelease;
+use brumate_packages::{Bundle, Requirement};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::engine::Engine;
+pub use error::PackageError;
+pub use event::PackageEvent;
+pub use recover::KnownLayer;
+pub use settings::{PackageSettings, Sources};
+pub use wanted::Wanted;
+
+use bytecode::Compiling;
+use memo::Memo;
+use recover::Origins;
+
+/// Sets of requirements that are resolved or fetched at the same time; others wait.
+const MAX_AT_ONCE: usize = 8;
+
+/// Finds and fetches packages. Clones share everything.
+#[derive(Clone)]
+pub struct Packages {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    bundle: Arc<Bundle>,
+    settings: PackageSettings,
+    cache: OnceCell<Cache>,
+    resolver: OnceCell<Resolver>,
+    /// As `resolver`, and takes versions before a release.
+    eager: OnceCell<Resolver>,
+    memo: Mutex<Memo>,
+    slots: Semaphore,
+    compiling: Compiling,
+    origins: Mutex<Origins>,
+}
+
+impl std::fmt::Debug for Packages {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Packages").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}
+
+/// What requirements became.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Installation {
+    /// Wheels of the bundle, requirements first.
+    pub wheels: Vec<String>,
+    /// Wheels to mount.
+    pub layers: Vec<Layer>,
+    /// All of them, by name and version; those of the bundle have no layer.
+    pub packages: Vec<InstalledPackage>,
+}
+
+/// One package of an [`Installation`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledPackage {
+    /// Normalised name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// The layer, and where it is from; `None` for the bundle's.
+    pub layer: Option<KnownLayer>,
+    /// Top-level modules of a layer.
+    pub import_names: Vec<String>,
+}
+
+/// Requirements and what is to be heeded with them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order {
+    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) constraints: Vec<Requirement>,
+    /// Take versions before a release.
+    pub(crate) pre: bool,
+}
+
+impl Order {
+    pub(crate) fn new(wanted: Vec<Wanted>) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        self.wanted.iter().map(|wanted| wanted.requirement.clone()).collect()
+    }
+}
+
+impl Packages {
+    /// A service over `bundle` and the sources of `settings`; `engine` makes bytecode. Nothing is read or opened yet.
+    pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: PackageSettings) -> Self {
+        let inner = Inner {
+            engine,
+            bundle,
+            settings,
+            cache: OnceCell::new(),
+            resolver: OnceCell::new(),
+            eager: OnceCell::new(),
+            memo: Mutex::default(),
+            slots: Semaphore::new(MAX_AT_ONCE),
+            compiling: Compiling::default(),
+            origins: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// A service that has the bundle and nothing else.
+    pub fn bundle_only(engine: Arc<dyn Engine>, bundle: Arc<Bundle>) -> Self {
+        Self::new(engine, bundle, PackageSettings::only_bundled())
+    }
+
+    /// The bundle.
+    pub fn bundle(&self) -> &Bundle {
+        &self.inner.bundle
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &PackageSettings {
+        &self.inner.settings
+    }
+
+    /// Finds what meets `wanted` and gets it; `onlooker` hears how that goes. Dropping the future ends it.
+    ///
+    /// # Errors
+    ///
+    /// [`PackageError`]: its text is meant for whoever wrote the requirements.
+    pub async fn install(
+        &self,
+        wanted: Vec<Wanted>,
+        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    ) -> Result<Arc<Installation>, PackageError> {
+        self.carry_out(Order::new(wanted), onlooker).await
+    }
+
+    /// Finds exact wheels for requirements, for a lock. Nothing is fetched but metadata.
+    ///
+    /// # Errors
+    ///
+    /// As [`Packages::install`].
+    pub async fn resolve(&self, wanted: Vec<Wanted>) -> Result<Resolution, PackageError> {
+        let order = Order::new(wanted);
+        self.check_roots(&order)?;
+        let resolution = self.search(&order, Arc::new(|_| {})).await?;
+        self.check_resolution(&order, &resolution)?;
+        Ok(resolution)
+    }
+
+    pub(crate) async fn carry_out(
+        &self,
+        order: Order,
+        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    ) -> Result<Arc<Installation>, PackageError> {
+        if let Some(lock) = &self.inner.settings.lock {
+            self.check_roots(&order)?;
+            lock.check(&order.requirements())?;
+            return self.shared(Order::default(), onlooker).await;
+        }
+        if order.wanted.is_empty() {
+            return Ok(Arc::default());
+        }
+        self.check_roots(&order)?;
+        match self.from_bundle(&order) {
+            Ok(installation) => Ok(Arc::new(installation)),
+            Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
+            Err(_) => self.shared(order, onlooker).await,
+        }
+    }
+
+    /// What the bundle alone makes of an order.
+    fn from_bundle(&self, order: &Order) -> Result<Installation, PackageError> {
+        let bundle = &self.inner.bundle;
+        let resolution = bundle.resolve(&order.requirements())?;
+        let packages: Vec<InstalledPackage> =
+            resolution.wheels.iter().filter_map(|key| self.bundled_package(key)).collect();
+        self.check_bundled(order, &packages)?;
+        Ok(Installation { wheels: resolution.wheels, layers: Vec::new(), packages })
+    }
+
+    fn bundled_package(&self, key: &str) -> Option<InstalledPackage> {
+        let (name, version) = self.inner.bundle.wheel(key)?;
+        Some(InstalledPackage { name: name.to_string(), version: version.to_string(), layer: None, import_names: Vec::new() })
+    }
+
+    async fn cache(&self) -> Result<&Cache, PackageError> {
+        let settings = &self.inner.settings;
+        let open = || async {
+            let mut limits = CacheSettings::default();
+            if let Some(bytes) = settings.policy.max_wheel_bytes() {
+                limits.max_wheel_bytes = limits.max_wheel_bytes.min(bytes);
+            }
+            let directory = settings.cache_dir.clone();
+            let opened = tokio::task::spawn_blocking(move || Cache::open(&directory, limits)).await;
+            opened.map_err(PackageError::internal)?.map_err(PackageError::cache)
+        };
+        self.inner.cache.get_or_try_init(open).await
+    }
+
+    async fn resolver(&self, pre: bool) -> Result<&Resolver, PackageError> {
+        let cell = if pre { &self.inner.eager } else { &self.inner.resolver };
+        let make = || async {
+            let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
+            let bundle = Arc::clone(&self.inner.bundle);
+            // Reads files, certificates among them.
+            let made = tokio::task::spawn_blocking(move || {
+                let mut settings = sources.read()?;
+                settings.cache_directory = Some(cache);
+                if pre {
+                    settings.prerelease = Prerelease::Allow;
+                }
+                Ok(Resolver::new(settings)?.with_bundle(bundle))
+            });
+            made.await.map_err(PackageError::internal)?
+        };
+        cell.get_or_try_init(make).await
+    }
+}

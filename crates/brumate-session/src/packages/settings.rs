@@ -1,0 +1,127 @@
+//! What the operator sets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use brumate_packages::Requirement;
+use brumate_packages::index::IndexError;
+use brumate_packages::lock::Lock;
+use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
+use brumate_packages::settings::{Credentials, FindLinks, Index, Settings, Timestamp};
+
+/// Settings of [`Packages`](super::Packages).
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct PackageSettings {
+    /// Directory of the cache, this user's alone.
+    pub cache_dir: PathBuf,
+    /// Where packages come from.
+    pub sources: Sources,
+    /// What is allowed.
+    pub policy: Policy,
+    /// Narrow what any resolution may take.
+    pub constraints: Vec<Requirement>,
+    /// Exactly these packages, in every machine.
+    pub lock: Option<Arc<Lock>>,
+}
+
+impl PackageSettings {
+    /// The default sources, with a cache below `cache_dir`.
+    pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
+        Self { cache_dir: cache_dir.into(), ..Self::default() }
+    }
+
+    /// Nothing but the bundle.
+    pub fn only_bundled() -> Self {
+        let table = PolicyTable { only_bundled: true, ..PolicyTable::default() };
+        // Only an index that is no URL is refused, and there is none.
+        let policy = PolicyLayer::new(table, Origin::CommandLine).map(|layer| Policy::new([layer])).unwrap_or_default();
+        Self { policy, ..Self::default() }
+    }
+}
+
+/// What is said of sources on top of pip's and uv's settings, which are read when they are needed.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Sources {
+    /// In place of the default index.
+    pub index: Option<String>,
+    /// Further indexes, asked before the default one.
+    pub extra_indexes: Vec<String>,
+    /// Directories of wheels, and pages of links.
+    pub find_links: Vec<String>,
+    /// Base URL of a Pyodide distribution.
+    pub pyodide: Option<String>,
+    /// Nothing that was uploaded at or after this moment.
+    pub exclude_newer: Option<Timestamp>,
+    /// No network.
+    pub offline: bool,
+}
+
+impl Sources {
+    /// All settings together: these, then pip's and uv's.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Settings`] for a value that cannot be used, [`IndexError::File`] for a file that cannot be read.
+    pub fn read(&self) -> Result<Settings, IndexError> {
+        let mut settings = Settings::from_environment()?;
+        self.apply(&mut settings)?;
+        Ok(settings)
+    }
+
+    /// Are these values usable? What the environment says is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Settings`] for the first that is not.
+    pub fn check(&self) -> Result<(), IndexError> {
+        self.apply(&mut Settings::default())
+    }
+
+    fn apply(&self, settings: &mut Settings) -> Result<(), IndexError> {
+        let credentials = &mut settings.credentials;
+        if let Some(url) = &self.index {
+            // The last one is the default; there is none when indexes are switched off.
+            settings.indexes.pop();
+            settings.indexes.push(Index::new(url, credentials)?);
+        }
+        let extra: Vec<Index> =
+            self.extra_indexes.iter().map(|url| Index::new(url, credentials)).collect::<Result<_, _>>()?;
+        settings.indexes.splice(0..0, extra);
+        let links: Vec<FindLinks> =
+            self.find_links.iter().map(|place| FindLinks::new(place, credentials)).collect::<Result<_, _>>()?;
+        settings.find_links.splice(0..0, links);
+        if let Some(base) = &self.pyodide {
+            settings.pyodide = Some(Index::new(base, &mut Credentials::default())?.url);
+        }
+        settings.exclude_newer = self.exclude_newer.or(settings.exclude_newer);
+        settings.offline |= self.offline;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_come_before_the_environment() {
+        let mut settings = Settings::default();
+        let sources = Sources {
+            index: Some("https://user:pass@one.example/simple".to_owned()),
+            extra_indexes: vec!["https://two.example/simple/".to_owned()],
+            find_links: vec!["/wheels".to_owned()],
+            offline: true,
+            ..Sources::default()
+        };
+        sources.apply(&mut settings).unwrap();
+        let urls: Vec<&str> = settings.indexes.iter().map(|index| index.url.as_str()).collect();
+        assert_eq!(urls, ["https://two.example/simple/", "https://one.example/simple/"]);
+        assert_eq!(settings.find_links, [FindLinks::Directory("/wheels".into())]);
+        assert!(settings.offline && settings.credentials.authorization(&settings.indexes[1].url).is_some());
+        let wrong = Sources { index: Some("ftp://user:pass@one.example/".to_owned()), ..Sources::default() };
+        let error = wrong.check().unwrap_err().to_string();
+        assert!(error.contains("not http") && !error.contains("pass@"), "{error}");
+    }
+}

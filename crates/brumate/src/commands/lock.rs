@@ -1,0 +1,90 @@
+//! `brumate lock`: requirements → `pylock.toml`.
+
+use std::fs;
+use std::path::Path;
+
+use brumate_packages::{Requirement, ScriptMetadata, lock};
+use brumate_session::CancellationToken;
+
+use super::{complain, print};
+use crate::cli::LockArgs;
+use crate::exit_status;
+use crate::sandbox::brief_sandbox;
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Result<u8> {
+    let requirements = match requirements(settings, arguments) {
+        Ok(requirements) => requirements,
+        Err(error) => {
+            complain(&format!("brumate: {error}"));
+            return Ok(exit_status::USAGE);
+        }
+    };
+    let sandbox = brief_sandbox(settings)?;
+    let cancel = CancellationToken::new();
+    let work = async {
+        tokio::select! {
+            locked = locked(&sandbox.runner, requirements) => locked,
+            () = cancel.cancelled() => Err("interrupted; nothing was written".to_owned()),
+        }
+    };
+    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    let written = result.and_then(|(text, count)| {
+        if arguments.output == Path::new("-") {
+            print(text.trim_end()).map_err(|error| error.to_string())?;
+        } else {
+            let place = arguments.output.display();
+            write(&arguments.output, &text).map_err(|error| format!("{place} cannot be written: {error}"))?;
+            complain(&format!("{place}: {count} package{}", if count == 1 { "" } else { "s" }));
+        }
+        Ok(())
+    });
+    match written {
+        Ok(()) => Ok(exit_status::SUCCESS),
+        Err(error) => {
+            complain(&format!("brumate: {error}"));
+            Ok(signalled.unwrap_or(exit_status::FAILURE))
+        }
+    }
+}
+
+/// What is to be locked: `--deps`, then the script's, then those of the command line.
+fn requirements(settings: &Settings, arguments: &LockArgs) -> Result<Vec<Requirement>, String> {
+    let mut texts = settings.runner.dependencies.clone();
+    if let Some(script) = &arguments.script {
+        let shown = script.display();
+        let code = fs::read_to_string(script).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let metadata = ScriptMetadata::parse(&code).map_err(|error| format!("{shown}: {error}"))?;
+        let stated = metadata.and_then(|metadata| metadata.dependencies);
+        texts.extend(stated.ok_or_else(|| format!("{shown} states no dependencies (`# /// script`, PEP 723)"))?);
+    }
+    texts.extend(arguments.requirements.iter().cloned());
+    if texts.is_empty() {
+        return Err("there is nothing to lock; name requirements, or a script with `--script`".to_owned());
+    }
+    texts
+        .iter()
+        .map(|text| text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string()))
+        .collect()
+}
+
+/// The text of the lock and the number of its packages.
+async fn locked(runner: &brumate_session::Runner, requirements: Vec<Requirement>) -> Result<(String, usize), String> {
+    let wanted = requirements.iter().cloned().map(Into::into).collect();
+    let resolution = runner.packages().resolve(wanted).await.map_err(|error| error.to_string())?;
+    let text = lock::write(&resolution, &requirements).map_err(|error| error.to_string())?;
+    Ok((text, resolution.packages.len()))
+}
+
+/// Whole or not at all: a lock that is cut short could be taken for one.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let temporary = Path::new(&name);
+    let written = fs::write(temporary, text).and_then(|()| fs::rename(temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    written
+}

@@ -1,0 +1,75 @@
+"""Packages that the host mounts while the interpreter lives."""
+
+from .pristine import __builtins__
+
+from importlib.machinery import PathFinder
+
+from . import channel
+from .text import quote
+
+# Where the host mounts them.
+DIRECTORY = "/lib/python3.14/packages"
+
+# Bounds of the engine's `InstallRequest`; a request beyond them is refused here, with words.
+MAX_REQUIREMENTS = 1000
+MAX_REQUIREMENT = 4096
+
+_invalidate = PathFinder.invalidate_caches
+
+
+class InstallError(Exception):
+    """Packages cannot be had; the text says why."""
+
+
+class Nobody(InstallError):
+    """Nobody installs anything here: there is what there is."""
+
+
+def packages_changed(_=""):
+    """Imports, and `importlib.metadata`, look again at what there is. Called by the host after it has mounted something."""
+    try:
+        _invalidate()
+    except Exception:
+        pass  # a finder of the guest's own; it goes on as it was
+
+
+def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=False):
+    """Has packages mounted. Returns what is new and what was there, each as (name, version) pairs.
+
+    `InstallError` when they cannot be had; `Nobody` when the host has nobody who could.
+    """
+    parts = [
+        f'"requirements":{_texts(requirements)}', f'"constraints":{_texts(constraints)}',
+        f'"upgrade":{_flag(upgrade)}', f'"pre":{_flag(pre)}', f'"no_deps":{_flag(no_deps)}',
+    ]  # fmt: skip
+    return _ask(parts)
+
+
+def uninstall(names):
+    """Takes packages away that were installed; returns (name, version) of those that were there."""
+    return _ask(['"requirements":[]', f'"uninstall":{_texts(names)}'])[1]
+
+
+def _ask(parts):
+    answer = channel.install("{" + ",".join(parts) + "}")
+    if answer is None:
+        raise Nobody("nobody installs packages here")
+    packages_changed()
+    if answer.get("error") is not None:
+        raise InstallError(answer["error"])
+    pairs = [[(name, version) for name, version in answer[key]] for key in ("installed", "satisfied")]
+    return pairs[0], pairs[1]
+
+
+def _texts(texts):
+    texts = [str(text) for text in texts]
+    if len(texts) > MAX_REQUIREMENTS:
+        raise InstallError(f"more than {MAX_REQUIREMENTS} requirements at once")
+    for text in texts:
+        if len(text.encode("utf-8", "replace")) > MAX_REQUIREMENT:
+            raise InstallError(f"a requirement is longer than {MAX_REQUIREMENT} bytes")
+    return "[" + ",".join([quote(text) for text in texts]) + "]"
+
+
+def _flag(value):
+    return "true" if value else "false"

@@ -1,0 +1,356 @@
+"""What a real client must see of packages: from an index of our own, through the real binary. As in `cases.py`, a case raises
+when a promise is broken. Nothing here needs the internet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cases import contains, same
+from harness import Setup, connect
+from package_index import Index, serving
+from session_cases import Host, Interpreter
+
+# Nothing of this machine's own settings may count.
+CLEAN = {
+    'PIP_CONFIG_FILE': '/dev/null', 'UV_NO_CONFIG': '1', 'PIP_FIND_LINKS': '', 'UV_FIND_LINKS': '', 'PIP_INDEX_URL': '',
+    'PIP_EXTRA_INDEX_URL': '', 'NO_PROXY': '127.0.0.1', 'HOME': '/nonexistent',
+}
+
+
+def script(dependencies: list[str], code: str) -> str:
+    return f'# /// script\n# dependencies = {json.dumps(dependencies)}\n# ///\n{code}'
+
+
+def published() -> Path:
+    """Wheels as others have published them."""
+    return Path(os.environ['BRUMATE_TEST_WHEELS']).parent / 'downloads'
+
+
+@dataclass
+class Place:
+    """An index, and a cache that has nothing of it."""
+
+    setup: Setup
+    index: Index
+
+    def server(self, *flags: str, **options: Any) -> Any:
+        return connect(self.setup, '--index', self.index.url, *flags, environment=CLEAN, **options)
+
+    def run(self, *arguments: str, stdin: str = '') -> subprocess.CompletedProcess[str]:
+        """Runs the binary as a shell does."""
+        command = [str(self.setup.brumate), '--cache-dir', str(self.setup.cache_dir), '--index', self.index.url, *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, env={**os.environ, **CLEAN}, check=False)
+
+
+@contextlib.contextmanager
+def place(setup: Setup) -> Iterator[Place]:
+    """The cache is a directory of its own; compiled modules and images are the shared one's, by hard links."""
+    parent = setup.cache_dir.parent
+    with tempfile.TemporaryDirectory(prefix='packages-', dir=parent) as directory, serving(Index()) as index:
+        cache = Path(directory) / 'cache'
+        skip = shutil.ignore_patterns('packages-*', 'index-*')
+        # Files that another test is writing are not there yet, or not any more.
+        with contextlib.suppress(shutil.Error):
+            shutil.copytree(setup.cache_dir, cache, copy_function=os.link, ignore=skip)
+        yield Place(replace(setup, cache_dir=cache), index)
+
+
+def failure(text: str) -> str:
+    """The error of an installation that failed."""
+    contains(text, '<status>install-error</status>')
+    return text.split('<error>')[1]
+
+
+async def pinned(setup: Setup) -> None:
+    """`rich<13` of the documentation: the published wheel, which needs one more that the bundle lacks."""
+    with place(setup) as here:
+        here.index.add_published(published())
+        here.index.add('rich', '13.9.0')
+        code = script(['rich<13'], "import importlib.metadata, rich.table\nimportlib.metadata.version('rich')")
+        async with here.server() as client:
+            text = await client.text(code)
+            contains(text, '<status>success</status>', '<dependencies>["rich<13"]</dependencies>', '12.6.0')
+            same(sorted(here.index.fetched()), ['commonmark-0.9.1-py2.py3-none-any.whl', 'rich-12.6.0-py3-none-any.whl'])
+            asked = len(here.index.asked)
+            contains(await client.text(code), '12.6.0')
+            same(len(here.index.asked), asked)
+        # The cache is on disk.
+        async with here.server() as client:
+            contains(await client.text(code), '12.6.0')
+            same(len(here.index.fetched()), 2)
+
+
+async def sessions(setup: Setup) -> None:
+    """Installing in one session changes no other; what is installed survives sleep, restart and fork, and a reset ends it."""
+    with place(setup) as here, Host(here.setup) as host:
+        for version in ['1', '2']:
+            here.index.add('thing', version)
+        flags = ('--index', here.index.url)
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            one, two, none = [await interpreter.open() for _ in range(3)]
+            contains(await interpreter.printed(one, '%pip install "thing<2"'), 'Successfully installed thing-1')
+            contains(await interpreter.printed(two, '!pip install thing'), 'Successfully installed thing-2')
+            contains(await interpreter.printed(one, '%pip install thing'), 'Requirement already satisfied: thing')
+            missing = await interpreter.cell('import thing', none)
+            contains(missing['error'], "No module named 'thing'", '%pip install')
+            version = 'import thing, importlib.metadata\nthing.__version__, importlib.metadata.version("thing")'
+            same(await interpreter.value(one, version), "('1', '1')")
+            same(await interpreter.value(two, version), "('2', '2')")
+            fork = (await interpreter.tool('fork_session', session_id=two))['session_id']
+            same(await interpreter.value(fork, version), "('2', '2')")
+            await interpreter.tool('reset_session', session_id=fork)
+            contains((await interpreter.cell('import thing', fork))['error'], "No module named 'thing'")
+        # Wheels that are not in the cache any more are fetched again.
+        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
+            entry.unlink()
+        here.index.asked.clear()
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            same(await interpreter.value(one, version), "('1', '1')")
+            same(await interpreter.value(two, 'thing.__version__'), "'2'")
+            same(sorted(here.index.fetched()), ['thing-1-py3-none-any.whl', 'thing-2-py3-none-any.whl'])
+            contains(await interpreter.printed(one, '%pip install -U thing'), 'Successfully installed thing-2')
+        # Gone for good: the session says so, and stays.
+        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
+            entry.unlink()
+        here.index.files.clear()
+        async with host.server(*flags, environment=CLEAN) as client:
+            refused = await client.call_raw('execute_code', {'code': '1', 'session_id': two})
+            contains(json.dumps(refused), 'thing-2-py3-none-any.whl', 'cannot be fetched again')
+
+
+async def installing(setup: Setup) -> None:
+    """In a cell: requirements that belong together, constraints of what is there, micropip, and what is said."""
+    with place(setup) as here, Host(here.setup) as host:
+        here.index.add('base', '1')
+        here.index.add('base', '2')
+        here.index.add('old', '1', requires=['base<2'])
+        here.index.add('new', '1', requires=['base>=2'])
+        async with host.server('--index', here.index.url, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            contains(await interpreter.printed(session, '%pip install old'), 'Successfully installed', 'base-1', 'old-1')
+            # What is there stays, if it can: base is named, and fits.
+            contains(await interpreter.printed(session, '%pip install base'), 'Requirement already satisfied: base')
+            contains(await interpreter.printed(session, '%pip install new'), 'base-2', 'new-1')
+            contains(await interpreter.printed(session, '%pip list'), 'base', 'old', 'new', 'numpy')
+            contains(await interpreter.printed(session, '!pip install numpy'), 'Requirement already satisfied: numpy')
+            other = await interpreter.open('import micropip\nawait micropip.install(["old"])')
+            same(await interpreter.value(other, 'import old, base\nold.__version__, base.__version__'), "('1', '1')")
+            failed = await interpreter.cell('await micropip.install("no-such-thing")', other)
+            contains(failed['error'], 'no-such-thing')
+
+
+async def email_validator(setup: Setup) -> None:
+    """The documentation's example, with the published wheels: binary ones among them."""
+    with place(setup) as here:
+        here.index.add_published(published())
+        code = script(
+            ['pydantic', 'email-validator'],
+            "import pydantic\nclass Model(pydantic.BaseModel):\n    email: pydantic.EmailStr\nprint(Model(email='hello@pydantic.dev'))",
+        )
+        async with here.server() as client:
+            same(
+                await client.text(code),
+                '<status>success</status>\n<dependencies>["pydantic", "email-validator"]</dependencies>\n'
+                "<output>\nemail='hello@pydantic.dev'\n</output>",
+            )
+
+
+async def ways(setup: Setup) -> None:
+    """Packages are stated at start, in the code, inferred from imports; what nobody knows is not guessed."""
+    with place(setup) as here:
+        here.index.add('rich', '14.0.0')
+        here.index.add('PyYAML', '6.0', {'yaml/__init__.py': "__version__ = '6.0'\n"})
+        here.index.add('acme-tools', '1.5', requires=['six'])
+        here.index.add('not-a-package', '1')
+        async with here.server('--deps', 'acme-tools<2') as client:
+            text = await client.text('import acme_tools, yaml, six\nacme_tools.__version__, yaml.__version__')
+            contains(text, '<dependencies>["acme-tools<2", "pyyaml", "six"]</dependencies>', '"1.5"', '"6.0"')
+            text = failure(await client.text('import not_a_package'))
+            contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
+            assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'
+            contains(await client.text(script(['not-a-package'], 'import not_a_package\nnot_a_package.__version__')), '\n1\n')
+            # What may be missing is left missing.
+            text = await client.text('try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich)')
+            contains(text, '<output>\nNone\n</output>')
+
+
+async def conflicts(setup: Setup) -> None:
+    """What cannot be had is an install error that says why."""
+    with place(setup) as here:
+        here.index.add('left', '1', requires=['middle<2'])
+        here.index.add('right', '1', requires=['middle>=2'])
+        here.index.add('middle', '1')
+        here.index.add('middle', '2')
+        here.index.lies.add(here.index.add('liar', '1'))
+        here.index.files['native-1-cp314-cp314-manylinux_2_17_x86_64.whl'] = b''
+        async with here.server() as client:
+            for requirement, parts in [
+                (['left', 'right'], ['left', 'right', 'middle<2', 'middle>=2']),
+                (['no-such-thing'], ['no-such-thing']),
+                (['native'], ['native', 'WebAssembly']),
+                (['liar'], ['liar', 'SHA-256']),
+                (['left @ https://example.org/left-1-py3-none-any.whl'], ['no-urls', 'command line']),
+                (['left @ file:///etc/left-1-py3-none-any.whl'], ['no-urls']),
+            ]:
+                contains(failure(await client.text(script(requirement, '1'))), *parts)
+            contains(await client.text(script(['left'], 'import middle\nmiddle.__version__')), '\n1\n')
+
+
+async def offline(setup: Setup) -> None:
+    """Without a network: what is in the cache; else an error that says so."""
+    with place(setup) as here:
+        here.index.add('one', '1')
+        here.index.add('two', '1')
+        async with here.server() as client:
+            contains(await client.text(script(['one'], 'import one\none.__version__')), '\n1\n')
+        asked = len(here.index.asked)
+        async with here.server('--offline') as client:
+            contains(await client.text(script(['one'], 'import one\none.__version__')), '\n1\n')
+            contains(failure(await client.text(script(['two'], '1'))), 'two', '--offline')
+            contains(await client.text('import numpy\nint(numpy.arange(3).sum())'), '\n3\n')
+        same(len(here.index.asked), asked)
+
+
+async def policy(setup: Setup) -> None:
+    """The rules hold for every way in, and a refusal names its rule. Nothing that is refused is asked for."""
+    with place(setup) as here:
+        for name in ['rich', 'fine', 'bad', 'needy']:
+            here.index.add(name, '1', requires=['bad'] if name == 'needy' else [])
+        rules = Path(here.setup.cache_dir) / 'rules.toml'
+        rules.write_text("deny = ['bad']\n")
+        lock = Path(here.setup.cache_dir) / 'pylock.toml'
+        same(here.run('lock', 'bad', '-o', str(lock)).returncode, 0)
+        here.index.asked.clear()
+        only = ['--only-bundled']
+        # Flags, code, and what the refusal says.
+        for flags, code, parts in [
+            (['--package-policy', str(rules)], script(['bad'], '1'), ['`deny` has `bad`', 'rules.toml']),
+            (['--deny-package', 'b*'], script(['bad'], '1'), ['`deny` has `b*`', 'command line']),
+            (['--deny-package', 'rich'], 'import rich', ['`deny` has `rich`', 'import rich']),
+            (['--deny-package', 'bad', '--deps', 'bad'], '1', ['`deny` has `bad`']),
+            (['--deny-package', 'numpy'], 'import numpy', ['`deny` has `numpy`']),
+            (['--allow-package', 'fine'], script(['bad'], '1'), ['`allow` has no entry']),
+            (['--deny-package', 'bad', '--locked', str(lock)], script(['bad'], '1'), ['`deny` has `bad`']),
+            (['--deny-package', 'bad'], script(['bad @ https://example.org/bad-1-py3-none-any.whl'], '1'), ['`deny` has `bad`']),
+            (only, script(['fine'], '1'), ['`only-bundled` is set']),
+            (only, 'import rich', ['`only-bundled` is set']),
+            ([*only, '--deps', 'fine'], '1', ['`only-bundled` is set']),
+        ]:
+            async with here.server(*flags) as client:
+                contains(failure(await client.text(code)), *parts)
+        same(here.index.asked, [])
+        async with here.server('--deny-package', 'bad') as client:
+            contains(failure(await client.text(script(['needy'], '1'))), 'bad', '`deny` has `bad`')
+            contains(await client.text(script(['fine'], 'import fine\nfine.__version__')), '\n1\n')
+            # From inside.
+            for code in [
+                '!pip install bad', '%pip install bad', 'import micropip\nawait micropip.install("bad")', '!pip install needy',
+            ]:
+                text = await in_session(here, code, '--deny-package', 'bad')
+                contains(text, '`deny` has `bad`')
+        same(here.index.fetched(), ['fine-1-py3-none-any.whl'])
+
+
+async def in_session(here: Place, code: str, *flags: str) -> str:
+    """All that a cell of a new session says."""
+    with tempfile.TemporaryDirectory(prefix='brumate-sessions-') as data:
+        async with here.server('--tools', 'interpreter', '--data-dir', data, *flags) as client:
+            answer = await Interpreter(client).cell(code)
+            return ''.join(answer['output']) + (answer['error'] or '')
+
+
+async def stateless(setup: Setup) -> None:
+    """`micropip` in a run without a session; the next run has nothing of it."""
+    with place(setup) as here:
+        here.index.add('thing', '1')
+        async with here.server() as client:
+            code = 'import micropip\nawait micropip.install("thing")\nimport thing\nthing.__version__'
+            contains(await client.text(code), '<status>success</status>', '\n1\n')
+            text = await client.text('import importlib.util\nprint(importlib.util.find_spec("thing"))')
+            contains(text, '<output>\nNone\n</output>')
+
+
+async def overriding(setup: Setup) -> None:
+    """A version other than the bundle's, of a package that the image has imported: the run has the version it asked for."""
+    with place(setup) as here:
+        here.index.add('six', '1.0', {'six.py': "__version__ = '1.0'\n"})
+        async with here.server() as client:
+            code = script(['six<1.1', 'numpy'], 'import numpy, six\nsix.__version__')
+            contains(await client.text(code), '"six<1.1"', '\n1.0\n')
+
+
+async def locking(setup: Setup) -> None:
+    """`brumate lock`, then `--locked`: exactly that, whatever the index has by then."""
+    with place(setup) as here:
+        here.index.add('thing', '1', requires=['part', 'six'])
+        here.index.add('part', '1')
+        lock = Path(here.setup.cache_dir) / 'pylock.toml'
+        made = here.run('lock', 'thing', '-o', str(lock))
+        same((made.returncode, made.stderr), (0, f'{lock}: 3 packages\n'))
+        contains(lock.read_text(), 'lock-version = "1.0"', 'name = "thing"', 'name = "part"', 'name = "six"', 'sha256')
+        here.index.add('thing', '2')
+        here.index.add('other', '1')
+        program = script(['thing'], 'import thing, part, six\nprint(thing.__version__, part.__version__)')
+        ran = here.run('--locked', str(lock), 'exec', '-', stdin=program)
+        same((ran.returncode, ran.stdout, ran.stderr), (0, '1 1\n', ''))
+        ran = here.run('exec', '-', stdin=script(['thing'], 'import thing\nprint(thing.__version__)'))
+        same((ran.returncode, ran.stdout), (0, '2\n'))
+        for stated in (['other'], ['thing>=2']):
+            ran = here.run('--locked', str(lock), 'exec', '-', stdin=script(stated, '1'))
+            same((ran.returncode, ran.stdout), (1, ''))
+            contains(ran.stderr, 'the lock does not meet', stated[0], '--locked')
+        # A changed wheel is refused.
+        for entry in Path(here.setup.cache_dir).glob('packages-*/wheels/*/*'):
+            entry.unlink()
+        here.index.add('part', '1', {'part.py': 'changed = True\n'})
+        ran = here.run('--locked', str(lock), 'exec', '-', stdin=program)
+        same((ran.returncode, ran.stdout), (1, ''))
+        contains(ran.stderr, 'part 1', 'SHA-256')
+        same(here.run('lock').returncode, 2)
+
+
+async def constrained(setup: Setup) -> None:
+    """Constraints and find-links, in the shell."""
+    with place(setup) as here:
+        here.index.add('thing', '1')
+        here.index.add('thing', '2')
+        constraints = Path(here.setup.cache_dir) / 'constraints.txt'
+        constraints.write_text('thing<2  # not yet\n')
+        program = script(['thing'], 'import thing\nprint(thing.__version__)')
+        same(here.run('exec', '-', stdin=program).stdout, '2\n')
+        same(here.run('--constraint', str(constraints), 'exec', '-', stdin=program).stdout, '1\n')
+        with tempfile.TemporaryDirectory() as wheels:
+            name = here.index.add('thing', '3')
+            (Path(wheels) / name).write_bytes(here.index.files.pop(name))
+            ran = here.run('--find-links', wheels, 'exec', '-', stdin=program)
+            same((ran.stdout, ran.stderr), ('3\n', ''))
+
+
+async def told(setup: Setup) -> None:
+    """A client that wants progress, or the log, hears what becomes of packages."""
+    with place(setup) as here:
+        here.index.add('thing', '1')
+        heard: list[str] = []
+
+        async def progress(_done: float, _total: float | None, message: str | None) -> None:
+            heard.append(message or '')
+
+        async with here.server(log_level='debug') as client:
+            contains(json.dumps(await client.call(script(['thing'], '1'), progress=progress)), 'success')
+            text = ''.join(heard)
+            contains(text, 'Resolving 1 requirement', 'Fetching thing 1', '1 package is ready')
+            logged = '\n'.join(str(data) for level, data in client.logs if level == 'debug')
+            contains(logged, 'Resolving 1 requirement', 'Fetching thing 1')
