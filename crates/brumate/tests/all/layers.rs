@@ -362,10 +362,9 @@ async fn a_guest_that_waits_for_packages_can_be_stopped() {
 /// A native module of the bundle's, with a section that makes it another one.
 fn native() -> Vec<u8> {
     let bundled = brumate_engine::bundle::wheels().iter().find(|wheel| wheel.name == "kiwisolver").unwrap();
-    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bundled.bytes)).unwrap();
-    let name = archive.file_names().find(|name| name.ends_with(".so")).unwrap().to_owned();
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut archive.by_name(&name).unwrap(), &mut bytes).unwrap();
+    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bundled.bytes)).unwrap();
+    let (path, _) = archive.files().find(|(path, _)| path.ends_with(b".so")).unwrap();
+    let mut bytes = archive.read(path).unwrap().unwrap();
     bytes.extend_from_slice(b"\x00\x06\x05extra");
     bytes
 }
@@ -540,4 +539,24 @@ async fn last_wills_know_their_layers() {
         assert_eq!(say(&woken, state).await, "5 1.0 None\n", "{moment}");
         assert_eq!(names(&woken.layers()), ["first-1.0"], "{moment}");
     }
+}
+
+#[tokio::test]
+#[ignore = "measures"]
+async fn mounting_twenty_wheels() {
+    let sandbox = crate::support::sessions::sandbox(2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let wheels = brumate_engine::bundle::wheels().iter().filter(|wheel| wheel.file.ends_with("-none-any.whl"));
+    let layers: Vec<_> = wheels.take(20).map(|wheel| layer_of(directory.path(), wheel.file, wheel.bytes)).collect();
+    let mut times = Vec::new();
+    for _ in 0..30 {
+        let session = sandbox.session(MachineSpec::default()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let begin = std::time::Instant::now();
+        session.mount(&layers).await.unwrap();
+        times.push(begin.elapsed());
+        drop(session);
+    }
+    times.sort();
+    println!("{} wheels: {:?} in the middle, {:?} at best", layers.len(), times[15], times[0]);
 }
