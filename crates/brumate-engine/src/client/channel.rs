@@ -50,7 +50,7 @@ pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
 fn watched(socket: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor has to stay open and the same while it is registered: an `OwnedFd` gives its number away by shared
     // reference only, and closes it when the registration is dropped.
-    Ok(unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(std::io::Error::from)?)
+    unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(std::io::Error::from)
 }
 
 impl AsyncChannel {
