@@ -56,7 +56,8 @@ def _output_directory(request):
         environment[OUTPUT_DIRECTORY] = os.getcwd()
     elif any(name == OUTPUT_DIRECTORY for name, _ in request.get("env") or ()):
         try:
-            os.makedirs(wanted, exist_ok=True)
+            if not os.path.isdir(wanted):
+                os.makedirs(wanted, exist_ok=True)
         except OSError:
             pass  # whoever writes there will see why
 

@@ -186,10 +186,13 @@ impl Machine {
         memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
-    /// Gives back the pages, among those that runs write, that are as in the base's file again.
+    /// Gives back the pages, among those that runs and later cells write, that are as in the base's file again.
     pub(crate) fn give_back(&mut self, base: &Base) {
         if let Ok(original) = memory::Mapped::new(&base.file, image::file::HEADER_BYTES, base.header.memory) {
-            memory::release(self.memory.data_mut(&mut self.store), original.bytes(), &base.pages.written);
+            let memory = self.memory.data_mut(&mut self.store);
+            for pages in [&base.pages.written, &base.pages.later] {
+                memory::release(memory, original.bytes(), pages);
+            }
         }
     }
 

@@ -269,6 +269,8 @@ impl Worker {
                 self.channel.send(&FromMachine::Done { outcome, listed })?;
                 self.end_change();
                 if let Some(socket) = checkpoint {
+                    // Who was told may wait for this processor, and somebody for it.
+                    std::thread::yield_now();
                     self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
                 }
             }

@@ -203,7 +203,8 @@ impl Registry {
     ) -> Result<(), SessionError> {
         let write = move |store: &mut Store| store.write(sync, change);
         // What goes to the page cache only takes less time than to wake a thread for it.
-        let written = match if sync == Sync::Process { self.at_once(write) } else { Err(write) } {
+        let tried = if sync == Sync::Process { self.at_once(write) } else { Err(write) };
+        let written = match tried {
             Ok(written) => written.map_err(|error| SessionError::Storage(error.to_string())),
             Err(write) => self.in_background(write).await,
         };
