@@ -1,11 +1,13 @@
-"""Resolving requirements without a cache, on the index that pip and uv are set to, beside uv."""
+"""Resolving requirements without a cache, on the index that pip and uv are set to, beside uv; and what a set costs that is cached."""
 
+import json
 import os
 import subprocess
 import time
 from pathlib import Path
 
 from harness.figures import Summary, decimal, geometric_mean, paired_ratio
+from harness.mcp import Client
 from harness.processes import Failed
 from harness.report import Section
 
@@ -13,6 +15,35 @@ from harness.report import Section
 SETS = ["rich<13", "requests", "boto3", "httpx trio", "pytest tox", "sympy networkx plotly"]
 # As a machine that is like the sandbox.
 TARGET = ["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"]
+
+
+# Some twenty wheels besides the bundle's.
+WARM = ["boto3", "httpx", "requests", "trio", "pytest", "rich<13", "tqdm"]
+COUNT = """
+import importlib.metadata
+len([found for found in importlib.metadata.distributions() if str(found.locate_file('')).rstrip('/').endswith('/packages')])
+"""
+# Calls of a round; the first ones fetch, and make bytecode.
+CALLS, WARM_UP = 10, 10
+
+
+def script(requirements, code):
+    """Code with inline metadata (PEP 723)."""
+    return f"# /// script\n# dependencies = {json.dumps(requirements)}\n# ///\n{code}"
+
+
+def warm(contestants, options):
+    """Seconds that a cached set adds to a call: finding, opening and mounting it."""
+    with_set, without = [], []
+    with Client(contestants.brumate.stdio()) as server:
+        server.request("tools/call", {"name": "run_python_code", "arguments": {"python_code": script(WARM, COUNT)}})
+        wheels = server.answer()["result"]["structuredContent"]["return_value"]
+        for _ in range(WARM_UP):
+            server.call(script(WARM, "1+1"), "\n2\n")
+        for _ in range(options.rounds):
+            with_set += [server.call(script(WARM, "1+1"), "\n2\n") for _ in range(CALLS)]
+            without += [server.call(script([], "1+1"), "\n2\n") for _ in range(CALLS)]
+    return wheels, with_set, without
 
 
 def resolved(command, requirements, text=None):
@@ -53,5 +84,12 @@ def measure(contestants, options):
         f"A process each, with nothing on disk; the network's time is in both, and uv's includes asking its Python what it is. Median "
         f"and quartiles; geometric mean of the ratios {decimal(geometric_mean(ratios))}. Both choose the same versions."
     )
-    result.raw = raw
+    wheels, with_set, without = warm(contestants, options)
+    more = Summary.of(with_set).median - Summary.of(without).median
+    result.table(
+        ["stateless `1+1`", "round trip, ms"],
+        [["without packages", Summary.of(without).milliseconds()], [f"with {wheels} cached wheels", Summary.of(with_set).milliseconds()]],
+    )
+    result.notes.append(f"Resolving and mounting the cached set adds {decimal(1000 * more)} ms; aim: 5.")
+    result.raw = {**raw, "with_set_seconds": with_set, "without_seconds": without}
     return result

@@ -7,15 +7,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cases import contains, same
-from harness import Connection, Setup, connect
+from harness import Setup, connect
 from package_index import Index, serving
 from session_cases import Host, Interpreter
 
@@ -37,7 +38,7 @@ def published() -> Path:
 
 @dataclass
 class Place:
-    """An index, and a cache that has nothing of it: only compiled modules are those of the other tests."""
+    """An index, and a cache that has nothing of it."""
 
     setup: Setup
     index: Index
@@ -53,13 +54,15 @@ class Place:
 
 @contextlib.contextmanager
 def place(setup: Setup) -> Iterator[Place]:
-    """The cache is a directory of its own whose compiled modules and images are links to the shared one's."""
-    with tempfile.TemporaryDirectory(prefix='brumate-packages-') as directory, serving(Index()) as index:
-        for entry in setup.cache_dir.iterdir():
-            if not entry.name.startswith(('packages-', 'index-')):
-                os.symlink(entry, Path(directory) / entry.name)
-        os.chmod(directory, 0o700)
-        yield Place(replace(setup, cache_dir=Path(directory)), index)
+    """The cache is a directory of its own; compiled modules and images are the shared one's, by hard links."""
+    parent = setup.cache_dir.parent
+    with tempfile.TemporaryDirectory(prefix='packages-', dir=parent) as directory, serving(Index()) as index:
+        cache = Path(directory) / 'cache'
+        skip = shutil.ignore_patterns('packages-*', 'index-*')
+        # Files that another test is writing are not there yet, or not any more.
+        with contextlib.suppress(shutil.Error):
+            shutil.copytree(setup.cache_dir, cache, copy_function=os.link, ignore=skip)
+        yield Place(replace(setup, cache_dir=cache), index)
 
 
 def failure(text: str) -> str:

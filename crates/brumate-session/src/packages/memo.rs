@@ -1,6 +1,7 @@
 //! What sets of requirements became, for a while; and sets that are being worked on, once each.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -110,13 +111,13 @@ impl Packages {
                 match events.recv().await {
                     Ok(event) => onlooker(event),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
-                    Err(broadcast::error::RecvError::Closed) => return std::future::pending::<()>().await,
+                    Err(broadcast::error::RecvError::Closed) => return std::future::pending::<Infallible>().await,
                 }
             }
         };
         tokio::select! {
             biased;
-            () = listen => unreachable!("it never ends"),
+            never = listen => match never {},
             outcome = flight => outcome,
         }
     }
