@@ -1,4 +1,5 @@
 //! Wheels as layers of machines: mounted, replaced, refused; asleep, forked, rolled back; asked for from inside.
+#![allow(clippy::print_stdout, reason = "one process says to another how far it is; one test measures")]
 
 use std::collections::HashMap;
 use std::path::Path;
