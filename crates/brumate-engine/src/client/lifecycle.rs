@@ -67,7 +67,7 @@ impl Machine {
         let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
         match reply {
-            FromMachine::Forked(None) => self.greet(channel).await,
+            FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
             FromMachine::Forked(Some(reason)) => Err(Error::Unavailable(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
@@ -93,11 +93,11 @@ impl Machine {
     /// # Errors
     /// [`Error::Unavailable`] when it has not come to be.
     pub(super) async fn meet(&self, expected: Expected) -> Result<Paused, Error> {
-        self.greet(expected.channel).await
+        self.greet(expected.channel, true).await
     }
 
     /// Waits for the hello of a process that this one has forked, or is about to.
-    async fn greet(&self, mut channel: AsyncChannel) -> Result<Paused, Error> {
+    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<Paused, Error> {
         let greeted = tokio::time::timeout(self.shared.patience.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
         let (process, pid) = greeted.map_err(silent)??;

@@ -59,11 +59,14 @@ impl State {
 
     /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
+        let before = self.checkpoints;
         self.meet().await;
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
             self.checkpoints += 1;
+        }
+        if self.checkpoints != before {
             // Both states have these layers now.
             self.machine.remember_exactly().await;
         }
