@@ -292,7 +292,13 @@ impl Runner {
         inference: Inference,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
-        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference)?;
+        // Modules of what is stated need no package of their own.
+        let first = match stated.requirements.is_empty() {
+            true => Arc::default(),
+            false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
+        };
+        let provided = first.packages.iter().flat_map(|package| &package.import_names).map(String::as_str).collect();
+        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference, &provided)?;
         let error = match self.install(wanted.clone(), events).await {
             Ok(installation) => return Ok((wanted, installation)),
             Err(error) => error,
