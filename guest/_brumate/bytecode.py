@@ -2,12 +2,12 @@
 
 from .pristine import __builtins__
 
+import marshal
 import os
 import sys
 import warnings
 import zipfile
-from importlib import _bootstrap_external as external
-from importlib.util import cache_from_source
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 
 from . import packages
 
@@ -16,12 +16,14 @@ MAX_SOURCE = 16 << 20
 MAX_TOTAL = 256 << 20
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+# The interpreter's number, and "hash based, not checked at import" (PEP 552).
+_HEAD = MAGIC_NUMBER + b"\1\0\0\0"
 
 
 def make(target, directory=packages.DIRECTORY):
     """Compiles every module below `directory`; writes a zip archive of `__pycache__` directories to `target`.
 
-    The bytecode is hash based and not checked at import (PEP 552). Files that do not compile are left out.
+    Files that do not compile are left out.
     """
     # What is compiled must not be imported in the place of what the standard library lacks.
     sys.path[:] = [entry for entry in sys.path if entry != directory]
@@ -53,7 +55,7 @@ def _compiled(path):
             return None
         with open(path, "rb") as file:
             source = file.read()
-        code = external.SourceLoader.source_to_code(None, source, path)
-        return external._code_to_hash_pyc(code, external._imp.source_hash(external._RAW_MAGIC_NUMBER, source), False)
+        code = compile(source, path, "exec", dont_inherit=True)
+        return _HEAD + source_hash(source) + marshal.dumps(code)
     except (Exception, RecursionError):
         return None

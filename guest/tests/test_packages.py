@@ -1,19 +1,22 @@
 """Packages from the host: what is asked for, and what `pip` and `micropip` make of the answers."""
 
 import asyncio
+import importlib.util
 import io
 import json
+import marshal
 import os
 import socket
 import sys
 import tempfile
 import threading
 import unittest
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import micropip
-from _brumate import channel, commands, packages
+from _brumate import bytecode, channel, commands, packages
 from _brumate.commands import requirements
 from _brumate.commands.interpreter import Refused
 
@@ -113,6 +116,30 @@ class Host(unittest.TestCase):
         with self.assertRaisesRegex(packages.InstallError, "longer than"):
             packages.install(["ü" * packages.MAX_REQUIREMENT])
         self.assertEqual(self.requests, [])
+
+
+class Bytecode(unittest.TestCase):
+    def test_modules_are_compiled_as_python_wants_them(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(os.path.join(directory, "p"))
+            for name, text in (("p/__init__.py", b"x = 1\n"), ("b.py", b"def (:\n"), ("z.py", b"\0"), ("d.txt", b"")):
+                with open(os.path.join(directory, name), "wb") as file:
+                    file.write(text)
+            target = io.BytesIO()
+            path = list(sys.path)
+            try:
+                bytecode.make(target, directory)
+            finally:
+                sys.path[:] = path
+            archive = zipfile.ZipFile(target)
+            name = f"p/__pycache__/__init__.{sys.implementation.cache_tag}.pyc"
+            self.assertEqual(archive.namelist(), [name])
+            data = archive.read(name)
+            self.assertEqual(data[:8], importlib.util.MAGIC_NUMBER + b"\1\0\0\0")
+            self.assertEqual(data[8:16], importlib.util.source_hash(b"x = 1\n"))
+            names = {}
+            exec(marshal.loads(data[16:]), names)
+            self.assertEqual(names["x"], 1)
 
 
 class Requirements(unittest.TestCase):

@@ -42,8 +42,11 @@ fn wheel_name(id: &LayerId) -> Vec<u8> {
     format!("{WHEEL}{}/{}", hex(&id.sha256), id.name).into_bytes()
 }
 
+/// Beginning of the name of its bytecode's; the digest follows.
+const BYTECODE: &str = "bytecode/";
+
 fn bytecode_name(id: &LayerId) -> Vec<u8> {
-    format!("bytecode/{}", hex(&id.sha256)).into_bytes()
+    format!("{BYTECODE}{}", hex(&id.sha256)).into_bytes()
 }
 
 /// The layer of that name in saved state.
@@ -127,8 +130,10 @@ pub(crate) fn join(vfs: &mut Vfs, given: &[Given]) -> Result<(), LayerProblem> {
     for name in unattached {
         match parse_name(&name) {
             Some(id) => return Err(LayerProblem { name: id.name, reason: "it is not there".to_owned() }),
-            // Bytecode of a wheel: Python takes the source.
-            None => vfs.abandon_layer(&name),
+            // Python takes the source.
+            None if name.starts_with(BYTECODE.as_bytes()) => vfs.abandon_layer(&name),
+            // The bundle's: who opens the file system says so.
+            None => {}
         }
     }
     Ok(())

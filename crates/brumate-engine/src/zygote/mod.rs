@@ -20,10 +20,10 @@ use wasmtime::Engine;
 
 use rustix::process::{Pid, WaitOptions};
 
+use crate::api::MAX_LAYERS;
 use crate::channel::Channel;
 use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
-use crate::api::MAX_LAYERS;
 use crate::engine::{Purpose, engine};
 use crate::files;
 use crate::image::{self, Base};
@@ -136,8 +136,8 @@ fn load_image(
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
     let from = (&file, image::file::HEADER_BYTES);
-    let mut machine = Machine::restore(&engine, &prelude, modules, &frozen, from, &layers)
-        .map_err(|error| error.to_string())?;
+    let mut machine =
+        Machine::restore(&engine, &prelude, modules, &frozen, from, &layers).map_err(|error| error.to_string())?;
     if !brief {
         machine.touch(&pages.read);
     }

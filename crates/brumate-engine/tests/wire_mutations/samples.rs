@@ -271,7 +271,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
             "layers of a session",
             TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
         ),
-        ("layers", TooLong::of(&ToMachine::Layers { question: None, layers: vec![info; LAYERS_AT_ONCE + 1] })),
+        ("layers", TooLong::of(&ToMachine::Layers { question: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] })),
         ("layers to remove", TooLong::of(&ToMachine::Remount { remove: layers(MAX_LAYERS + 1) })),
         ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
         ("installed", install(0, MAX_LIST + 1, 0)),

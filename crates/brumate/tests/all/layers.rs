@@ -1,4 +1,5 @@
 //! Wheels as layers of machines: mounted, replaced, refused; asleep, forked, rolled back; asked for from inside.
+#![allow(clippy::print_stdout, reason = "one process says to another how far it is; one test measures")]
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,7 +10,7 @@ use brumate_engine::api::{
 use brumate_engine::client::{Error, Interrupter, Sandbox, Session, layers_of};
 
 use crate::support::sessions::{cell, say};
-use crate::support::wheels::{layer, layer_of, module, wheel, zip};
+use crate::support::wheels::{keep, layer, layer_of, module, wheel, zip};
 
 async fn sandbox() -> Sandbox {
     crate::support::sessions::sandbox(1).await
@@ -47,7 +48,7 @@ import importlib.metadata as md, importlib.resources as res, demo, demo_extra, p
 d = md.distribution('demo')
 print(demo.__version__, d.version, res.files('demo').joinpath('data/text.txt').read_text(), demo.__file__)
 print(md.entry_points(group='console_scripts', name='demo')['demo'].load()(), parts.a.here, d.requires)
-print(sorted(str(f) for f in d.files if f.name.endswith('.py')), all(f.locate().exists() for f in d.files if '.data' not in str(f)))
+print(sorted(str(f) for f in d.files if f.name.endswith('.py')), all(f.locate().exists() for f in d.files))
 print(open('/share/demo/file').read())
 ";
 
@@ -61,7 +62,7 @@ async fn wheels_are_there_from_the_start_and_between_cells() {
     let seen = say(&session, LOOK).await;
     let expected = format!(
         "1.0 1.0 1.0 {PACKAGES}/demo/__init__.py\nran 1.0 parts.a ['part-a>=1']\n\
-         ['demo-1.0.data/purelib/demo_extra.py', 'demo/__init__.py', 'demo/only_1_0.py'] True\nshared\n"
+         ['demo/__init__.py', 'demo/only_1_0.py'] True\nshared\n"
     );
     assert_eq!(seen, expected);
 
@@ -357,4 +358,206 @@ async fn a_guest_that_waits_for_packages_can_be_stopped() {
     })
     .await;
     assert_eq!(text, "1.0\n", "{outcome:?}");
+}
+
+/// A native module of the bundle's, with a section that makes it another one.
+fn native() -> Vec<u8> {
+    let bundled = brumate_engine::bundle::wheels().iter().find(|wheel| wheel.name == "kiwisolver").unwrap();
+    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bundled.bytes)).unwrap();
+    let (path, _) = archive.files().find(|(path, _)| path.ends_with(b".so")).unwrap();
+    let mut bytes = archive.read(path).unwrap().unwrap();
+    bytes.extend_from_slice(b"\x00\x06\x05extra");
+    bytes
+}
+
+#[tokio::test]
+async fn native_modules_of_wheels_are_loaded_and_sleep() {
+    let sandbox = sandbox().await;
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let files: [(&str, &[u8]); 2] =
+        [("layered/__init__.py", b""), ("layered/_cext.cpython-314-wasm32-emscripten.so", &native())];
+    let layers = vec![layer(here, "layered", "1.0", &files, "")];
+    sandbox.prepare_layers(&layers).await.unwrap();
+    let spec = || MachineSpec { layers: layers.clone(), ..MachineSpec::default() };
+    let session = sandbox.session(spec()).await.unwrap();
+    say(&session, "from layered import _cext\nv = _cext.Variable('x')").await;
+    let file = here.join("session");
+    session.hibernate(&file).await.unwrap();
+    let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+    let code = "print(v.name(), _cext.Variable('y').name(), _cext.__file__)";
+    let expected = format!("x y {PACKAGES}/layered/_cext.cpython-314-wasm32-emscripten.so\n");
+    for session in [&session, &woken] {
+        assert_eq!(say(session, code).await, expected);
+    }
+    // The wheel goes; what is loaded stays, awake and asleep, and needs the wheel no more.
+    woken.unmount(&["layered".to_owned()]).await.unwrap();
+    assert_eq!(say(&woken, code).await, expected);
+    woken.hibernate(&file).await.unwrap();
+    assert!(layers_of(&file).await.unwrap().is_empty());
+    let (again, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    assert_eq!(say(&again, code).await, expected);
+}
+
+#[tokio::test]
+async fn bytecode_is_made_once_and_used() {
+    let sandbox = sandbox().await;
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let long: String =
+        (0..200).map(|number| format!("def f{number}(a, b={number}): return [a + b, 'text {number}']\n")).collect();
+    let files: [(&str, &[u8]); 4] = [
+        ("coded/__init__.py", long.as_bytes()),
+        ("coded/part/__init__.py", b"x = 'ok'\n"),
+        ("coded/broken.py", b"def (:\n"),
+        ("coded/zeros.py", b"x = 1\0\n"),
+    ];
+    let mut coded = layer(here, "coded", "1.0", &files, "");
+    let bytes = sandbox.bytecode(&coded).await.unwrap();
+    assert_eq!(bytes, sandbox.bytecode(&coded).await.unwrap(), "the same every time");
+    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bytes.clone())).unwrap();
+    let mut made: Vec<_> = archive.files().map(|(path, _)| String::from_utf8(path.to_vec()).unwrap()).collect();
+    made.sort();
+    let expected = ["coded/__pycache__/__init__.cpython-314.pyc", "coded/part/__pycache__/__init__.cpython-314.pyc"];
+    assert_eq!(made, expected);
+    coded.bytecode = Some(keep(here, "coded.bytecode", &bytes));
+    let session = sandbox.session(MachineSpec { layers: vec![coded.clone()], ..MachineSpec::default() }).await.unwrap();
+    let code = "
+import coded.part, sys, inspect
+with open(coded.__cached__, 'rb') as file:
+    head = file.read(8)
+print(coded.f7(1), coded.part.x, head[4:], coded.f7.__code__.co_filename == coded.__file__, 'f7' in inspect.getsource(coded.f7))
+";
+    assert_eq!(say(&session, code).await, "[8, 'text 7'] ok b'\\x01\\x00\\x00\\x00' True True\n");
+    // It may be missing when the session wakes.
+    let file = here.join("session");
+    session.hibernate(&file).await.unwrap();
+    coded.bytecode = None;
+    let (woken, _) =
+        sandbox.wake_session(&file, MachineSpec { layers: vec![coded], ..MachineSpec::default() }).await.unwrap();
+    let again =
+        "del sys.modules['coded'], sys.modules['coded.part']\nimport coded.part\nprint(coded.f7(2), coded.part.x)";
+    assert_eq!(say(&woken, again).await, "[9, 'text 7'] ok\n");
+}
+
+#[tokio::test]
+async fn images_have_wheels() {
+    let sandbox = sandbox().await;
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let first = demo(here, "1.0");
+    let image = Image::of(["demo"]).with_layers(vec![first.clone(), part(here, "a")]);
+    sandbox.warm(&image).await.unwrap();
+    let spec = || MachineSpec { image: image.clone(), layers: vec![first.clone()], ..MachineSpec::default() };
+    let session = sandbox.session(spec()).await.unwrap();
+    let seen = "import sys\nprint('demo' in sys.modules)\nimport demo, parts.a, importlib.metadata as md\nprint(demo.run(), md.version('demo'))";
+    assert_eq!(say(&session, seen).await, "True\nran 1.0 1.0\n");
+    session.mount(&[part(here, "b")]).await.unwrap();
+    assert_eq!(say(&session, "import parts.b; print(parts.b.here)").await, "parts.b\n");
+    let file = here.join("session");
+    session.hibernate(&file).await.unwrap();
+    assert_eq!(layers_of(&file).await.unwrap().len(), 3);
+    assert!(matches!(
+        sandbox.wake_session(&file, MachineSpec::default()).await,
+        Err(Error::MissingLayers { layers }) if layers.len() >= 3
+    ));
+    let layers = session.layers();
+    let (woken, _) = sandbox.wake_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
+    assert_eq!(say(&woken, "print(demo.run(), parts.b.here)").await, "ran 1.0 parts.b\n");
+    // With another version, machines are not of this image.
+    let second = demo(here, "2.0");
+    assert_eq!(image.replaced_by(std::slice::from_ref(&second)), ["demo"]);
+    let other = MachineSpec { layers: vec![second], ..spec() };
+    let session = sandbox.session(other).await.unwrap();
+    assert_eq!(say(&session, &seen.replace("True", "False")).await, "False\nran 2.0 2.0\n");
+}
+
+/// Variables of the process that [`a_server_that_vanishes`] is.
+const PLACE: &str = "BRUMATE_TEST_LAYERS";
+
+#[test]
+#[ignore = "played by the processes that the other tests start"]
+fn a_server_that_vanishes() {
+    let place = std::path::PathBuf::from(std::env::var_os(PLACE).expect("started by the test"));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let session = sandbox().await.session(MachineSpec::default()).await.unwrap();
+        session.set_will(&place.join("session")).await.unwrap();
+        session.mount(&[module(&place, "first", "1.0")]).await.unwrap();
+        say(&session, "import first\nx = 5").await;
+        println!("\nserver: idle");
+        let code =
+            format!("{INSTALL}install(['second'])\nimport second\nx = 6\nprint('busy', flush=True)\nwhile True: pass");
+        let request = Execute { code, session: true, allow_install: true, ..Execute::default() };
+        let (sender, mut events) = tokio::sync::mpsc::channel(64);
+        let interrupter = session.interrupter();
+        let listening = async {
+            while let Some(event) = events.recv().await {
+                match event {
+                    Event::Install(_) => {
+                        let layers = vec![module(&place, "second", "1.0")];
+                        assert!(interrupter.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+                    }
+                    Event::Stream { text, .. } if text.contains("busy") => println!("\nserver: busy"),
+                    _ => {}
+                }
+            }
+        };
+        let _ = tokio::join!(session.execute(request, sender), listening);
+    });
+}
+
+/// Starts such a server and kills it when it says `moment`.
+fn vanish(place: &Path, moment: &str) {
+    use std::io::BufRead;
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "layers::a_server_that_vanishes", "--ignored", "--nocapture"])
+        .env(PLACE, place)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let heard = said.lines().map_while(Result::ok).any(|line| line == format!("server: {moment}"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(heard, "it never said {moment}");
+}
+
+#[tokio::test]
+async fn last_wills_know_their_layers() {
+    let sandbox = sandbox().await;
+    for moment in ["idle", "busy"] {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        vanish(here, moment);
+        let file = here.join("session");
+        let layers = vec![module(here, "first", "1.0"), module(here, "second", "1.0")];
+        let wanted = layers_of(&file).await.unwrap();
+        assert!(wanted.iter().any(|id| id.name.starts_with("first-")), "{moment}: {wanted:?}");
+        let (woken, _) = sandbox.wake_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
+        // What the last cell had installed when the server vanished never was.
+        let state = "import importlib.util as u\nprint(x, first.__version__, u.find_spec('second'))";
+        assert_eq!(say(&woken, state).await, "5 1.0 None\n", "{moment}");
+        assert_eq!(names(&woken.layers()), ["first-1.0"], "{moment}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "measures"]
+async fn mounting_twenty_wheels() {
+    let sandbox = crate::support::sessions::sandbox(2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let wheels = brumate_engine::bundle::wheels().iter().filter(|wheel| wheel.file.ends_with("-none-any.whl"));
+    let layers: Vec<_> = wheels.take(20).map(|wheel| layer_of(directory.path(), wheel.file, wheel.bytes)).collect();
+    let mut times = Vec::new();
+    for _ in 0..30 {
+        let session = sandbox.session(MachineSpec::default()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let begin = std::time::Instant::now();
+        session.mount(&layers).await.unwrap();
+        times.push(begin.elapsed());
+        drop(session);
+    }
+    times.sort();
+    println!("{} wheels: {:?} in the middle, {:?} at best", layers.len(), times[15], times[0]);
 }

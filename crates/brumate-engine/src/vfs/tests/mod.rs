@@ -12,3 +12,4 @@ mod listing;
 mod restore;
 mod support;
 mod tree;
+mod wheels;
