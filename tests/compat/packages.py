@@ -18,6 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[1] / 'docs' / 'compatibility.md'
 BEGIN, END = '<!-- packages.py writes from here -->', '<!-- to here -->'
+# The section after ours.
+NEXT = '## Upstream test suites'
 SCRIPT = """# /// script
 # dependencies = [{requirement!r}]
 # ///
@@ -51,7 +53,14 @@ def table(outcomes: dict[str, tuple[bool, str]], version: str) -> str:
     """The section of the document."""
     works = [f'{requirement} ({text})' for requirement, (good, text) in outcomes.items() if good]
     fails = [(requirement, text) for requirement, (good, text) in outcomes.items() if not good]
-    lines = [f'{len(works)} of {len(outcomes)} work ({version}, {datetime.date.today()}):', '', ', '.join(works) + '.']
+    lines = [
+        '## Packages of PyPI',
+        '',
+        'Pure packages among the most downloaded, each installed from the index by a script that states it as its dependency, imported and',
+        f'used (`tests/compat/packages.py`). {len(works)} of {len(outcomes)} work ({version}, {datetime.date.today()}):',
+        '',
+        ', '.join(works) + '.',
+    ]
     if fails:
         lines += ['', '| not | why |', '|---|---|']
         lines += [f'| {requirement} | {text.replace("|", "/").replace("<", "&lt;")} |' for requirement, text in fails]
@@ -83,8 +92,12 @@ def main() -> None:
     if arguments.write:
         version = subprocess.run([arguments.brumate, '--version'], capture_output=True, text=True, check=True).stdout.strip()
         text = DOCUMENT.read_text()
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
+        before, begin, rest = text.partition(BEGIN)
+        if begin:
+            after = rest.partition(END)[2]
+        else:
+            before, next_section, rest = text.partition(NEXT)
+            after = f'\n\n{next_section}{rest}'
         DOCUMENT.write_text(f'{before}{BEGIN}\n\n{table(outcomes, version)}\n\n{END}{after}')
 
 

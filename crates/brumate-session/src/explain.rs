@@ -143,7 +143,8 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
 /// What to add, in a session, to the exception about a module that is missing.
 pub(crate) fn missing_module(evalue: &str) -> Option<String> {
     let module = evalue.strip_prefix("No module named '")?.split(['\'', '.']).next()?;
-    let plausible = !module.is_empty() && module.len() <= 100 && module.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let plausible =
+        !module.is_empty() && module.len() <= 100 && module.chars().all(|c| c.is_alphanumeric() || c == '_');
     plausible.then(|| match import_names::distribution_for(module) {
         Some(name) => format!("(`%pip install {name}` installs it)"),
         None => "(if a package provides it, `%pip install NAME` installs that)".to_owned(),

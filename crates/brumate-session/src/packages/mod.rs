@@ -205,7 +205,12 @@ impl Packages {
 
     fn bundled_package(&self, key: &str) -> Option<InstalledPackage> {
         let (name, version) = self.inner.bundle.wheel(key)?;
-        Some(InstalledPackage { name: name.to_string(), version: version.to_string(), layer: None, import_names: Vec::new() })
+        Some(InstalledPackage {
+            name: name.to_string(),
+            version: version.to_string(),
+            layer: None,
+            import_names: Vec::new(),
+        })
     }
 
     async fn cache(&self) -> Result<&Cache, PackageError> {

@@ -175,7 +175,12 @@ fn exit_statuses_are_those_of_python_and_of_the_shell() {
         (vec![], "1 / 0", 1, "ZeroDivisionError: division by zero\n"),
         (vec!["--timeout", "500ms"], "import time\ntime.sleep(60)", 124, "--timeout"),
         (vec!["--cpu-timeout", "500ms"], "while True: pass", 124, "--cpu-timeout"),
-        (vec!["--only-bundled", "--deps", "no-such-package"], "", 1, "`only-bundled` is set, and it is not in the bundle"),
+        (
+            vec!["--only-bundled", "--deps", "no-such-package"],
+            "",
+            1,
+            "`only-bundled` is set, and it is not in the bundle",
+        ),
         (vec![], "import no_such_module", 1, "ModuleNotFoundError"),
     ] {
         let (found, stdout, stderr) = exec(&options, code, &[]);
