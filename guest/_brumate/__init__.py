@@ -44,6 +44,8 @@ def boot(event_fd=-1, home=None):
         os.environ["HOME"] = home
         os.makedirs(home, exist_ok=True)
         os.chdir(home)
+        # What matplotlib keeps for itself is none of the session's files.
+        os.environ.setdefault("MPLCONFIGDIR", "/var/cache/matplotlib")
     os.environ.setdefault("MPLBACKEND", figures.BACKEND)
     if "" not in sys.path:
         sys.path.insert(0, "")

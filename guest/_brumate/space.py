@@ -116,5 +116,6 @@ def _forget_stale_paths():
     for path, finder in list(finders.items()):
         if finder is None:
             del finders[path]
-        elif hasattr(finder, "_path_mtime"):
+        # Written to only when it knows something: each finder lies on a page of its own.
+        elif getattr(finder, "_path_mtime", -1) != -1:
             finder._path_mtime = -1

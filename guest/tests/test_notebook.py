@@ -94,6 +94,59 @@ class Cells(unittest.TestCase):
         result = cells("for i in range(3000): display(i)\n'end'")
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "'end'"}])
 
+    def test_cells_are_transformed_as_by_ipython(self):
+        from notebook_cells import CELLS
+
+        parts = ["x = 1", "1 + 1", "  y", "", "!ls", "%time 1", "%%time", "a?", "?a", ">>> 1", "... 2", "In [1]: 3", ",f 1", ";f 1"]
+        parts += ["/f 1", "exit", "ls", "'%'", "# a!", "if x:", "    pass", "a != b", "\t1", "'''", "z = \\", "1\f", "a\rb", "é"]
+        parts += ["(1)", "@d", "x\u2028y"]
+        texts = [*CELLS, *parts, *(f"{a}\n{b}" for a in parts for b in parts), *(part + "\n" for part in parts), "1\n\n", "\n1", " "]
+        code = """
+from IPython.core.interactiveshell import InteractiveShell
+
+def both(text):
+    made = []
+    for transform in (shell.transform_cell, lambda text: InteractiveShell.transform_cell(shell, text)):
+        try:
+            made.append(transform(text))
+        except Exception as error:
+            made.append(repr(error))
+    return made
+
+shell = get_ipython()
+different = [text for text in texts if len(set(both(text))) != 1]
+fast = sum([shell._transformers.plain(text) is not None for text in texts])
+shell.input_transformers_post.append(lambda lines: ["2\\n"])
+shaped = shell.transform_cell("1 + 1")
+shell.input_transformers_post.clear()
+(different, fast > 100, shaped)
+"""
+        result = run({"code": code, "shell": True, "globals_json": json.dumps({"texts": texts})})
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([], True, '2\\n')"}])
+
+    def test_values_are_shown_as_by_ipython(self):
+        for code in ("1", "-5", "True", "'a\\nb'", "'x' * 200", "1.5", "None", "class I(int): pass\nI(3)"):
+            formatters = "get_ipython().display_formatter.formatters"
+            shown = bundles(cells(code), "ExecuteResult")
+            slow = bundles(cells(f"del {formatters}['text/plain'].type_printers[int]\n{code}"), "ExecuteResult")
+            self.assertEqual(shown, slow, code)
+        code = "f = get_ipython().display_formatter.formatters['text/plain']\nf.for_type(int, lambda n, p, c: p.text('n'))\n5"
+        self.assertEqual(bundles(cells(code), "ExecuteResult"), [{"text/plain": "n"}])
+        self.assertEqual(cells("10 ** 5000").raised["ename"], "ValueError")
+
+    def test_exit_ends_the_cell_and_nothing_else(self):
+        for code in ("print(1); exit(); print(2)", "print(1)\nquit()\nprint(2)", "print(1); exit(0)", "print(1); exit(True)"):
+            result = cells("x = 5", code, "x")
+            self.assertEqual(result.all[1], {"Returned": None}, code)
+            self.assertEqual(result.output, "1\n", code)
+            self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "5"}], code)
+        for code, message in (("exit(3)", "3"), ("quit('bad')", "bad"), ("import sys; sys.exit(2)", "2"), ("raise SystemExit", "")):
+            result = cells(code)
+            self.assertEqual((result.raised["ename"], result.raised["evalue"]), ("SystemExit", message), code)
+            self.assertEqual(result.output, "", code)
+        result = cells("try:\n    exit()\nexcept SystemExit:\n    pass\n1/0")
+        self.assertEqual(result.raised["ename"], "ZeroDivisionError")
+
     def test_output_order(self):
         self.assertEqual(cells("import sys\nprint('a'); print('b', file=sys.stderr); print('c')").output, "a\nb\nc\n")
 

@@ -522,6 +522,61 @@ async def figures_once(setup: Setup) -> None:
             contains((await interpreter.read(page['uri']))['text'], 'DecompressionStream')
 
 
+def png_size(png: bytes) -> tuple[int, int]:
+    return struct.unpack('>II', png[16:24])
+
+
+async def large_figure(setup: Setup) -> None:
+    """The model sees a figure as large as it can use; the file is as large as it was drawn."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            code = "import matplotlib.pyplot as plt\nplt.figure(figsize=(40, 10), dpi=100)\nplt.plot([1, 2])\nplt.show()"
+            result = await client.call_raw('execute_code', {'code': code})
+            answer = result['structuredContent']
+            same([file['name'] for file in answer['files']], ['figure_1.png', 'figure_1.svg'])
+            (shown,) = [base64.b64decode(block['data']) for block in result['content'] if block['type'] == 'image']
+            same(png_size(shown)[0], 1568)
+            file = base64.b64decode((await Interpreter(client).read(answer['files'][0]['uri']))['blob'])
+            assert png_size(file)[0] > 3000, png_size(file)
+            same(len(file), answer['files'][0]['size'])
+
+
+async def natural_order(setup: Setup) -> None:
+    """Files are listed as people count."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            code = 'import matplotlib.pyplot as plt\nfor n in range(11):\n    plt.figure()\n    plt.plot([n])\nNone'
+            answer = await Interpreter(client).cell(code)
+            expected = [f'figure_{number}.{ending}' for number in range(1, 12) for ending in ('png', 'svg')]
+            same([file['name'] for file in answer['files']], expected)
+            listed = await Interpreter(client).tool('list_session_files', session_id=answer['session_info']['session_id'])
+            same([file['name'] for file in listed['files']], expected)
+
+
+async def leaving(setup: Setup) -> None:
+    """`exit()` and `quit()` end their cell without an error and without advice; the session goes on."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('x = 5')
+            for code in ("print('before')\nexit()\nprint('after')", "print('before'); quit(); print('after')"):
+                answer = await interpreter.cell(code, session)
+                same((answer['success'], answer['error'], answer['output']), (True, None, ['before\n']))
+            failed = await interpreter.cell('import sys\nsys.exit(3)', session)
+            same((failed['success'], failed['output']), (False, []))
+            contains(failed['error'], 'SystemExit')
+            same(await interpreter.value(session, 'x'), '5')
+
+
+async def nothing_of_ours(setup: Setup) -> None:
+    """Only the session's own files lie in its directory, also after a plot."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('import os\nbefore = os.listdir()\nimport matplotlib.pyplot as plt')
+            same(await interpreter.value(session, "plt.plot([1]); plt.savefig('a.png'); plt.close()\nbefore, os.listdir()"), "([], ['a.png'])")
+
+
 async def blank_session(setup: Setup) -> None:
     """A name that is almost empty means no session that there is, and makes none."""
     with Host(setup) as host:

@@ -3,8 +3,9 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -16,21 +17,33 @@ use crate::wire::{HEADER, MAX_FDS, ToMachine, WireError, decode, decode_header, 
 /// Buffers grow by at most this much ahead of what has arrived, in bytes.
 const STEP: usize = 1 << 20;
 
+/// Most bytes that are held back for the next message.
+const MAX_HELD: usize = 64 << 10;
+
 /// A stream socket that carries frames.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: Mutex<Arc<OwnedFd>>,
+    /// Frames that travel with the next one.
+    held: Mutex<Vec<u8>>,
 }
 
 impl Channel {
     /// Takes over a connected stream socket in blocking mode.
     pub(crate) fn new(socket: OwnedFd) -> Channel {
-        Channel { socket: Mutex::new(Arc::new(socket)) }
+        Channel { socket: Mutex::new(Arc::new(socket)), held: Mutex::default() }
     }
 
     /// The socket.
     pub(crate) fn socket(&self) -> Arc<OwnedFd> {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether something has come that was not received yet, or the peer is gone.
+    pub(crate) fn is_readable(&self) -> bool {
+        let socket = self.socket();
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        !matches!(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&now)), Ok(0))
     }
 
     /// Closes the socket and goes on with another: what a fork does with its zygote's connection.
@@ -43,8 +56,38 @@ impl Channel {
     /// # Errors
     /// When the peer is gone or the message too large.
     pub(crate) fn send<T: Serialize>(&self, message: &T) -> Result<(), WireError> {
+        self.hold(message)?;
+        self.flush()
+    }
+
+    /// Sends one message together with the next: for what is said shortly before it, and nobody waits for. Whoever is woken by
+    /// it would only take the processor from this process.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub(crate) fn send_soon<T: Serialize>(&self, message: &T) -> Result<(), WireError> {
+        self.hold(message)?;
+        if self.held().len() > MAX_HELD { self.flush() } else { Ok(()) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold<T: Serialize>(&self, message: &T) -> Result<(), WireError> {
         let frame = encode(message, 0)?;
-        let mut rest = &frame[..];
+        let mut held = self.held();
+        if held.is_empty() {
+            *held = frame;
+        } else {
+            held.extend(frame);
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), WireError> {
+        let frames = std::mem::take(&mut *self.held());
+        let mut rest = &frames[..];
         while !rest.is_empty() {
             match rustix::net::send(self.socket().as_fd(), rest, SendFlags::NOSIGNAL) {
                 Ok(count) => rest = &rest[count..],

@@ -18,6 +18,8 @@ pub(crate) struct Pages {
     pub(crate) read: Vec<u32>,
     /// Written.
     pub(crate) written: Vec<u32>,
+    /// Written by what a session runs later on.
+    pub(crate) later: Vec<u32>,
 }
 
 /// Faults of a page that was only read.
@@ -74,6 +76,28 @@ pub(crate) unsafe fn begin(start: *mut u8, length: usize) -> std::io::Result<()>
         if libc::sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut()) != 0
             || libc::mprotect(start.cast(), length, libc::PROT_NONE) != 0
         {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Starts anew: nothing has been touched yet.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn restart() -> std::io::Result<()> {
+    let (map, length) = (MAP.load(Ordering::Relaxed), LENGTH.load(Ordering::Relaxed));
+    if map.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the map was leaked by `begin` with this length, and the range is the one whose caller has promised what `begin`
+    // wants for the rest of the process's life.
+    unsafe {
+        for seen in std::slice::from_raw_parts(map, length / PAGE_BYTES) {
+            seen.store(0, Ordering::Relaxed);
+        }
+        if libc::mprotect(START.load(Ordering::Relaxed) as *mut libc::c_void, length, libc::PROT_NONE) != 0 {
             return Err(std::io::Error::last_os_error());
         }
     }

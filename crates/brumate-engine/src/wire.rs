@@ -190,6 +190,11 @@ pub enum ToMachine {
         number: u64,
         /// What.
         request: Box<Execute>,
+        /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
+        list: Option<String>,
+        /// Fork a checkpoint once the answer is sent, as for [`ToMachine::Fork`]; its socket is the one descriptor that follows.
+        /// Its hello, or the end of its socket, is all that is heard of it.
+        checkpoint: bool,
     },
     /// Answer to [`Event::InputRequest`].
     Input {
@@ -246,7 +251,12 @@ pub enum FromMachine {
     /// Something happened while code runs.
     Event(Event),
     /// Answer to [`ToMachine::Execute`].
-    Done(Box<Outcome>),
+    Done {
+        /// What came of it.
+        outcome: Box<Outcome>,
+        /// The files, if they were asked for, or why they cannot be listed.
+        listed: Option<Result<FileReply, String>>,
+    },
     /// Answer to [`ToMachine::Files`], or why it was refused.
     Files(Result<FileReply, String>),
     /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Mode};
 use crate::commands::complain;
@@ -47,7 +48,12 @@ fn main() -> ExitCode {
 
 /// Runs a mode to its end and gives the exit status.
 fn run(mode: &Mode, settings: &Settings) -> u8 {
-    let runtime = match tokio::runtime::Runtime::new() {
+    let mut threads = match mode {
+        // What a client on pipes asks for takes little time in this process, and waking another thread takes more.
+        Mode::Stdio => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    let runtime = match threads.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             complain(&format!("brumate: cannot start threads: {error}"));

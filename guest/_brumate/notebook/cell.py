@@ -44,7 +44,8 @@ def run_cell(request):
     finally:
         current.mend()
     error = result.error_before_exec or result.error_in_exec if result is not None else None
-    return errors.end_cell(error)
+    left, current.leaving = current.is_leaving(error), None
+    return errors.end_cell(None if left else error)
 
 
 def _output_directory(request):

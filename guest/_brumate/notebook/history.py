@@ -10,6 +10,9 @@ from IPython.core.history import HistoryManager
 class History(HistoryManager):
     """The session's cells, and nothing from other sessions."""
 
+    # Set by every cell: not traits, as in the shell.
+    _i00 = _i = _ii = _iii = ""
+
     def get_tail(self, n=10, raw=True, output=False, include_latest=False):
         """The last `n` cells, oldest first; without `include_latest` not the one that asks."""
         end = len(self.input_hist_raw) - (0 if include_latest else 1)

@@ -2,10 +2,12 @@
 
 from ..pristine import __builtins__
 
+import contextlib
 import sys
 
 from IPython.core.displayhook import DisplayHook as _DisplayHook
 from IPython.core.displaypub import DisplayPublisher as _DisplayPublisher
+from IPython.lib import pretty
 
 from .. import channel, display, figures, pictures, streams
 from ..text import quote
@@ -15,6 +17,9 @@ DISPLAY_ID = "application/vnd.brumate.display+json"
 
 
 _PLAIN = frozenset((int, float, complex, str, bytes))
+# What IPython shows by its `repr`, always on one line, while the printer is its own.
+_REPR = frozenset((int, str))
+_by_repr = pretty._type_pprinters[int]
 
 
 def _flush():
@@ -61,6 +66,9 @@ class DisplayPublisher(_DisplayPublisher):
 class DisplayHook(_DisplayHook):
     """Sends `execute_result`."""
 
+    # Not a trait: set twice by every cell.
+    exec_result = None
+
     def write_output_prompt(self):
         pass
 
@@ -78,7 +86,11 @@ class DisplayHook(_DisplayHook):
             others = [formatter.mimebundle_formatter, formatter.ipython_display_formatter]
             others += [other for name, other in forms.items() if name != "text/plain"]
             if not any([kind in other.type_printers for other in others]):
-                return {"text/plain": forms["text/plain"](result)}, {}
+                plain = forms["text/plain"]
+                if kind in _REPR and plain.type_printers.get(kind) is _by_repr and id(result) not in plain.singleton_printers:
+                    with contextlib.suppress(ValueError):  # an integer of too many digits is IPython's to report
+                        return {"text/plain": repr(result)}, {}
+                return {"text/plain": plain(result)}, {}
         return formatter.format(result)
 
     def write_format_data(self, format_dict, md_dict=None):

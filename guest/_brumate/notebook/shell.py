@@ -10,8 +10,9 @@ import atexit
 import builtins
 import contextlib
 import sys
+import warnings
 
-from IPython.core import page
+from IPython.core import interactiveshell, page
 from IPython.core.autocall import ExitAutocall
 from IPython.core.builtin_trap import BuiltinTrap
 from IPython.core.error import UsageError
@@ -25,6 +26,7 @@ from . import magics
 from .errors import Errors
 from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
+from .transforming import Transformers
 
 _BACKENDS = (None, "auto", "inline", "agg")
 
@@ -39,8 +41,22 @@ class _Memory(dict):
 
 
 class _Exiter(ExitAutocall):
-    def __call__(self, keep_kernel=False):
-        raise SystemExit(0)
+    """`exit` and `quit`: the cell ends, the session goes on. With anything that is no success, as an error."""
+
+    def __call__(self, keep_kernel=None):
+        error = SystemExit(keep_kernel)
+        if not keep_kernel or keep_kernel is True:
+            self._ip.leaving = error
+        raise error
+
+
+# What IPython advises after each `SystemExit`; it is no use here.
+_EXIT_ADVICE = "To exit: use 'exit', 'quit', or Ctrl-D."
+
+
+def _warn(message, category=None, stacklevel=1, **options):
+    if message != _EXIT_ADVICE:
+        warnings.warn(message, category, stacklevel + 1, **options)
 
 
 # Libraries look at the class's name to find out that they are in a notebook.
@@ -50,6 +66,11 @@ class ZMQInteractiveShell(InteractiveShell):
     displayhook_class = Type(DisplayHook)
     display_pub_class = Type(DisplayPublisher)
     exiter = Instance(_Exiter)
+    # Set by every cell, and watched by nobody: not traits, whose changes are checked and announced.
+    execution_count = 1
+    last_execution_succeeded = True
+    last_execution_result = None
+    _transformers = None
     # Nobody waits for what ipykernel sends in payloads; `kernel` is there for those who ask whether there is one.
     kernel = Any()
 
@@ -59,6 +80,8 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def __init__(self, **options):
         self.errors = Errors()
+        # The exception that ends a cell at its own wish.
+        self.leaving = None
         self._memory = _Memory()
         super().__init__(**options)
         self.events.register("post_execute", _show_figures)
@@ -109,6 +132,12 @@ class ZMQInteractiveShell(InteractiveShell):
     @property
     def db(self):
         return self._memory
+
+    def transform_cell(self, raw_cell):
+        if self._transformers is None:
+            self._transformers = Transformers(self)
+        cell = self._transformers.plain(raw_cell)
+        return super().transform_cell(raw_cell) if cell is None else cell
 
     # A session's beginning.
 
@@ -173,9 +202,15 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *arguments, **options):
         """Prepares the exception, and has IPython show it."""
+        if self.is_leaving(sys.exc_info()[1]):
+            return
         self.errors.before_showing(exc_tuple)
         if not self.errors.is_too_much_for_ipython(exc_tuple):
             super().showtraceback(exc_tuple, *arguments, **options)
+
+    def is_leaving(self, error):
+        """Whether an exception is that of `exit()` or `quit()`."""
+        return error is not None and error is self.leaving
 
     def _showtraceback(self, etype, evalue, stb):
         self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb), showing=self.displayhook.is_active)
@@ -241,7 +276,7 @@ class ZMQInteractiveShell(InteractiveShell):
         return "inline", figures.BACKEND
 
     def ask_exit(self):
-        raise SystemExit(0)
+        self.exiter()
 
     def set_next_input(self, text, replace=False):
         """`%load` and `%recall` put text into the next cell: here it is printed."""
@@ -266,6 +301,7 @@ def _no_editor(*_arguments):
 
 def make():
     """A shell that belongs to nobody yet."""
+    interactiveshell.warn = _warn
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"

@@ -5,11 +5,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
 };
 use rustix::process::Pid;
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::channel::send_with_fds;
@@ -40,11 +42,15 @@ pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
     // The kernel names the sender of each message; the first one tells which process the machine is.
     rustix::net::sockopt::set_socket_passcred(&ours, true)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    // SAFETY: `register` wants the descriptor to stay open and the same while it is registered: an `OwnedFd` gives its
-    // number away by shared reference only, and closes it when the registration is dropped.
-    let socket = unsafe { AsyncFd::register(ours) }.map_err(std::io::Error::from)?;
+    let socket = watched(ours, Interest::READABLE)?;
     let channel = AsyncChannel { socket, header: [0; HEADER], header_filled: 0, payload: Vec::new(), peer: None };
     Ok((channel, theirs))
+}
+
+fn watched(socket: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor has to stay open and the same while it is registered: an `OwnedFd` gives its number away by shared
+    // reference only, and closes it when the registration is dropped.
+    unsafe { AsyncFd::register_with_interest(socket, interest) }.map_err(std::io::Error::from)
 }
 
 impl AsyncChannel {
@@ -65,16 +71,22 @@ impl AsyncChannel {
 
     async fn send_frame(&self, frame: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), WireError> {
         let mut sent = 0;
+        let mut full = None;
         while sent < frame.len() {
-            let mut ready = self.socket.writable().await?;
             let fds = if sent == 0 { fds } else { &[] };
-            match ready
-                .try_io(|socket| send_with_fds(socket.as_fd(), &frame[sent..], fds).map_err(std::io::Error::from))
-            {
-                Ok(Ok(count)) => sent += count,
-                Ok(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Ok(Err(error)) => return Err(error.into()),
-                Err(_would_block) => {}
+            match send_with_fds(self.socket.as_fd(), &frame[sent..], fds) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                // Watched only now: a peer that reads would wake this process each time.
+                Err(Errno::WOULDBLOCK) => {
+                    let watched = match full.take() {
+                        Some(watched) => watched,
+                        None => watched(self.socket.get_ref().try_clone()?, Interest::WRITABLE)?,
+                    };
+                    watched.writable().await?.clear_ready();
+                    full = Some(watched);
+                }
+                Err(errno) => return Err(errno.into()),
             }
         }
         Ok(())

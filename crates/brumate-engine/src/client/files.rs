@@ -27,10 +27,24 @@ impl Machine {
     /// Others when the machine has ended.
     pub async fn list_files(&mut self, directory: &str) -> Result<Vec<FileInfo>, Error> {
         let request = FileRequest::List { directory: checked(directory)? };
-        match self.ask_for_files(request, directory).await? {
-            FileReply::List(files) if is_listing(&files) => Ok(files),
-            FileReply::List(_) => Err(self.misbehaved("a listing of files that cannot be").await),
-            _ => Err(self.misbehaved("an answer to another question").await),
+        let reply = self.ask_for_files(request, directory).await?;
+        self.listing(directory, Ok(reply)).await
+    }
+
+    /// What the machine answered when it was asked for the files below `directory`.
+    ///
+    /// # Errors
+    /// As [`Machine::list_files`].
+    pub(super) async fn listing(
+        &mut self,
+        directory: &str,
+        reply: Result<FileReply, String>,
+    ) -> Result<Vec<FileInfo>, Error> {
+        match reply {
+            Ok(FileReply::List(files)) if is_listing(&files) => Ok(files),
+            Ok(FileReply::List(_)) => Err(self.misbehaved("a listing of files that cannot be").await),
+            Ok(_) => Err(self.misbehaved("an answer to another question").await),
+            Err(reason) => Err(refused(directory, cut(reason))),
         }
     }
 
@@ -101,7 +115,7 @@ fn refused(path: &str, reason: impl Into<String>) -> Error {
 }
 
 /// A path that may be sent to a machine.
-fn checked(path: &str) -> Result<String, Error> {
+pub(super) fn checked(path: &str) -> Result<String, Error> {
     match path {
         path if !path.starts_with('/') => Err(refused(path, "the path must be absolute")),
         path if path.len() > MAX_PATH => Err(refused(path, "the path is too long")),

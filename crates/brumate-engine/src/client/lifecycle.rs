@@ -3,13 +3,22 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use tokio::sync::mpsc;
+
 use super::blank::{Blank, greet};
-use super::channel::pair;
+use super::channel::{AsyncChannel, pair};
 use super::error::Error;
 use super::machine::Machine;
 use super::sleep::SessionId;
 use super::stop::Interrupter;
+use crate::api::{Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine};
+
+/// A checkpoint that a machine forks by itself after an execution.
+#[derive(Debug)]
+pub(super) struct Expected {
+    channel: AsyncChannel,
+}
 
 /// A forked machine that does nothing until it is resumed.
 #[derive(Debug)]
@@ -50,7 +59,7 @@ impl Machine {
     }
 
     async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<Paused, Error> {
-        let (mut channel, theirs) = pair()?;
+        let (channel, theirs) = pair()?;
         let patience = self.shared.patience.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
         let nobody = Interrupter::new();
@@ -58,11 +67,38 @@ impl Machine {
         let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
         match reply {
-            FromMachine::Forked(None) => {}
-            FromMachine::Forked(Some(reason)) => return Err(Error::Unavailable(reason)),
-            _ => return Err(self.misbehaved("an answer to another question").await),
+            FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
+            FromMachine::Forked(Some(reason)) => Err(Error::Unavailable(reason)),
+            _ => Err(self.misbehaved("an answer to another question").await),
         }
-        let greeted = tokio::time::timeout(patience, greet(&mut channel)).await;
+    }
+
+    /// As [`Machine::execute_and`] with a checkpoint, which is to be [met](Machine::meet).
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) async fn execute_and_fork(
+        &mut self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: Option<&str>,
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>, Expected), Error> {
+        let (channel, theirs) = pair()?;
+        let (outcome, listed) = self.execute_and(request, events, directory, Some(theirs.as_fd())).await?;
+        Ok((outcome, listed, Expected { channel }))
+    }
+
+    /// Waits for a checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it has not come to be.
+    pub(super) async fn meet(&self, expected: Expected) -> Result<Paused, Error> {
+        self.greet(expected.channel, true).await
+    }
+
+    /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's last will.
+    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<Paused, Error> {
+        let greeted = tokio::time::timeout(self.shared.patience.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
         let (process, pid) = greeted.map_err(silent)??;
         let exit = self.pool.zygote().watch(pid).await?;

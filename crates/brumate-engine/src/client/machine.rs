@@ -14,6 +14,7 @@ use super::blank::Blank;
 use super::channel::AsyncChannel;
 use super::conversation::Conversation;
 use super::error::{Died, EXIT_TIMEOUT, Error, cut};
+use super::files;
 use super::lifecycle::new_session;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
@@ -22,7 +23,7 @@ use super::sleep::SessionId;
 use super::stop::{Clock, Interrupter, Process};
 use super::will::WillFiles;
 use super::zygote::Exit;
-use crate::api::{Analysis, Event, Execute, Limits, MachineSpec, Outcome, StopReason};
+use crate::api::{Analysis, Event, Execute, FileInfo, Limits, MachineSpec, Outcome, StopReason};
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
 
 /// One interpreter. Dropping it kills its process.
@@ -141,16 +142,41 @@ impl Machine {
     /// # Errors
     /// When the machine has ended: killed at a limit, crashed, or exited.
     pub async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let question = ToMachine::Execute { number: self.interrupter().number(), request: Box::new(request) };
-        let answer = self.converse(&question, &[], Some(events), self.limits.wall).await;
+        Ok(self.execute_and(request, events, None, None).await?.0)
+    }
+
+    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does, and forks a checkpoint
+    /// after its answer, which speaks on the socket `checkpoint`.
+    ///
+    /// # Errors
+    /// As [`Machine::execute`]; that the directory cannot be listed is none of them.
+    pub(super) async fn execute_and(
+        &mut self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: Option<&str>,
+        checkpoint: Option<BorrowedFd<'_>>,
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+        let list = directory.map(files::checked).transpose()?;
+        let number = self.interrupter().number();
+        let question =
+            ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
+        let fds: Vec<_> = checkpoint.into_iter().collect();
+        let answer = self.converse(&question, &fds, Some(events), self.limits.wall).await;
         self.interrupter.execution_ended();
-        match answer? {
-            (FromMachine::Done(mut outcome), stopped) => {
-                outcome.stopped = outcome.stopped.or(stopped);
-                Ok(*outcome)
-            }
-            _ => Err(self.misbehaved("an answer to another question").await),
-        }
+        let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
+            return Err(self.misbehaved("an answer to another question").await);
+        };
+        outcome.stopped = outcome.stopped.or(stopped);
+        let listed = match (directory, listed) {
+            (None, None) => Ok(Vec::new()),
+            (Some(directory), Some(reply)) => match self.listing(directory, reply).await {
+                Err(error @ Error::MachineDied { .. }) => return Err(error),
+                listed => listed,
+            },
+            _ => return Err(self.misbehaved("a listing of files that nobody asked for, or none").await),
+        };
+        Ok((*outcome, listed))
     }
 
     /// Asks a machine and hears it out until it answers, within `wall` and the grace time.

@@ -1,7 +1,8 @@
 //! Sessions: machines that keep their state from cell to cell, whatever a cell does.
 //!
-//! After each cell, while nobody waits, the machine forks a paused copy of itself. A cell that crashes, is killed or runs out
-//! of memory takes the machine with it; the copy takes over, and the session is as it was before that cell, files included.
+//! After each cell, as soon as its answer is sent, the machine forks a paused copy of itself. A cell that crashes, is killed or
+//! runs out of memory takes the machine with it; the copy takes over, and the session is as it was before that cell, files
+//! included.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{MutexGuard, mpsc};
 
 use super::error::Error;
-use super::lifecycle::Paused;
+use super::lifecycle::{Expected, Paused};
 use super::machine::Machine;
 use super::stop::Interrupter;
 use super::will::WillFiles;
@@ -30,6 +31,8 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
+    /// The machine forks it by itself, or just has.
+    expected: Option<Expected>,
     /// The one before, of a state that counts no more. Ending its process takes time that nobody should wait for.
     outdated: Option<Paused>,
     /// Counts the checkpoints.
@@ -41,8 +44,22 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Waits for the checkpoint that the machine forks by itself, if it does. One that has not come to be is asked for again.
+    async fn meet(&mut self) {
+        if let Some(expected) = self.expected.take() {
+            match self.machine.meet(expected).await {
+                Ok(checkpoint) => {
+                    self.checkpoint = Some(checkpoint);
+                    self.checkpoints += 1;
+                }
+                Err(error) => tracing::debug!(%error, "no checkpoint yet"),
+            }
+        }
+    }
+
     /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
+        self.meet().await;
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
@@ -61,7 +78,7 @@ impl State {
     }
 }
 
-/// The checkpoint is forked so long after a cell: whoever waits for its result comes first, and its files, and their notes.
+/// The checkpoint is forked so long after a change that was no cell: there may be more.
 const CHECKPOINT_AFTER: Duration = Duration::from_millis(2);
 
 /// A session that is not used for so long gives memory back: its next cell begins a little later.
@@ -71,13 +88,14 @@ impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
         let session = Session::of(machine, false);
-        session.checkpoint_later();
+        session.checkpoint_later(false);
         session
     }
 
     fn of(machine: Machine, fresh: bool) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let state = State { machine, checkpoint: None, outdated: None, checkpoints: 0, fresh, will: None };
+        let state =
+            State { machine, checkpoint: None, expected: None, outdated: None, checkpoints: 0, fresh, will: None };
         Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter }
     }
 
@@ -87,13 +105,7 @@ impl Session {
     /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineDied`] when the
     /// session is lost.
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        let mut state = self.ready().await?;
-        let result = state.machine.execute(request, events).await;
-        if result.is_ok() {
-            self.moved_on(state);
-            return result;
-        }
-        self.judge(&mut state, result).await
+        Ok(self.run(request, events, None).await?.0)
     }
 
     /// As [`Session::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does, before the state it left
@@ -107,19 +119,24 @@ impl Session {
         events: mpsc::Sender<Event>,
         directory: &str,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+        self.run(request, events, Some(directory)).await
+    }
+
+    async fn run(
+        &self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: Option<&str>,
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let mut state = self.ready().await?;
-        let result = match state.machine.execute(request, events).await {
-            Ok(outcome) => match state.machine.list_files(directory).await {
-                Err(error @ Error::MachineDied { .. }) => Err(error),
-                listed => Ok((outcome, listed)),
-            },
-            Err(error) => Err(error),
-        };
-        if result.is_ok() {
-            self.moved_on(state);
-            return result;
+        match state.machine.execute_and_fork(request, events, directory).await {
+            Ok((outcome, listed, expected)) => {
+                state.expected = Some(expected);
+                self.moved_on(state);
+                Ok((outcome, listed))
+            }
+            Err(error) => self.judge(&mut state, Err(error)).await,
         }
-        self.judge(&mut state, result).await
     }
 
     /// What the guest's parser finds in `code`.
@@ -147,11 +164,11 @@ impl Session {
 
     /// The present checkpoint goes; another one is forked, if the session needs one, while nobody waits.
     pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
-        state.outdated = state.checkpoint.take();
-        let fresh = state.fresh;
+        state.outdated = state.checkpoint.take().or(state.outdated.take());
+        let (fresh, expected) = (state.fresh, state.expected.is_some());
         drop(state);
         if !fresh {
-            self.checkpoint_later();
+            self.checkpoint_later(expected);
         }
     }
 
@@ -169,6 +186,7 @@ impl Session {
 
     /// The checkpoint takes over from a machine that has ended; false when that fails.
     async fn roll_back(&self, state: &mut State) -> bool {
+        state.meet().await;
         let machine = match state.checkpoint.take() {
             Some(checkpoint) => checkpoint.resume().await,
             None if state.fresh => state.machine.again(state.will.as_ref()).await,
@@ -210,12 +228,15 @@ impl Session {
         self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
-    /// Forks the checkpoint in the background. A failure is met again, and told, by the next cell.
-    fn checkpoint_later(&self) {
+    /// Sees to the checkpoint in the background, at once when the machine forks it by itself. A failure is met again, and told, by
+    /// the next cell.
+    fn checkpoint_later(&self, expected: bool) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
             let made = async {
-                tokio::time::sleep(CHECKPOINT_AFTER).await;
+                if !expected {
+                    tokio::time::sleep(CHECKPOINT_AFTER).await;
+                }
                 let Some(present) = state.upgrade() else { return Ok(()) };
                 let mut present = present.lock_owned().await;
                 present.checkpoint().await?;

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::api::StreamName;
+use crate::api::{Event, StreamName};
 use crate::caps::clock::INTERRUPTED;
 use crate::caps::output::{Output, Question, Sink as EventSink};
 use crate::channel::Channel;
@@ -172,9 +172,12 @@ impl Device for Stdin {
     }
 }
 
-/// Sends events to the server as they come. A server that is gone is noticed by the next request.
+/// Sends events to the server as they come; a result, which comes last, with the end of its execution. A server that is gone
+/// is noticed by the next request.
 pub(crate) fn event_sink(channel: Arc<Channel>) -> EventSink {
     Box::new(move |event| {
-        let _ = channel.send(&FromMachine::Event(event));
+        let soon = matches!(event, Event::ExecuteResult { .. });
+        let message = FromMachine::Event(event);
+        let _ = if soon { channel.send_soon(&message) } else { channel.send(&message) };
     })
 }

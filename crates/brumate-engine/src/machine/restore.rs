@@ -8,6 +8,7 @@ use wasmtime::{AsContextMut, Engine};
 use super::boot::instantiate;
 use super::python::Python;
 use super::{Machine, MachineError, Prelude};
+use crate::api::Execute;
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files;
@@ -27,6 +28,13 @@ pub(crate) fn join(vfs: &mut Vfs, layers: &[Given]) -> Result<(), ImageError> {
     let joined = files::layers::join(vfs, layers);
     joined.map_err(|LayerProblem { name, reason }| ImageError::Layer(name, reason))
 }
+
+/// What a machine runs first, when it is found out what a run touches.
+const FIRST_RUNS: [&str; 2] = ["1+1", "x = 1\nprint(x)"];
+
+/// What a session runs later on, and how often that is traced: what is allocated moves on from page to page.
+const LATER_RUNS: [&str; 3] = ["1+1", "x = 1\nprint(x)", "y = [i * 2 for i in range(10)]\ny"];
+const LATER_ROUNDS: usize = 4;
 
 /// State beside the linear memory: the record, and the file system in its own serialised form.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -141,13 +149,30 @@ impl Machine {
         let (start, length) = (memory.as_mut_ptr(), memory.len());
         memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
         self.refresh_fork()?;
-        for code in ["1+1", "x = 1\nprint(x)"] {
+        for code in FIRST_RUNS {
             self.call_driver("analyze", code)?;
-            let request = crate::api::Execute { code: code.to_owned(), shell, ..crate::api::Execute::default() };
-            let request = serde_json::to_string(&request).map_err(|error| MachineError::Driver(error.to_string()))?;
-            self.call_driver("execute", &request)?;
+            self.trace_execution(&Execute { code: code.to_owned(), shell, ..Execute::default() })?;
         }
-        Ok(crate::trace::pages())
+        let mut pages = crate::trace::pages();
+        let later = |code: &str| Execute { code: code.to_owned(), shell, session: true, ..Execute::default() };
+        // What happens once is not part of it.
+        for code in LATER_RUNS {
+            self.trace_execution(&later(code))?;
+        }
+        crate::trace::restart().map_err(|error| MachineError::Trap(error.to_string()))?;
+        for _ in 0..LATER_ROUNDS {
+            for code in LATER_RUNS {
+                self.trace_execution(&later(code))?;
+            }
+        }
+        pages.later = crate::trace::pages().written;
+        Ok(pages)
+    }
+
+    fn trace_execution(&mut self, request: &Execute) -> Result<(), MachineError> {
+        let request = serde_json::to_string(request).map_err(|error| MachineError::Driver(error.to_string()))?;
+        self.call_driver("execute", &request)?;
+        Ok(())
     }
 
     /// Makes pages of the memory this process's own, without changing them: forks inherit the mapping.

@@ -1,6 +1,7 @@
 //! What a forked machine does: serve its socket.
 
 mod files;
+mod fork;
 mod limits;
 mod will;
 
@@ -24,8 +25,9 @@ use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
-use crate::wire::{Ending, FromMachine, ModuleRequest, ToMachine, WireError};
+use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
 
+use fork::Fork;
 use will::{Phase, Will};
 
 /// Answer of the driver's `execute`.
@@ -170,39 +172,6 @@ impl Worker {
         host.vfs.set_quota(limits.file_bytes, limits.inodes);
     }
 
-    /// Forks. Both processes return: this one has told the server, the new one has said hello and waits to be resumed.
-    fn fork(&mut self, socket: OwnedFd, checkpoint: bool, idle: bool) -> Result<(), WireError> {
-        if idle {
-            // Before the fork: neither of the two keeps a page that is the base's.
-            self.machine.give_back(&self.base);
-        }
-        self.cold = idle;
-        match crate::zygote::sys::fork_sibling() {
-            Ok(Some(_)) => {
-                self.channel.send(&FromMachine::Forked(None))?;
-                if checkpoint && !idle {
-                    // The next cell would copy these pages, which are shared again, one fault at a time.
-                    self.machine.prefault(&self.base.pages.written);
-                }
-                Ok(())
-            }
-            Ok(None) => {
-                self.channel.replace(socket);
-                self.paused = true;
-                crate::signals::forget_stops();
-                match &mut self.will {
-                    Some(will) if checkpoint => will.swap(),
-                    will => *will = None,
-                }
-                match jail::die_with_parent(self.parent) {
-                    Ok(true) => self.channel.send(&hello()),
-                    Ok(false) | Err(_) => Err(WireError::Closed),
-                }
-            }
-            Err(errno) => self.channel.send(&FromMachine::Forked(Some(errno.to_string()))),
-        }
-    }
-
     /// Becomes the session that `from` describes.
     fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
         self.generation = generation;
@@ -277,7 +246,7 @@ impl Worker {
             self.mount();
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
-            self.machine.prefault(&self.base.pages.written);
+            self.machine.prefault(&self.base.pages.later);
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -292,18 +261,23 @@ impl Worker {
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
                 self.end_change();
             }
-            ToMachine::Execute { number, request } => {
+            ToMachine::Execute { number, request, list, checkpoint } => {
+                let checkpoint = if checkpoint { Some(fds.next().ok_or(WireError::MissingDescriptor)?) } else { None };
                 self.begin_change();
-                let outcome = self.execute(number, &request)?;
-                self.channel.send(&FromMachine::Done(Box::new(outcome)))?;
+                let outcome = Box::new(self.execute(number, &request)?);
+                let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
+                self.channel.send(&FromMachine::Done { outcome, listed })?;
                 self.end_change();
+                if let Some(socket) = checkpoint {
+                    self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
+                }
             }
             ToMachine::Files(request) => {
                 let changes = !request.only_looks();
                 if changes {
                     self.begin_change();
                 }
-                let reply = files::serve(&mut self.machine.host().vfs, request);
+                let reply = self.serve_files(request);
                 self.channel.send(&FromMachine::Files(reply))?;
                 if changes {
                     self.end_change();
@@ -329,7 +303,8 @@ impl Worker {
                 self.end_change();
             }
             ToMachine::Fork { checkpoint, idle } => {
-                self.fork(fds.next().ok_or(WireError::MissingDescriptor)?, checkpoint, idle)?;
+                let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
+                self.fork(socket, Fork { checkpoint, idle, answers: true })?;
             }
             ToMachine::Will => {
                 let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;
@@ -356,6 +331,10 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    fn serve_files(&mut self, request: FileRequest) -> Result<FileReply, String> {
+        files::serve(&mut self.machine.host().vfs, request)
     }
 
     fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {

@@ -53,7 +53,7 @@ fn to_machine() -> Vec<ToMachine> {
     let mut messages = vec![
         ToMachine::Start { limits: Limits::default(), stdin: true, mounts: vec![(text(), true), (text(), false)] },
         ToMachine::Analyze(text()),
-        ToMachine::Execute { number: u64::MAX, request: Box::new(execute) },
+        ToMachine::Execute { number: u64::MAX, request: Box::new(execute), list: Some(text()), checkpoint: true },
     ];
     let (path, directory) = (text(), text());
     messages.extend(
@@ -151,7 +151,8 @@ fn from_machine() -> Vec<FromMachine> {
     for (ended, stopped) in ends.into_iter().zip(stops) {
         let cpu = Duration::new(u64::MAX, 999_999_999);
         let outcome = Outcome { ended, stopped, output_dropped: 1 << 40, peak_memory_bytes: 5, cpu };
-        messages.push(FromMachine::Done(Box::new(outcome)));
+        let listed = Some(Err(text()));
+        messages.push(FromMachine::Done { outcome: Box::new(outcome), listed });
     }
     for ending in [Ending::Exit(255), Ending::Abort, Ending::Trap(text())] {
         messages.push(FromMachine::Ended { ending, output_dropped: 3 });
@@ -244,7 +245,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let execute = |argv, env| {
         let env = vec![Default::default(); env];
         let request = Box::new(Execute { argv: texts(argv), env, ..Execute::default() });
-        TooLong::of(&ToMachine::Execute { number: 1, request })
+        TooLong::of(&ToMachine::Execute { number: 1, request, list: None, checkpoint: false })
     };
     let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];

@@ -284,8 +284,9 @@ async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes
             if let Err(error) = kept {
                 report.output.push(format!("{name} could not be kept: {error}\n"));
             }
-            if shown {
-                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes: form.bytes });
+            let bytes = form.shown.unwrap_or(form.bytes);
+            if shown && !bytes.is_empty() {
+                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
             }
         }
     }

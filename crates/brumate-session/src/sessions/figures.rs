@@ -9,9 +9,11 @@ use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
 /// Bytes of all pictures of one cell.
 const MAX_ALL_BYTES: usize = 64 << 20;
 
+const PNG: &str = "image/png";
+
 /// Types that make a displayed object a picture, their file endings, and whether they travel as base64.
 const PICTURES: [(&str, &str, bool); 5] = [
-    ("image/png", "png", true),
+    (PNG, "png", true),
     ("image/jpeg", "jpg", true),
     ("image/gif", "gif", true),
     ("image/svg+xml", "svg", false),
@@ -20,12 +22,28 @@ const PICTURES: [(&str, &str, bool); 5] = [
 /// Plotly's figures; their bundle has a page that shows them as well.
 const PLOTLY: &str = "application/vnd.plotly.v1+json";
 
+/// A PNG as it was made, beside the smaller one that is shown.
+const ORIGINAL: &str = "application/vnd.brumate.original+png";
+
 /// One form of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) mime: &'static str,
     pub(crate) ending: &'static str,
     pub(crate) bytes: Vec<u8>,
+    /// What to show instead, when it is too large for that; empty: nothing is small enough.
+    pub(crate) shown: Option<Vec<u8>>,
+}
+
+impl Form {
+    fn new(mime: &'static str, ending: &'static str, bytes: Vec<u8>) -> Self {
+        Self { mime, ending, bytes, shown: None }
+    }
+
+    /// Bytes in memory.
+    fn size(&self) -> usize {
+        self.bytes.len() + self.shown.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// The pictures of one cell.
@@ -40,7 +58,9 @@ pub(crate) struct Figures {
 
 /// Whether a mime bundle is a picture rather than something that has a text.
 pub(crate) fn figure_of(data: &MimeBundle) -> bool {
-    data.contains_key(PLOTLY) || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
+    data.contains_key(PLOTLY)
+        || data.contains_key(ORIGINAL)
+        || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
 }
 
 impl Figures {
@@ -51,17 +71,26 @@ impl Figures {
             .filter_map(|(mime, ending, encoded)| {
                 let payload = data.get(*mime)?;
                 let bytes = if *encoded { decode(payload)? } else { payload.clone().into_bytes() };
-                Some(Form { mime, ending, bytes })
+                Some(Form::new(mime, ending, bytes))
             })
             .collect();
+        if let Some(original) = data.get(ORIGINAL).and_then(|payload| decode(payload))
+            && original.len() <= MAX_FIGURE_BYTES
+        {
+            let smaller = forms.extract_if(.., |form| form.mime == PNG).next().map(|form| form.bytes);
+            forms.insert(
+                0,
+                Form { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) },
+            );
+        }
         if let Some(figure) = data.get(PLOTLY) {
             if let Some(page) = data.get("text/html") {
-                forms.push(Form { mime: "text/html", ending: "html", bytes: page.clone().into_bytes() });
+                forms.push(Form::new("text/html", "html", page.clone().into_bytes()));
             }
-            forms.push(Form { mime: "application/json", ending: "json", bytes: figure.clone().into_bytes() });
+            forms.push(Form::new("application/json", "json", figure.clone().into_bytes()));
         }
         forms.retain(|form| !form.bytes.is_empty() && form.bytes.len() <= MAX_FIGURE_BYTES);
-        let bytes: usize = forms.iter().map(|form| form.bytes.len()).sum();
+        let bytes: usize = forms.iter().map(Form::size).sum();
         if forms.is_empty() {
             return false;
         }
@@ -108,6 +137,22 @@ mod tests {
             figures.shown.iter().map(|forms| forms.iter().map(|form| form.ending).collect()).collect();
         assert_eq!(endings, [vec!["png", "svg"], vec!["html", "json"]]);
         assert_eq!(figures.shown[0][0].bytes, b"hello");
+    }
+
+    #[test]
+    fn the_file_has_the_size_that_was_drawn() {
+        let mut figures = Figures::default();
+        assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, "aGVsbG8="), ("image/svg+xml", "<svg/>")])));
+        assert!(figures.take(&bundle(&[(ORIGINAL, "aGVsbG8=")])));
+        let pngs: Vec<(&[u8], Option<&[u8]>)> =
+            figures.shown.iter().map(|forms| (&*forms[0].bytes, forms[0].shown.as_deref())).collect();
+        assert_eq!(pngs, [(&b"hello"[..], Some(&b"hel"[..])), (b"hello", Some(b""))]);
+        assert_eq!(figures.shown.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(figures.bytes, 8 + 6 + 5);
+        // Too large for a file: what is shown is kept.
+        let large = STANDARD.encode(vec![0; MAX_FIGURE_BYTES + 1]);
+        assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, &large)])));
+        assert_eq!((&*figures.shown[2][0].bytes, figures.shown[2][0].shown.as_ref()), (&b"hel"[..], None));
     }
 
     #[test]

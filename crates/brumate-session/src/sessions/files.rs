@@ -1,5 +1,6 @@
 //! Files of a session: their names, their types, and which of them a cell has changed.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::error::SessionError;
@@ -119,12 +120,39 @@ pub fn is_text(mime: &str) -> bool {
         )
 }
 
+/// As people count: `figure_9` comes before `figure_10`.
+pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
+    while let (Some(first), Some(second)) = (left.first(), right.first()) {
+        let order = if first.is_ascii_digit() && second.is_ascii_digit() {
+            let (number, other) = (take_number(&mut left), take_number(&mut right));
+            (number.len(), number).cmp(&(other.len(), other))
+        } else {
+            (left, right) = (&left[1..], &right[1..]);
+            first.cmp(second)
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// The digits at the beginning, without leading zeros.
+fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    *text = rest;
+    let zeros = number.iter().take_while(|&&digit| digit == b'0').count();
+    &number[zeros..]
+}
+
 /// What became of the files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// All files now. Those with an unknown type have an empty one.
     pub(crate) files: BTreeMap<String, KnownFile>,
-    /// Which of them are new or were written to, by path.
+    /// Which of them are new or were written to, in [natural order](natural_order).
     pub(crate) written: Vec<String>,
     /// Something is gone.
     pub(crate) removed: bool,
@@ -148,6 +176,7 @@ impl Changes {
             };
             changes.files.insert(info.path, file);
         }
+        changes.written.sort_by(|a, b| natural_order(a, b));
         changes.removed = known.keys().any(|path| !changes.files.contains_key(path));
         changes
     }
@@ -164,6 +193,16 @@ mod tests {
 
     fn info(path: &str, size: u64, stamp: u64) -> FileInfo {
         FileInfo { path: path.to_owned(), size, modified: 0, stamp }
+    }
+
+    #[test]
+    fn names_are_listed_as_people_count() {
+        let mut names =
+            ["figure_10.png", "b", "figure_9.svg", "a2/x", "figure_9.png", "a10/x", "figure_09.png", "a", "figure_"];
+        names.sort_by(|a, b| natural_order(a, b));
+        let expected =
+            ["a", "a2/x", "a10/x", "b", "figure_", "figure_09.png", "figure_9.png", "figure_9.svg", "figure_10.png"];
+        assert_eq!(names, expected);
     }
 
     #[test]

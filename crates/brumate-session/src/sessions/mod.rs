@@ -153,11 +153,14 @@ impl Sessions {
     pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
         let slot = self.find(principal, id).await?;
         let record = slot.record();
-        Ok(record
-            .files
-            .iter()
-            .map(|(name, file)| SessionFile { name: name.clone(), mime: file.mime.clone(), size: file.size })
-            .collect())
+        let file = |(name, file): (&String, &KnownFile)| SessionFile {
+            name: name.clone(),
+            mime: file.mime.clone(),
+            size: file.size,
+        };
+        let mut files: Vec<SessionFile> = record.files.iter().map(file).collect();
+        files.sort_by(|a, b| files::natural_order(&a.name, &b.name));
+        Ok(files)
     }
 
     /// Stops the cell that a session runs at present; false when it runs none.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+use tokio::task::JoinHandle;
 
 use super::directory::{DataDir, DataDirError, private_file};
 use super::error::SessionError;
@@ -62,10 +63,30 @@ pub(crate) enum Parts {
     WithoutFiles,
 }
 
+/// Writes after which the log goes into the database.
+const WRITES_PER_CHECKPOINT: u32 = 1000;
+
 /// The registry. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
-    connection: Arc<Mutex<Connection>>,
+    store: Arc<Mutex<Store>>,
+}
+
+#[derive(Debug)]
+struct Store {
+    connection: Connection,
+    /// What its commits survive at present.
+    sync: Option<Sync>,
+    /// Counts them.
+    writes: u32,
+}
+
+/// How long the write-ahead log is after a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Log {
+    Short,
+    /// It should go into the database.
+    Long,
 }
 
 impl Registry {
@@ -83,7 +104,7 @@ impl Registry {
         let connection = Self::connect(&path, flags).map_err(|error| failed(error.to_string()))?;
         Self::prepare(&connection).map_err(|error| failed(error.to_string()))?;
         match Self::version(&connection).map_err(|error| failed(error.to_string()))? {
-            SCHEMA => Ok(Self { connection: Arc::new(Mutex::new(connection)) }),
+            SCHEMA => Ok(Self { store: Arc::new(Mutex::new(Store { connection, sync: None, writes: 0 })) }),
             other => Err(failed(format!("it is of version {other}, and this Brumate knows {SCHEMA}"))),
         }
     }
@@ -134,6 +155,8 @@ impl Registry {
 
     fn prepare(connection: &Connection) -> rusqlite::Result<()> {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        // Not by a commit that somebody waits for.
+        connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
         let change = match Self::version(connection)? {
             0 => TABLES,
             1 => PACKAGES,
@@ -148,7 +171,7 @@ impl Registry {
     ///
     /// When the registry is damaged.
     pub(crate) async fn all(&self) -> Result<Vec<Record>, SessionError> {
-        self.run(|connection| all(connection)).await
+        self.in_background(|store| all(&store.connection)).await
     }
 
     /// Writes a session, new or known.
@@ -178,27 +201,67 @@ impl Registry {
         sync: Sync,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), SessionError> {
-        self.run(move |connection| {
-            let level = if sync == Sync::Disk { "FULL" } else { "NORMAL" };
-            connection.pragma_update(None, "synchronous", level)?;
-            let transaction = connection.transaction()?;
-            change(&transaction)?;
-            transaction.commit()
-        })
-        .await
+        let write = move |store: &mut Store| store.write(sync, change);
+        // What goes to the page cache only takes less time than to wake a thread for it.
+        let written = match if sync == Sync::Process { self.at_once(write) } else { Err(write) } {
+            Ok(written) => written.map_err(|error| SessionError::Storage(error.to_string())),
+            Err(write) => self.in_background(write).await,
+        };
+        if matches!(written, Ok(Log::Long)) {
+            // Nobody waits for it; one that fails is made up for by the next.
+            drop(self.spawn(Store::checkpoint));
+        }
+        written.map(drop)
+    }
+
+    /// Does `work` in this thread, or gives it back while another one uses the registry.
+    fn at_once<T, F: FnOnce(&mut Store) -> T>(&self, work: F) -> Result<T, F> {
+        match self.store.try_lock() {
+            Ok(mut store) => Ok(work(&mut store)),
+            Err(_) => Err(work),
+        }
     }
 
     /// In a thread that may block.
-    async fn run<T: Send + 'static>(
+    async fn in_background<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Store) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, SessionError> {
-        let connection = Arc::clone(&self.connection);
-        let done =
-            tokio::task::spawn_blocking(move || work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner)));
-        match done.await {
+        match self.spawn(work).await {
             Ok(result) => result.map_err(|error| SessionError::Storage(error.to_string())),
             Err(error) => Err(SessionError::Storage(error.to_string())),
+        }
+    }
+
+    fn spawn<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> T + Send + 'static) -> JoinHandle<T> {
+        let store = Arc::clone(&self.store);
+        tokio::task::spawn_blocking(move || work(&mut store.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Store {
+    fn write(
+        &mut self,
+        sync: Sync,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<Log> {
+        if self.sync != Some(sync) {
+            let level = if sync == Sync::Disk { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.sync = Some(sync);
+        }
+        self.writes = self.writes.wrapping_add(1);
+        let transaction = self.connection.transaction()?;
+        change(&transaction)?;
+        transaction.commit()?;
+        Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { Log::Long } else { Log::Short })
+    }
+
+    /// Brings the log into the database, so far as nobody reads it.
+    fn checkpoint(&mut self) {
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = done {
+            tracing::warn!(%error, "the registry's log cannot be brought into it");
         }
     }
 }
@@ -208,29 +271,29 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed numbers only; the bits are what counts.
-    transaction.execute(
+    let mut statement = transaction.prepare(
         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
              image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
-        params![
-            record.id.as_str(),
-            record.principal,
-            record.created,
-            record.last_used,
-            record.state.as_str(),
-            record.note,
-            image.map(|image| image.name.as_str()),
-            image.map_or(0, |image| image.bytes.cast_signed()),
-            image.map_or(0, |image| image.generation.cast_signed()),
-            record.generation.cast_signed(),
-            record.executions.cast_signed(),
-            packages,
-        ],
     )?;
+    statement.execute(params![
+        record.id.as_str(),
+        record.principal,
+        record.created,
+        record.last_used,
+        record.state.as_str(),
+        record.note,
+        image.map(|image| image.name.as_str()),
+        image.map_or(0, |image| image.bytes.cast_signed()),
+        image.map_or(0, |image| image.generation.cast_signed()),
+        record.generation.cast_signed(),
+        record.executions.cast_signed(),
+        packages,
+    ])?;
     if parts == Parts::WithoutFiles {
         return Ok(());
     }
-    transaction.execute("DELETE FROM files WHERE session = ?1", [record.id.as_str()])?;
+    transaction.prepare("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
     let mut statement = transaction.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (path, file) in &record.files {
         let (size, stamp) = (file.size.cast_signed(), file.stamp.cast_signed());
@@ -369,7 +432,7 @@ mod tests {
         assert!(error.contains("not a database"), "{error}");
         std::fs::remove_file(directory.registry()).unwrap();
         let registry = Registry::open(&directory).unwrap();
-        registry.connection.lock().unwrap().pragma_update(None, "user_version", 99).unwrap();
+        registry.store.lock().unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
         drop(registry);
         let error = Registry::open(&directory).unwrap_err().to_string();
         assert!(error.contains("version 99"), "{error}");

@@ -48,6 +48,10 @@ cases! {
     nobody_to_ask,
     inputs,
     figures_once,
+    large_figure,
+    natural_order,
+    leaving,
+    nothing_of_ours,
     blank_session,
     long_output,
 }

@@ -166,8 +166,11 @@ async fn errors_are_ipythons_as_plain_text() {
         assert!(!text.contains("_brumate") && !text.contains('\u{1b}'), "{text}");
     }
     // The cell ends, the session does not.
-    for code in ["import sys; sys.exit(3)", "exit()", "raise SystemExit"] {
+    for code in ["import sys; sys.exit(3)", "exit(3)", "raise SystemExit"] {
         assert_eq!(bad(&session, code).await.0, "SystemExit");
+    }
+    for code in ["print(1); exit(); print(2)", "print(1)\nquit()"] {
+        assert_eq!(good(&session, code).await.stdout, "1\n", "{code}");
     }
     assert_eq!(good(&session, "f(4)").await.value(), "0.25");
     let (ename, _, _) = bad(&session, "def deep(): return deep()\ndeep()").await;

@@ -257,11 +257,11 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
             for _ in 0..500 {
                 send_descriptors(peer, &FromMachine::Event(Event::Status { busy: true }));
             }
-            say(peer, &FromMachine::Done(Box::new(outcome())));
+            say(peer, &FromMachine::Done { outcome: Box::new(outcome()), listed: None });
         }
         "answers-twice" => {
             for _ in 0..2 {
-                say(peer, &FromMachine::Done(Box::new(outcome())));
+                say(peer, &FromMachine::Done { outcome: Box::new(outcome()), listed: None });
             }
         }
         kind => drop(peer.write_all(&nonsense(kind).expect("a known nonsense"))),
