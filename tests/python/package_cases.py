@@ -163,7 +163,7 @@ async def email_validator(setup: Setup) -> None:
         async with here.server() as client:
             same(
                 await client.text(code),
-                '<status>success</status>\n<dependencies>["pydantic", "email-validator"]</dependencies>\n'
+                '<status>success</status>\n<dependencies>["pydantic","email-validator"]</dependencies>\n'
                 "<output>\nemail='hello@pydantic.dev'\n</output>",
             )
 
@@ -177,7 +177,7 @@ async def ways(setup: Setup) -> None:
         here.index.add('not-a-package', '1')
         async with here.server('--deps', 'acme-tools<2') as client:
             text = await client.text('import acme_tools, yaml, six\nacme_tools.__version__, yaml.__version__')
-            contains(text, '<dependencies>["acme-tools<2", "pyyaml", "six"]</dependencies>', '"1.5"', '"6.0"')
+            contains(text, '<dependencies>["acme-tools<2","PyYAML","six"]</dependencies>', '"1.5"', '"6.0"')
             text = failure(await client.text('import not_a_package'))
             contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
             assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'
@@ -201,7 +201,7 @@ async def conflicts(setup: Setup) -> None:
                 (['left', 'right'], ['left', 'right', 'middle<2', 'middle>=2']),
                 (['no-such-thing'], ['no-such-thing']),
                 (['native'], ['native', 'WebAssembly']),
-                (['liar'], ['liar', 'SHA-256']),
+                (['liar'], ['liar', 'sha256']),
                 (['left @ https://example.org/left-1-py3-none-any.whl'], ['no-urls', 'command line']),
                 (['left @ file:///etc/left-1-py3-none-any.whl'], ['no-urls']),
             ]:
@@ -318,7 +318,7 @@ async def locking(setup: Setup) -> None:
         here.index.add('part', '1', {'part.py': 'changed = True\n'})
         ran = here.run('--locked', str(lock), 'exec', '-', stdin=program)
         same((ran.returncode, ran.stdout), (1, ''))
-        contains(ran.stderr, 'part 1', 'SHA-256')
+        contains(ran.stderr, 'part 1', 'sha256')
         same(here.run('lock').returncode, 2)
 
 

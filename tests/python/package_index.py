@@ -99,7 +99,8 @@ def serving(index: Index) -> Iterator[Index]:
             self.send_response(status)
             self.send_header('Content-Type', kind)
             self.send_header('Content-Length', str(len(body)))
-            self.send_header('Cache-Control', 'max-age=600')
+            # What is added to an index is seen at once.
+            self.send_header('Cache-Control', 'max-age=0')
             self.end_headers()
             self.wfile.write(body)
 

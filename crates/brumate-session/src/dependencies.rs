@@ -64,7 +64,7 @@ impl Stated {
     /// they are well known for the module. A name alone proves nothing: whoever wants may give a package the name of somebody's
     /// module.
     ///
-    /// What may be missing (`try: import …`) is taken from the bundle only.
+    /// What may be missing (`try: import …`) is taken from the bundle only. Modules in `provided` are there already.
     ///
     /// # Errors
     ///
@@ -74,6 +74,7 @@ impl Stated {
         bundle: &Bundle,
         analysis: &Analysis,
         inference: Inference,
+        provided: &HashSet<&str>,
     ) -> Result<Vec<Wanted>, String> {
         let mut wanted = self.wanted();
         let mut problems = Vec::new();
@@ -83,17 +84,17 @@ impl Stated {
         for (module, is_required) in
             required.map(|module| (module, true)).chain(analysis.optional_imports.iter().map(|module| (module, false)))
         {
+            if provided.contains(module.as_str()) {
+                continue;
+            }
             let name = match bundle.distribution_of(module) {
                 Some(name) => Some(name.as_str()),
                 None if is_required => import_names::distribution_for(module),
                 None => None,
             };
             match name.and_then(|name| name.parse::<Requirement>().ok()) {
-                Some(requirement) => {
-                    if !wanted.iter().any(|known| known.requirement.name == requirement.name) {
-                        wanted.push(Wanted { requirement, module: Some(module.clone()) });
-                    }
-                }
+                Some(requirement) if wanted.iter().any(|known| known.requirement.name == requirement.name) => {}
+                Some(requirement) => wanted.push(Wanted { requirement, module: Some(module.clone()) }),
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
                     problems.push(Problem::UnknownModule { module, bundle }.to_string());
@@ -146,7 +147,7 @@ mod tests {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
         let stated = stated(&startup, code)?;
         let wanted = match stated.infer {
-            true => stated.with_imports(&bundle(), analysis, inference)?,
+            true => stated.with_imports(&bundle(), analysis, inference, &HashSet::from(["provided"]))?,
             false => stated.wanted(),
         };
         Ok(wanted.iter().map(|wanted| wanted.requirement.to_string()).collect())
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn unknown_modules_are_an_error_or_pythons_business() {
-        let imports = analysis(&["not_a_package", "numpy"], &[]);
+        let imports = analysis(&["not_a_package", "numpy", "provided"], &[]);
         let error = dependencies(&[], "", &imports, Inference::Strict).unwrap_err();
         assert!(error.contains("`not_a_package`") && error.contains("# dependencies = ["), "{error}");
         assert_eq!(dependencies(&[], "", &imports, Inference::Lenient).unwrap(), ["numpy"]);

@@ -128,7 +128,9 @@ impl Runner {
         let execute =
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
         let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
-        let job = Job { spec, execute, inference: Inference::Strict, asker };
+        // Code that installs packages itself knows of modules that nobody else knows.
+        let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
+        let job = Job { spec, execute, inference, asker };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -292,7 +294,13 @@ impl Runner {
         inference: Inference,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
-        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference)?;
+        // Modules of what is stated need no package of their own.
+        let first = match stated.requirements.is_empty() {
+            true => Arc::default(),
+            false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
+        };
+        let provided = first.packages.iter().flat_map(|package| &package.import_names).map(String::as_str).collect();
+        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference, &provided)?;
         let error = match self.install(wanted.clone(), events).await {
             Ok(installation) => return Ok((wanted, installation)),
             Err(error) => error,

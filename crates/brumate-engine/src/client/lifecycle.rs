@@ -96,7 +96,7 @@ impl Machine {
         self.greet(expected.channel, true).await
     }
 
-    /// Waits for the hello of a process that this one has forked, or is about to.
+    /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's last will.
     async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<Paused, Error> {
         let greeted = tokio::time::timeout(self.shared.patience.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());

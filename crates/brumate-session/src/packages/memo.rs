@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
 use super::{Installation, Order, PackageError, PackageEvent, Packages};
 
@@ -106,20 +107,27 @@ impl Packages {
                 }
             }
         };
-        let listen = async {
-            loop {
-                match events.recv().await {
-                    Ok(event) => onlooker(event),
-                    Err(broadcast::error::RecvError::Lagged(_)) => {}
-                    Err(broadcast::error::RecvError::Closed) => return std::future::pending::<Infallible>().await,
+        let outcome = {
+            let listen = async {
+                loop {
+                    match events.recv().await {
+                        Ok(event) => onlooker(event),
+                        Err(RecvError::Lagged(_)) => {}
+                        Err(RecvError::Closed) => return std::future::pending::<Infallible>().await,
+                    }
                 }
+            };
+            tokio::select! {
+                biased;
+                never = listen => match never {},
+                outcome = flight => outcome,
             }
         };
-        tokio::select! {
-            biased;
-            never = listen => match never {},
-            outcome = flight => outcome,
+        // What was said last.
+        while let Ok(event) = events.try_recv() {
+            onlooker(event);
         }
+        outcome
     }
 
     fn begin(&self, order: Order, key: String, events: broadcast::Sender<PackageEvent>) -> Flight {
