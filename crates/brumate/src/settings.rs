@@ -264,7 +264,7 @@ mod tests {
     fn the_cache_follows_the_environment() {
         let cli = Cli::try_parse_from(["brumate", "stdio"]).unwrap();
         let xdg = Environment { xdg_cache_home: Some("/x".into()), ..Environment::default() };
-        let settings = Settings::resolve(&cli.options, &cli.mode, &xdg).unwrap();
+        let settings = Settings::resolve(&cli, &xdg).unwrap();
         assert_eq!(settings.cache_dir, PathBuf::from("/x/brumate"));
         let error = Settings::resolve(&cli, &Environment::default()).unwrap_err();
         assert!(error.contains("--cache-dir"), "{error}");
