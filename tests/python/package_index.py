@@ -102,7 +102,9 @@ def serving(index: Index) -> Iterator[Index]:
             # What is added to an index is seen at once.
             self.send_header('Cache-Control', 'max-age=0')
             self.end_headers()
-            self.wfile.write(body)
+            # Who has what it wants, or is stopped, hangs up.
+            with contextlib.suppress(ConnectionError):
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass

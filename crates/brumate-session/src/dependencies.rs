@@ -92,14 +92,17 @@ impl Stated {
                 None if is_required => import_names::distribution_for(module),
                 None => None,
             };
-            match name.and_then(|name| name.parse::<Requirement>().ok()) {
-                Some(requirement) if wanted.iter().any(|known| known.requirement.name == requirement.name) => {}
-                Some(requirement) => wanted.push(Wanted { requirement, module: Some(module.clone()) }),
+            let requirement = name.and_then(|name| name.parse::<Requirement>().ok());
+            let is_new = |requirement: &Requirement| !wanted.iter().any(|old| old.requirement.name == requirement.name);
+            match requirement {
+                Some(requirement) if is_new(&requirement) => {
+                    wanted.push(Wanted { requirement, module: Some(module.clone()) });
+                }
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
                     problems.push(Problem::UnknownModule { module, bundle }.to_string());
                 }
-                None => {}
+                _ => {}
             }
         }
         if problems.is_empty() { Ok(wanted) } else { Err(problems.join("\n")) }

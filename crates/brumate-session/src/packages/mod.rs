@@ -186,7 +186,7 @@ impl Packages {
             return Ok(Arc::default());
         }
         self.check_roots(&order)?;
-        match self.install_bundled(&order) {
+        match self.bundled(&order) {
             Ok(installation) => Ok(Arc::new(installation)),
             Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
             Err(_) => self.shared(order, onlooker).await,
@@ -194,7 +194,7 @@ impl Packages {
     }
 
     /// What the bundle alone makes of an order.
-    fn install_bundled(&self, order: &Order) -> Result<Installation, PackageError> {
+    fn bundled(&self, order: &Order) -> Result<Installation, PackageError> {
         let bundle = &self.inner.bundle;
         let resolution = bundle.resolve(&order.requirements())?;
         let packages: Vec<InstalledPackage> =
