@@ -103,7 +103,8 @@ async def sessions(setup: Setup) -> None:
             contains(await interpreter.printed(two, '!pip install thing'), 'Successfully installed thing-2')
             contains(await interpreter.printed(one, '%pip install thing'), 'Requirement already satisfied: thing')
             missing = await interpreter.cell('import thing', none)
-            contains(missing['error'], "No module named 'thing'", '%pip install')
+            same(missing['error'], "ModuleNotFoundError: No module named 'thing'")
+            contains(missing['traceback'][-1], '%pip install')
             version = 'import thing, importlib.metadata\nthing.__version__, importlib.metadata.version("thing")'
             same(await interpreter.value(one, version), "('1', '1')")
             same(await interpreter.value(two, version), "('2', '2')")

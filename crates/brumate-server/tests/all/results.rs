@@ -75,9 +75,19 @@ async fn an_exception_replaces_the_value() {
 
 #[tokio::test]
 async fn a_missing_package_is_an_install_error() {
-    let text = text(Script::silent().imports(&["requests"], &[])).await;
-    assert!(text.starts_with("<status>install-error</status>\n<error>\nthe code imports `requests`"), "{text}");
-    assert!(text.contains("numpy 2.4.6, rich 12.6.0"), "{text}");
+    let unknown = text(Script::silent().imports(&["nosuchmodule"], &[])).await;
+    assert!(
+        unknown.starts_with("<status>install-error</status>\n<error>\nthe code imports `nosuchmodule`"),
+        "{unknown}"
+    );
+    assert!(unknown.contains("numpy 2.4.6, rich 12.6.0"), "{unknown}");
+    // A module whose project is known, where nothing but the bundle may be used.
+    let refused = text(Script::silent().imports(&["requests"], &[])).await;
+    assert!(
+        refused.starts_with("<status>install-error</status>\n<error>\n`requests` (for `import requests`)"),
+        "{refused}"
+    );
+    assert!(refused.contains("`only-bundled` is set"), "{refused}");
 }
 
 #[tokio::test]

@@ -118,8 +118,12 @@ impl CellReport {
             (Some(error), true) => Some(error),
             (Some(error), false) => {
                 let traceback = self.traceback.join("\n");
-                // The last line of a traceback says the same, unless a limit has its say as well.
-                Some(if traceback.ends_with(&error) { traceback } else { format!("{traceback}\n{error}") })
+                // A line of the traceback says the same, unless a limit has its say as well.
+                Some(if traceback.ends_with(&error) || self.traceback.contains(&error) {
+                    traceback
+                } else {
+                    format!("{traceback}\n{error}")
+                })
             }
         };
         let shown = |text: String| ReturnValue { json: serde_json::Value::from(text).to_string(), is_str: true };
@@ -163,7 +167,11 @@ impl CellReport {
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
             )),
-            "ModuleNotFoundError" => explain::missing_module(&message),
+            "ModuleNotFoundError" => {
+                // As a note of the exception: `error` holds CPython's own words.
+                self.traceback.extend(explain::missing_module(&message));
+                None
+            }
             _ => explain::hint(&name, &message, limits),
         };
         let mut error = if message.is_empty() { name } else { format!("{name}: {message}") };
