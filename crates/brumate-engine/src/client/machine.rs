@@ -59,7 +59,7 @@ impl Machine {
     ///
     /// # Errors
     /// When none can be had, or a directory of `spec` cannot be opened.
-    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: MachineSpec) -> Result<Machine, Error> {
+    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: &MachineSpec) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
         let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
         let blank = take(&pool, spec.limits, stdin, &mounts).await?;
