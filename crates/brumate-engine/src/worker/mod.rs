@@ -146,6 +146,11 @@ impl Worker {
     /// page, when it is used for the first time.
     fn rehearse(&mut self) -> Result<(), WireError> {
         self.start(self.limits, None, Vec::new());
+        self.rehearse_messages()
+    }
+
+    /// The part of [`Worker::rehearse`] that comes again with every request.
+    fn rehearse_messages(&self) -> Result<(), WireError> {
         let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
         decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
         let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });

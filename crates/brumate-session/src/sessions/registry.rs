@@ -272,7 +272,7 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed numbers only; the bits are what counts.
-    let mut statement = transaction.prepare(
+    let mut statement = transaction.prepare_cached(
         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
              image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
@@ -294,8 +294,8 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
     if parts == Parts::WithoutFiles {
         return Ok(());
     }
-    transaction.prepare("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
-    let mut statement = transaction.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    transaction.prepare_cached("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
+    let mut statement = transaction.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (path, file) in &record.files {
         let (size, stamp) = (file.size.cast_signed(), file.stamp.cast_signed());
         statement.execute(params![record.id.as_str(), path, size, stamp, file.mime])?;
