@@ -43,6 +43,7 @@ impl Worker {
                         }
                         self.machine.prefault(pages);
                     }
+                    self.hot.prefault(|| self.channel.is_readable());
                     self.rehearse_messages()?;
                 }
                 Ok(())

@@ -2,6 +2,7 @@
 
 mod files;
 mod fork;
+pub(crate) mod hot_pages;
 mod limits;
 mod will;
 
@@ -30,6 +31,7 @@ use crate::wire::{
 };
 
 use fork::Fork;
+use hot_pages::HotPages;
 use will::{Phase, Will};
 
 /// Answer of the driver's `execute`.
@@ -61,6 +63,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         given: Vec::new(),
         paused: false,
         cold: false,
+        hot: HotPages::default(),
         busy: false,
         generation: 0,
         will: None,
@@ -134,6 +137,7 @@ struct Worker {
     paused: bool,
     /// Pages that a cell writes were given back.
     cold: bool,
+    hot: HotPages,
     /// In the middle of a request that changes the state.
     busy: bool,
     /// Changes of the state that the server was told of.
@@ -274,6 +278,7 @@ impl Worker {
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
             self.machine.prefault(&self.base.pages.later);
+            self.hot.prefault(|| false);
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -298,6 +303,9 @@ impl Worker {
                 if let Some(socket) = checkpoint {
                     // Who was told may wait for this processor, and somebody for it.
                     std::thread::yield_now();
+                    if let Some(page_map) = fds.next() {
+                        self.hot.learn(&File::from(page_map), self.machine.memory(), &self.base.pages.later);
+                    }
                     self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
                 }
             }
