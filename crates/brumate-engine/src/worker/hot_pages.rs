@@ -52,7 +52,12 @@ impl HotPages {
         let base = memory.as_ptr() as usize;
         let mut ranges = vec![base..base + memory.len(), heap(), stack()];
         ranges.extend(data());
-        let mut written: Vec<usize> = ranges.into_iter().flat_map(|range| exclusive(page_map, range)).collect();
+        let written = ranges.into_iter().flat_map(|range| exclusive(page_map, range)).collect();
+        self.add(written, base, known);
+    }
+
+    /// What one cell has written; `known` are pages by number, counted from the address `base`.
+    fn add(&mut self, mut written: Vec<usize>, base: usize, known: &[u32]) {
         written.sort_unstable();
         written.dedup();
         if written.len() > MAX_WRITTEN {
@@ -145,28 +150,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_two_cells_write_is_learnt() {
-        let pages = 8;
-        let mut memory = vec![0u8; (pages + 1) * PAGE_BYTES];
-        let start = memory.as_ptr().align_offset(PAGE_BYTES);
-        let memory = &mut memory[start..start + pages * PAGE_BYTES];
-        let map = File::open("/proc/self/pagemap").expect("one's own");
-        let address = |page: usize, memory: &[u8]| memory.as_ptr() as usize + page * PAGE_BYTES;
+    fn what_cells_write_is_learnt() {
+        let page = |number: usize| 64 * PAGE_BYTES + number * PAGE_BYTES;
         let mut hot = HotPages::default();
-        for page in [1, 2, 5] {
-            memory[page * PAGE_BYTES] = 1;
-        }
-        hot.learn(&map, memory, &[]);
-        assert!(hot.learnt.is_empty(), "nothing yet");
-        memory[6 * PAGE_BYTES] = 1;
-        hot.learn(&map, memory, &[5]);
-        for (page, learnt) in [(0, false), (1, true), (2, true), (5, false)] {
-            assert_eq!(hot.learnt.contains(&address(page, memory)), learnt, "page {page}");
-        }
-        assert!(hot.learnt.len() <= MAX_LEARNT);
+        hot.add(vec![page(1), page(5), page(2)], page(0), &[5]);
+        assert!(hot.learnt.is_empty(), "one cell may be any");
+        hot.add(vec![page(6), page(5), page(1), 3 * PAGE_BYTES], page(0), &[5]);
+        assert_eq!(hot.learnt, [3 * PAGE_BYTES, page(1), page(2), page(6)]);
+        // Of a cell that wrote much, what the next one wrote as well.
+        hot.add((0..MAX_LEARNT + 1).map(page).collect(), page(0), &[]);
+        assert_eq!(hot.learnt, [page(1), page(6)]);
+        hot.add((0..MAX_WRITTEN + 1).map(page).collect(), page(0), &[]);
+        assert!(hot.learnt.is_empty() && hot.last.is_empty());
+    }
+
+    #[test]
+    fn pages_of_this_process_are_seen_and_stay_as_they_are() {
+        let mut memory = vec![0u8; 9 * PAGE_BYTES];
+        let start = memory.as_ptr().align_offset(PAGE_BYTES);
+        let memory = &mut memory[start..start + 8 * PAGE_BYTES];
+        memory[2 * PAGE_BYTES] = 1;
+        let address = memory.as_ptr() as usize;
+        let map = File::open("/proc/self/pagemap").expect("one's own");
+        let own = exclusive(&map, address..address + 8 * PAGE_BYTES);
+        assert!(own.contains(&(address + 2 * PAGE_BYTES)));
+        assert!(stack().contains(&(&raw const map as usize)));
+        static mut WRITTEN: u8 = 1;
+        assert!(data().iter().any(|range| range.contains(&(&raw const WRITTEN as usize))));
         let before = memory.to_vec();
+        let hot = HotPages { last: Vec::new(), learnt: (0..8).map(|page| address + page * PAGE_BYTES).collect() };
         hot.prefault(|| false);
         assert_eq!(before, memory);
+        // Nothing lies there: the kernel refuses, and nothing happens.
+        HotPages { last: Vec::new(), learnt: vec![PAGE_BYTES] }.prefault(|| false);
     }
 
     #[test]
