@@ -14,7 +14,11 @@ import zipfile
 TAG = "cp314-cp314-pyemscripten_2026_0_wasm32"
 LICENCES = "/w/cross/prefix/licenses"
 #: Static libraries inside each wheel.
-LINKED = {"pillow": ["libjpeg-turbo", "freetype", "libwebp"], "matplotlib": ["freetype", "qhull"]}
+LINKED = {
+    "pillow": ["libjpeg-turbo", "freetype", "libwebp"],
+    "matplotlib": ["freetype", "qhull"],
+    "pyyaml": ["libyaml"],
+}
 TIME = (2026, 1, 1, 0, 0, 0)
 
 

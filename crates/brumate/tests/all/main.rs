@@ -8,6 +8,7 @@ mod images;
 mod interrupts;
 mod kill9;
 mod layers;
+mod libraries;
 mod machines;
 mod mcp_clients;
 mod mcp_sessions;
