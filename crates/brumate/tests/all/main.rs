@@ -1,5 +1,6 @@
 //! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
 
+mod bundles;
 mod cli;
 mod compat;
 mod files;

@@ -72,9 +72,10 @@ fn page(title: &str, body: &str) -> String {
 }
 
 fn link(entry: &Entry) -> String {
-    let python = entry.requires_python.as_deref().map_or_else(String::new, |python| {
-        format!(" data-requires-python=\"{}\"", escaped(python))
-    });
+    let python = entry
+        .requires_python
+        .as_deref()
+        .map_or_else(String::new, |python| format!(" data-requires-python=\"{}\"", escaped(python)));
     let (address, name) = (address(&entry.file), escaped(&entry.file));
     format!("<a href=\"{address}#sha256={}\"{python}>{name}</a><br>\n", entry.sha256)
 }

@@ -88,11 +88,14 @@ async fn build(
             copy(archive, &target).map_err(|error| text(&target, error))?;
         }
     }
-    let others = if arguments.all { local_wheels(&settings.packages).map_err(|error| error.to_string())? } else { Vec::new() };
+    let others =
+        if arguments.all { local_wheels(&settings.packages).map_err(|error| error.to_string())? } else { Vec::new() };
     let work = tokio::task::spawn_blocking(move || {
         for path in others {
             let target = directory.join(path.file_name().unwrap_or_default());
-            let same = fs::canonicalize(&path).ok().is_some_and(|path| fs::canonicalize(&target).is_ok_and(|target| target == path));
+            let same = fs::canonicalize(&path)
+                .ok()
+                .is_some_and(|path| fs::canonicalize(&target).is_ok_and(|target| target == path));
             if !same {
                 let archive = File::open(&path).map_err(|error| text(&path, error))?;
                 copy(archive, &target).map_err(|error| text(&target, error))?;
