@@ -104,6 +104,14 @@ fn own_image(dependencies: &[String], installation: &Installation) -> Image {
     let of_layers = installation.packages.iter().filter(|package| named.contains(&package.name));
     let of_layers = of_layers.filter_map(|package| package.import_names.iter().find(|module| !module.starts_with('_')));
     let of_bundle = image_of(dependencies).unwrap_or_default();
-    let modules: Vec<String> = of_bundle.modules().iter().chain(of_layers).cloned().collect();
+    // What needs numpy is used together with what is of the image that numpy is in.
+    let is_data = installation.wheels.iter().any(|wheel| wheel == "numpy");
+    let data = Image::DATA.iter().filter(|_| is_data).map(|&module| module.to_owned());
+    let mut modules: Vec<String> = data.collect();
+    for module in of_bundle.modules().iter().chain(of_layers) {
+        if !modules.contains(module) {
+            modules.push(module.clone());
+        }
+    }
     Image::of(modules).with_layers(installation.layers.clone())
 }

@@ -15,6 +15,7 @@ mod mcp_clients;
 mod mcp_sessions;
 mod notebook;
 mod random_stops;
+mod science;
 mod security;
 mod soak;
 mod support;
