@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, interpreter, machines, mcp_stdio, packages, programs, sessions
+from sections import cold_start, first_compile, imports, interpreter, machines, mcp_stdio, packages, programs, science, sessions
 
 SECTIONS = {
     "programs": programs,
@@ -23,6 +23,7 @@ SECTIONS = {
     "interpreter": interpreter,
     "packages": packages,
     "imports": imports,
+    "science": science,
     "compile": first_compile,
 }
 
@@ -41,6 +42,11 @@ def arguments():
     )
     parser.add_argument(
         "--uv", default=os.environ.get("BRUMATE_TEST_PYTHON_UV"), help="a Python with uv beside it [BRUMATE_TEST_PYTHON_UV]"
+    )
+    parser.add_argument(
+        "--science-python",
+        default=os.environ.get("BRUMATE_BENCH_SCIENCE_PYTHON"),
+        help="a Python with scikit-learn, pandas and matplotlib, one thread each [BRUMATE_BENCH_SCIENCE_PYTHON]",
     )
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))

@@ -22,7 +22,8 @@ WARM_UP = 64
 
 _WARM_UP_CODE = ("1+1", "x = 1\nprint(x)", "import math\nmath.pi")
 
-# By top-level module: code that fills its caches.
+# By top-level module: code that imports what is usually used of it, and fills its caches. Those of the bundle, and packages of
+# `--deps` that take seconds to import.
 _FIRST_USES = {
     "numpy": """
 import numpy as np
@@ -48,6 +49,45 @@ axes.bar([1, 2], [1, 2])
 axes.set(title="Title", xlabel="x", ylabel="y")
 axes.legend()
 plt.show()
+""",
+    "scipy": """
+import importlib
+for name in ("cluster.hierarchy", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse.linalg",
+             "sparse.csgraph", "spatial", "special", "stats"):
+    importlib.import_module("scipy." + name)
+import numpy as np, scipy
+a = np.eye(4) * 2 + 0.1
+scipy.linalg.svd(a), scipy.linalg.eigh(a), scipy.linalg.solve(a, a[0]), scipy.stats.norm.cdf(0.5)
+scipy.optimize.minimize(lambda v: ((v - 1) ** 2).sum(), a[0]), scipy.sparse.csr_array(a) @ a[0]
+scipy.stats.ttest_ind(a[0], a[1]), scipy.interpolate.CubicSpline(range(4), a[0])(1.5), scipy.integrate.quad(np.sin, 0, 1)
+""",
+    "sklearn": """
+import importlib
+for name in ("cluster", "compose", "datasets", "decomposition", "ensemble", "feature_extraction.text", "feature_selection", "impute",
+             "inspection", "linear_model", "manifold", "metrics", "mixture", "model_selection", "naive_bayes", "neighbors",
+             "neural_network", "pipeline", "preprocessing", "svm", "tree"):
+    importlib.import_module("sklearn." + name)
+import warnings
+from sklearn import cluster, datasets, decomposition, ensemble, linear_model, metrics, model_selection, pipeline, preprocessing
+x, y = datasets.load_iris(return_X_y=True)
+a, b, c, d = model_selection.train_test_split(x, y, random_state=0)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    for model in (linear_model.LinearRegression(), linear_model.LogisticRegression(max_iter=20), ensemble.RandomForestClassifier(3)):
+        pipeline.make_pipeline(preprocessing.StandardScaler(), decomposition.PCA(2), model).fit(a, c).predict(b)
+    model_selection.cross_val_score(model, x, y, cv=2), cluster.KMeans(2, n_init=1).fit(x), repr(model)
+metrics.classification_report(d, model.fit(a, c).predict(b)), metrics.confusion_matrix(d, model.predict(b))
+""",
+    "statsmodels": """
+import warnings
+import numpy as np, pandas as pd
+import statsmodels.api as sm, statsmodels.formula.api as smf, statsmodels.tsa.api as tsa
+data = pd.DataFrame({"x": np.arange(20.0), "g": list("ab") * 10})
+data["y"] = data.x * 2 + np.sin(data.x)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    str(smf.ols("y ~ x + C(g)", data).fit().summary())
+    sm.GLM(data.y + 2, sm.add_constant(data.x)).fit(), tsa.ARIMA(data.y.values, order=(1, 0, 0)).fit()
 """,
 }
 

@@ -60,6 +60,8 @@ cp "$work"/dl/*.tar.gz "$root/w/dl/"
 unzip -qo "$work/pyodide/python_stdlib.zip" '_sysconfigdata_*' -d "$root/w/sysdata"
 in_root bash /w/recipes/chroot/cross-env.sh
 
+say OpenBLAS and LAPACK
+in_root bash /w/recipes/chroot/build-openblas.sh
 say numpy
 in_root bash /w/recipes/chroot/build-numpy.sh
 say pandas

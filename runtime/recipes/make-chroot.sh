@@ -16,5 +16,5 @@ rm -f "$ROOT"/etc/apt/sources.list.d/*
 mountpoint -q "$ROOT/proc" || mount -t proc proc "$ROOT/proc"
 chroot "$ROOT" apt-get update -q
 DEBIAN_FRONTEND=noninteractive nice -n 10 chroot "$ROOT" apt-get install -y -q \
-  binaryen cmake curl dpkg-dev emscripten g++ gcc git make ninja-build patch pkg-config \
+  binaryen cmake curl dpkg-dev emscripten f2c g++ gcc git make ninja-build patch pkg-config \
   python3.14 python3.14-dev python3.14-venv unzip wabt zip

@@ -44,9 +44,11 @@ pub(crate) enum Mode {
     /// Run a small numpy script and show its result
     Example,
     /// Prepare everything that a first run would otherwise wait for, and prove that it works
-    Warmup,
+    Warmup(WarmupArgs),
     /// Write down the exact packages that requirements become (PEP 751), for `--locked`
     Lock(LockArgs),
+    /// Collect wheels in a directory that `--find-links` and `--index` read
+    Bundle(BundleArgs),
     /// Show or remove the sessions in a data directory
     Sessions(SessionsArgs),
     /// Say what is cached, which walls and limits hold, and what is missing
@@ -219,6 +221,42 @@ pub(crate) struct LockArgs {
     /// Where to write; `-` is standard output
     #[arg(long, short, default_value = "pylock.toml", value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+/// Arguments of `warmup`.
+#[derive(Debug, Args)]
+pub(crate) struct WarmupArgs {
+    /// Also every wheel in the directories of `--find-links`
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Arguments of `bundle`.
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    #[command(subcommand)]
+    pub(crate) action: BundleAction,
+}
+
+/// What to do with a directory of wheels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BundleAction {
+    /// Put into DIR the wheels that requirements become, and write its index and checksums
+    Build(BundleBuildArgs),
+}
+
+/// Arguments of `bundle build`.
+#[derive(Debug, Args)]
+pub(crate) struct BundleBuildArgs {
+    /// The directory; wheels that it has stay
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Requirements, besides those of `--deps`; with everything they require, except what this binary has itself
+    #[arg(value_name = "REQUIREMENT")]
+    pub(crate) requirements: Vec<String>,
+    /// Every wheel in the directories of `--find-links`
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// How results are written.

@@ -22,7 +22,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use tokio::runtime::Builder;
 
-use crate::cli::{Cli, Mode};
+use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
 use crate::commands::complain;
 use crate::settings::{Environment, Settings};
 
@@ -65,8 +65,11 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::Stdio => commands::stdio::run(settings).await,
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
             Mode::Example => commands::example::run(settings).await,
-            Mode::Warmup => commands::warmup::run(settings).await,
+            Mode::Warmup(arguments) => commands::warmup::run(settings, arguments).await,
             Mode::Lock(arguments) => commands::lock::run(settings, arguments).await,
+            Mode::Bundle(BundleArgs { action: BundleAction::Build(arguments) }) => {
+                commands::bundle::run(settings, arguments).await
+            }
             Mode::Sessions(arguments) => commands::sessions::run(settings, arguments).await,
             Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
             // Refused when the settings were made.

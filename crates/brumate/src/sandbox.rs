@@ -7,7 +7,7 @@ use brumate_engine::api::Image;
 use brumate_packages::Requirement;
 use brumate_session::Runner;
 use brumate_session::engine::{LocalEngine, LocalEngineConfig, bundle};
-use brumate_session::packages::{PackageEvent, Packages};
+use brumate_session::packages::{Installation, PackageEvent, Packages};
 
 use crate::progress;
 use crate::settings::Settings;
@@ -72,17 +72,46 @@ pub(crate) async fn warm_dependencies(
     if installation.layers.is_empty() {
         return Ok(Ok(()));
     }
-    let named: Vec<String> =
-        dependencies.iter().filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string())).collect();
-    let of_layers = installation.packages.iter().filter(|package| named.contains(&package.name));
-    let of_layers = of_layers.filter_map(|package| package.import_names.iter().find(|module| !module.starts_with('_')));
-    let of_bundle = image_of(dependencies).unwrap_or_default();
-    let modules: Vec<String> = of_bundle.modules().iter().chain(of_layers).cloned().collect();
-    let image = Image::of(modules).with_layers(installation.layers.clone());
+    let image = own_image(dependencies, &installation);
     // A package that cannot be imported without more is no reason not to have it.
     match sandbox.engine.warm(&image).await {
         Ok(()) => sandbox.runner.set_own_image(image),
         Err(error) => tracing::warn!(%error, "no image was built of the packages given at start"),
     }
     Ok(Ok(()))
+}
+
+/// Runs are forked from the image of `--deps`, when `brumate warmup` has built it. What cannot be had is met again by the run.
+pub(crate) async fn use_warm_dependencies(sandbox: &Sandbox, settings: &Settings) {
+    let dependencies = &settings.runner.dependencies;
+    let wanted: Option<Vec<_>> =
+        dependencies.iter().map(|text| text.parse::<Requirement>().ok().map(Into::into)).collect();
+    let Some(wanted) = wanted.filter(|wanted: &Vec<_>| !wanted.is_empty()) else { return };
+    let Ok(installation) = sandbox.runner.packages().install(wanted, &|_| {}).await else { return };
+    if installation.layers.is_empty() {
+        return;
+    }
+    let image = own_image(dependencies, &installation);
+    if sandbox.engine.sandbox().await.is_ok_and(|engine| engine.has_image(&image)) {
+        sandbox.runner.set_own_image(image);
+    }
+}
+
+/// The image of requirements that became `installation`.
+fn own_image(dependencies: &[String], installation: &Installation) -> Image {
+    let named: Vec<String> =
+        dependencies.iter().filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string())).collect();
+    let of_layers = installation.packages.iter().filter(|package| named.contains(&package.name));
+    let of_layers = of_layers.filter_map(|package| package.import_names.iter().find(|module| !module.starts_with('_')));
+    let of_bundle = image_of(dependencies).unwrap_or_default();
+    // What needs numpy is used together with what is of the image that numpy is in.
+    let is_data = installation.wheels.iter().any(|wheel| wheel == "numpy");
+    let data = Image::DATA.iter().filter(|_| is_data).map(|&module| module.to_owned());
+    let mut modules: Vec<String> = data.collect();
+    for module in of_bundle.modules().iter().chain(of_layers) {
+        if !modules.contains(module) {
+            modules.push(module.clone());
+        }
+    }
+    Image::of(modules).with_layers(installation.layers.clone())
 }

@@ -1,12 +1,22 @@
 #!/bin/bash
-# In the chroot: numpy for the sandbox, then a native numpy in the venv with the target's headers.
+# In the chroot, after build-openblas.sh: numpy for the sandbox, then a native numpy in the venv with the target's headers.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
 unpack numpy-2.4.6
+# numpy declares LAPACK's subroutines as returning int: another signature than that of the library.
+perl -0pi -e 's/extern "C" fortran_int\s+FNAME\((?!i[sdcz]am)/extern "C" void\nFNAME(/g' numpy/linalg/umath_linalg.cpp
+sed -i -E 's/^static fortran_int (copy|getrf)\(/static void \1(/' numpy/linalg/umath_linalg.cpp
+perl -0pi -e 's/extern fortran_int FNAME\((?!xerbla)/extern void FNAME(/g;
+  s/extern fortran_int FNAME\(xerbla\)\(char \*srname, fortran_int \*info\)/extern void FNAME(xerbla)(char *srname, fortran_int *info, fortran_int)/;
+  s/FNAME\(xerbla\)\("test", &info\)/FNAME(xerbla)("test", &info, 4)/;
+  s/lapack_lite_status =\s*\n/lapack_lite_status = 0;\n/g' numpy/linalg/lapack_litemodule.c
+# Loads the library before the extension modules that take their symbols from it; a place that numpy keeps for distributors.
+cp /w/recipes/lapack/load.py numpy/_distributor_init_local.py
 mapfile -t options < <(meson_options /w/numpy-build)
-# No BLAS: numpy's own lapack_lite. No SIMD: the baseline is plain wasm32.
-build_wheel "${options[@]}" \
-  -Csetup-args=-Dallow-noblas=true -Csetup-args=-Dblas=none -Csetup-args=-Dlapack=none \
+sed "s|^\[properties\]|[built-in options]\nc_args = ['-msimd128']\ncpp_args = ['-msimd128']\n\n[properties]|" \
+  /w/recipes/chroot/cross.ini > /w/numpy.ini
+build_wheel "${options[@]/cross.ini/..\/..\/numpy.ini}" \
+  -Csetup-args=-Dallow-noblas=false -Csetup-args=-Dblas=openblas -Csetup-args=-Dlapack=openblas \
   -Csetup-args=-Dcpu-baseline=none -Csetup-args=-Dcpu-dispatch=none \
   -Csetup-args=-Ddisable-optimization=true
 

@@ -21,10 +21,10 @@ DROPPED_LINKER = (
     "--start-group", "--end-group", "--as-needed", "--no-as-needed", "--no-undefined",
     "--allow-shlib-undefined", "-rpath", "-soname", "-z",
 )  # fmt: skip
-# All of these live in the main module.
+# These live in the main module, OpenBLAS in a module that is loaded before: symbols are resolved at load time.
 DROPPED_LIBRARIES = {
     "-lpthread", "-lm", "-ldl", "-lutil", "-lrt", "-lc", "-lstdc++", "-lgcc", "-lpython3.14",
-    "-lc++", "-lc++abi",
+    "-lc++", "-lc++abi", "-lopenblas",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def command(name: str, args: list[str]) -> list[str]:
     if shared:
         module = os.path.basename(kept[kept.index("-o") + 1]).split(".")[0]
         return [
-            tool, *(arg for arg in kept if arg not in DROPPED_LIBRARIES),
+            tool, *(arg for arg in kept if arg not in DROPPED_LIBRARIES and not arg.endswith("/libopenblas.a")),
             "-O2", "-g0", "-sSIDE_MODULE=2", "-sWASM_BIGINT",
             f"-sEXPORTED_FUNCTIONS=_PyInit_{module}", "-Wno-unused-command-line-argument",
             *EXCEPTIONS,

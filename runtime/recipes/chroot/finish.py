@@ -13,8 +13,15 @@ import zipfile
 
 TAG = "cp314-cp314-pyemscripten_2026_0_wasm32"
 LICENCES = "/w/cross/prefix/licenses"
-#: Static libraries inside each wheel.
-LINKED = {"pillow": ["libjpeg-turbo", "freetype", "libwebp"], "matplotlib": ["freetype", "qhull"]}
+#: Libraries inside each wheel.
+LINKED = {
+    "pillow": ["libjpeg-turbo", "freetype", "libwebp"],
+    "matplotlib": ["freetype", "qhull"],
+    "numpy": ["LAPACK", "OpenBLAS"],
+    "pyyaml": ["libyaml"],
+}
+#: Shared libraries that are put into a wheel: path there, file.
+ADDED = {"numpy": {"numpy/.libs/libopenblas.so": "/w/blas/libopenblas.so"}}
 TIME = (2026, 1, 1, 0, 0, 0)
 
 
@@ -60,6 +67,9 @@ def main() -> None:
     with zipfile.ZipFile(source) as archive:
         members = contents(archive, "--keep-tests" in sys.argv[3:])
     members |= linked_licences(project, dist_info)
+    for name, path in ADDED.get(project, {}).items():
+        with open(path, "rb") as file:
+            members[name] = file.read()
     lines = []
     for name in sorted(members):
         digest = hashlib.sha256(members[name]).digest()

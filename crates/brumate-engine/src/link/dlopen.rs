@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wasmtime::{AsContextMut, Module, Ref, StoreContextMut, Val};
 
 use super::instantiate::{Got, Linked, Place, instantiate};
-use super::symbols::{address, index_table, of_library, of_new, resolve};
-use super::{Library, MAX_LIBRARIES, MAX_SYMBOL};
+use super::symbols::{address, index_table, of_new, of_scope, resolve};
+use super::{Libraries, Library, MAX_LIBRARIES, MAX_SYMBOL};
 use crate::bundle;
 use crate::code::compile::{self, MAX_MODULE};
 use crate::files::layers;
@@ -102,10 +102,7 @@ pub(crate) fn dlsym(store: &mut StoreContextMut<'_, Host>, handle: u32, name: u3
     };
     let library = store.data().libraries.by_handle.get(&handle).copied();
     let found = match library {
-        Some(index) => {
-            let scope = store.data().libraries.loaded[index].needed.clone();
-            of_library(store, index, &name).or_else(|| scope.iter().find_map(|&index| of_library(store, index, &name)))
-        }
+        Some(index) => of_scope(store, &[index], &name),
         None => resolve(store, &name, &[]),
     };
     match found {
@@ -178,10 +175,8 @@ fn load(
     depth: usize,
 ) -> Result<usize, DlError> {
     if let Some(&index) = store.data().libraries.by_path.get(path) {
-        let libraries = &mut store.data_mut().libraries;
-        let count = libraries.loaded.len();
         if global {
-            libraries.loaded[index].global_since.get_or_insert(count);
+            share(&mut store.data_mut().libraries, index);
         }
         return Ok(index);
     }
@@ -207,6 +202,19 @@ fn load(
     // What the guest brought is nowhere else once its file is gone.
     let own = (origin.is_none() && bundle::native_module(&key).is_none()).then(|| Arc::from(bytes));
     link(store, path, Content { module: &module, key, bytes: own, origin }, &info, needed, global)
+}
+
+/// Makes a library that is loaded, and what it needs, visible to all that are loaded from now on.
+fn share(libraries: &mut Libraries, index: usize) {
+    let count = libraries.loaded.len();
+    let mut open = vec![index];
+    while let Some(index) = open.pop() {
+        let Some(library) = libraries.loaded.get_mut(index) else { continue };
+        if library.global_since.is_none() {
+            library.global_since = Some(count);
+            open.extend(&library.needed);
+        }
+    }
 }
 
 /// Finds a needed library: an absolute name, else the run-time path of the library that needs it, else `/lib`.

@@ -78,7 +78,8 @@ pub(crate) fn of_new(
     of_instance(store, instance, memory_base, name)
 }
 
-/// Resolves `name` for a module that needs `scope`: main module, host, global libraries in load order, then `scope`.
+/// Resolves `name` for a module that needs `scope`: main module, host, global libraries in load order, then `scope` and
+/// what that needs.
 pub(crate) fn resolve(store: &mut StoreContextMut<'_, Host>, name: &str, scope: &[usize]) -> Option<Symbol> {
     let main = store.data().guest.as_ref()?.instance;
     if let Some(symbol) = of_instance(store, main, 0, name) {
@@ -95,7 +96,24 @@ pub(crate) fn resolve(store: &mut StoreContextMut<'_, Host>, name: &str, scope: 
             return Some(symbol);
         }
     }
-    scope.iter().find_map(|&index| of_library(store, index, name))
+    of_scope(store, scope, name)
+}
+
+/// `name` in the libraries `scope` and in those that they need: breadth first, as ELF's linkers look.
+pub(crate) fn of_scope(store: &mut StoreContextMut<'_, Host>, scope: &[usize], name: &str) -> Option<Symbol> {
+    let mut open = scope.to_vec();
+    let mut next = 0;
+    while let Some(&index) = open.get(next) {
+        if let Some(symbol) = of_library(store, index, name) {
+            return Some(symbol);
+        }
+        if let Some(library) = store.data().libraries.loaded.get(index) {
+            let new: Vec<usize> = library.needed.iter().copied().filter(|index| !open.contains(index)).collect();
+            open.extend(new);
+        }
+        next += 1;
+    }
+    None
 }
 
 /// The address C code sees for a symbol: a table index or a data address.

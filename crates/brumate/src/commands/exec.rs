@@ -16,7 +16,7 @@ use super::complain;
 use crate::cli::ExecArgs;
 use crate::exit_status;
 use crate::progress;
-use crate::sandbox::brief_sandbox;
+use crate::sandbox::{brief_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -42,6 +42,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         move || write_output(events, &cancel)
     });
     let work = async {
+        use_warm_dependencies(&sandbox, settings).await;
         let end = sandbox.runner.exec(request, sender, &cancel).await;
         (end, writing.await)
     };

@@ -1,5 +1,6 @@
 //! One file per mode.
 
+pub(crate) mod bundle;
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod exec;

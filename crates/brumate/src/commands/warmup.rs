@@ -1,24 +1,30 @@
 //! `brumate warmup`: does now what the first runs would otherwise wait for.
 
+use std::collections::BTreeMap;
+
 use anyhow::bail;
 use brumate_engine::api::Image;
+use brumate_packages::wheel::WheelFileName;
 use brumate_server::{ReturnMode, result_text};
 use brumate_session::engine::Engine;
+use brumate_session::packages::PackageEvent;
 use brumate_session::{CancellationToken, Status};
 
+use super::bundle::{local_wheels, wheel_name};
 use super::{complain, example, print};
+use crate::cli::WarmupArgs;
 use crate::exit_status;
 use crate::progress;
 use crate::sandbox::{Sandbox, image_of, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
+pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::Result<u8> {
     let sandbox = sandbox(settings)?;
     let cancel = CancellationToken::new();
     let work = async {
         tokio::select! {
-            result = warm_up(&sandbox, settings) => result,
+            result = warm_up(&sandbox, settings, arguments.all) => result,
             () = cancel.cancelled() => bail!("interrupted; what is compiled so far is kept"),
         }
     };
@@ -32,7 +38,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     }
 }
 
-async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
+async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::Result<u8> {
     sandbox.engine.sandbox().await?;
     let everything: Vec<String> = brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
     let show = progress::packages_on_terminal();
@@ -42,6 +48,16 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
         }
     };
     sandbox.engine.prepare(&everything).await?;
+    let mut others = 0;
+    if all {
+        match local(sandbox, settings, &tell).await? {
+            Ok(count) => others = count,
+            Err(problems) => {
+                complain(&problems);
+                return Ok(exit_status::FAILURE);
+            }
+        }
+    }
     if let Err(problems) = warm_dependencies(sandbox, settings, &tell).await? {
         complain(&problems);
         return Ok(exit_status::FAILURE);
@@ -57,6 +73,33 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings) -> anyhow::Result<u8> {
         return Ok(exit_status::FAILURE);
     }
     let place = settings.cache_dir.display();
-    print(&format!("Ready: {} packages are compiled and images are built in {place}", everything.len()))?;
+    let also = if others > 0 { format!(" and {others} wheels of directories") } else { String::new() };
+    print(&format!("Ready: {} packages{also} are compiled and images are built in {place}", everything.len()))?;
     Ok(exit_status::SUCCESS)
+}
+
+/// Compiles the newest wheel of every project in the directories of `--find-links`: native modules, and bytecode. Returns how
+/// many; the inner error says what cannot be had, when everything else is done.
+async fn local(
+    sandbox: &Sandbox,
+    settings: &Settings,
+    onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+) -> anyhow::Result<Result<usize, String>> {
+    let mut newest: BTreeMap<String, WheelFileName> = BTreeMap::new();
+    for name in local_wheels(&settings.packages)?.iter().filter_map(|path| wheel_name(path)) {
+        let project = name.name.to_string();
+        if newest.get(&project).is_none_or(|known| known.version < name.version) {
+            newest.insert(project, name);
+        }
+    }
+    let bundle = sandbox.runner.packages().bundle();
+    newest.retain(|_, name| bundle.version(&name.name).is_none());
+    let mut problems = Vec::new();
+    for name in newest.values() {
+        let requirement = format!("{}=={}", name.name, name.version);
+        if let Err(error) = sandbox.runner.warm_up(&[requirement], onlooker).await? {
+            problems.push(error);
+        }
+    }
+    Ok(if problems.is_empty() { Ok(newest.len()) } else { Err(problems.join("\n")) })
 }

@@ -1,5 +1,6 @@
 //! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
 
+mod bundles;
 mod cli;
 mod compat;
 mod files;
@@ -8,11 +9,13 @@ mod images;
 mod interrupts;
 mod kill9;
 mod layers;
+mod libraries;
 mod machines;
 mod mcp_clients;
 mod mcp_sessions;
 mod notebook;
 mod random_stops;
+mod science;
 mod security;
 mod soak;
 mod support;

@@ -1,7 +1,7 @@
 //! `cargo xtask runtime lock`: the lock from the files.
 
 use super::bundle;
-use super::lock_file::{Entry, Kind, LOCK_NAME, LOCK_VERSION, Lock, Origin, Registry};
+use super::lock_file::{Entry, HEADER, Kind, LOCK_NAME, LOCK_VERSION, Lock, Origin, Registry};
 use super::wheel::{self, Wheel};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
     }
     let count = files.len();
     let lock = Lock { version: LOCK_VERSION, files };
-    std::fs::write(runtime.join(LOCK_NAME), lock.render())?;
+    std::fs::write(runtime.join(LOCK_NAME), lock.render(HEADER))?;
     println!("{LOCK_NAME}: {count} files");
     Ok(())
 }

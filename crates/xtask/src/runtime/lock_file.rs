@@ -11,7 +11,8 @@ pub(crate) const LOCK_NAME: &str = "runtime.lock.toml";
 /// Version of the lock's layout; `crates/brumate-engine/build.rs` reads the same one.
 pub(crate) const LOCK_VERSION: u32 = 1;
 
-const HEADER: &str = "\
+/// What stands at the top of [`LOCK_NAME`].
+pub(crate) const HEADER: &str = "\
 # What the binary embeds. Written by `cargo xtask runtime lock`, checked by `cargo xtask runtime verify`.
 # `licence` (an SPDX expression) and the origins of what was compiled are set by hand and kept; the
 # rest comes from the files.
@@ -117,14 +118,18 @@ impl Registry {
 impl Lock {
     /// Reads the lock of the bundle in `runtime`.
     pub(crate) fn load(runtime: &Path) -> Result<Self> {
-        let path = runtime.join(LOCK_NAME);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::read(&runtime.join(LOCK_NAME))
+    }
+
+    /// Reads a lock.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
     }
 
-    /// The lock as text, entries sorted by kind, then by file.
-    pub(crate) fn render(&self) -> String {
-        let mut out = format!("{HEADER}version = {}\n", self.version);
+    /// The lock as text below `header`, entries sorted by kind, then by file.
+    pub(crate) fn render(&self, header: &str) -> String {
+        let mut out = format!("{header}version = {}\n", self.version);
         let mut files: Vec<&Entry> = self.files.iter().collect();
         files.sort_by(|a, b| (a.kind, &a.file).cmp(&(b.kind, &b.file)));
         for entry in files {
@@ -198,9 +203,9 @@ mod tests {
             origin: vec![Origin { from: Registry::Pypi, file: "demo-1.0.tar.gz".into(), sha256: "cd".repeat(32) }],
         };
         let lock = Lock { version: LOCK_VERSION, files: vec![entry] };
-        let text = lock.render();
+        let text = lock.render(HEADER);
         let again: Lock = toml::from_str(&text).expect("own output parses");
-        assert_eq!(again.render(), text);
+        assert_eq!(again.render(HEADER), text);
         assert_eq!(again.files[0].licence, "MIT AND \"quoted\" \\");
         assert_eq!(again.files[0].origin, lock.files[0].origin);
     }

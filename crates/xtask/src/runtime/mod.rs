@@ -4,6 +4,7 @@ mod bundle;
 mod lock;
 mod lock_file;
 mod marker;
+mod optional;
 mod pyc;
 mod verify;
 mod wheel;
@@ -31,8 +32,8 @@ pub(crate) enum Task {
 /// Runs one of the `runtime` tasks.
 pub(crate) fn run(task: &Task) -> Result<()> {
     match task {
-        Task::Verify => verify::run(&workspace::runtime()),
-        Task::Lock => lock::run(&workspace::runtime()),
+        Task::Verify => verify::run(&workspace::runtime()).and_then(|()| optional::verify(&workspace::runtime())),
+        Task::Lock => lock::run(&workspace::runtime()).and_then(|()| optional::lock(&workspace::runtime())),
         Task::Bytecode => bytecode(&workspace::runtime()),
         Task::Build => build(&workspace::runtime()),
     }

@@ -1,0 +1,190 @@
+//! `brumate bundle build`: wheels in a directory with an index, for hosts that reach no other.
+
+mod index;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brumate_packages::index::IndexError;
+use brumate_packages::settings::FindLinks;
+use brumate_packages::wheel::{WheelFileName, verify};
+use brumate_packages::{DistributionName, Requirement, RequirementError};
+use brumate_session::CancellationToken;
+use brumate_session::packages::{PackageEvent, PackageSettings};
+use sha2::{Digest, Sha256};
+
+use super::{complain, print};
+use crate::cli::BundleBuildArgs;
+use crate::progress;
+use crate::sandbox::brief_sandbox;
+use crate::settings::Settings;
+use crate::signals::Signals;
+use crate::{exit_status, sandbox};
+use index::Entry;
+
+/// Wheels of one directory.
+const MAX_WHEELS: usize = 10_000;
+
+pub(crate) async fn run(settings: &Settings, arguments: &BundleBuildArgs) -> anyhow::Result<u8> {
+    let requirements: Result<Vec<Requirement>, RequirementError> =
+        settings.runner.dependencies.iter().chain(&arguments.requirements).map(|text| text.parse()).collect();
+    let requirements = match requirements {
+        Ok(requirements) if requirements.is_empty() && !arguments.all => {
+            complain("brumate: there is nothing to collect; name requirements, or take `--all` of `--find-links`");
+            return Ok(exit_status::USAGE);
+        }
+        Ok(requirements) => requirements,
+        Err(error) => {
+            complain(&format!("brumate: {error}"));
+            return Ok(exit_status::USAGE);
+        }
+    };
+    let sandbox = brief_sandbox(settings)?;
+    let cancel = CancellationToken::new();
+    let work = async {
+        tokio::select! {
+            built = build(&sandbox, settings, arguments, requirements) => built,
+            () = cancel.cancelled() => Err("interrupted; wheels that are whole were kept".to_owned()),
+        }
+    };
+    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    match result {
+        Ok(count) => {
+            print(&format!("{}: {count} wheel{}", arguments.directory.display(), if count == 1 { "" } else { "s" }))?;
+            Ok(exit_status::SUCCESS)
+        }
+        Err(error) => {
+            complain(&format!("brumate: {error}"));
+            Ok(signalled.unwrap_or(exit_status::FAILURE))
+        }
+    }
+}
+
+/// Fills the directory; returns how many wheels it has then.
+async fn build(
+    sandbox: &sandbox::Sandbox,
+    settings: &Settings,
+    arguments: &BundleBuildArgs,
+    requirements: Vec<Requirement>,
+) -> Result<usize, String> {
+    let directory = arguments.directory.clone();
+    let text = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(&directory).map_err(|error| text(&directory, error))?;
+    if !requirements.is_empty() {
+        let show = progress::packages_on_terminal();
+        let tell = |event: PackageEvent| {
+            if let Some(show) = &show {
+                show(&event);
+            }
+        };
+        let wanted = requirements.into_iter().map(Into::into).collect();
+        let packages = sandbox.runner.packages();
+        let installation = packages.install(wanted, &tell).await.map_err(|error| error.to_string())?;
+        for layer in &installation.layers {
+            let target = directory.join(&layer.name);
+            let archive = layer.archive.try_clone().map_err(|error| text(&target, error))?;
+            copy(archive, &target).map_err(|error| text(&target, error))?;
+        }
+    }
+    let others =
+        if arguments.all { local_wheels(&settings.packages).map_err(|error| error.to_string())? } else { Vec::new() };
+    let work = tokio::task::spawn_blocking(move || {
+        for path in others {
+            let target = directory.join(path.file_name().unwrap_or_default());
+            let same = fs::canonicalize(&path)
+                .ok()
+                .is_some_and(|path| fs::canonicalize(&target).is_ok_and(|target| target == path));
+            if !same {
+                let archive = File::open(&path).map_err(|error| text(&path, error))?;
+                copy(archive, &target).map_err(|error| text(&target, error))?;
+            }
+        }
+        let entries = entries(&directory)?;
+        index::write(&directory, &entries).map_err(|error| text(&directory, error))?;
+        Ok(entries.len())
+    });
+    work.await.map_err(|error| error.to_string())?
+}
+
+/// The wheels in the directories of `--find-links`, also those of pip's and uv's settings. Pages of links are not read.
+///
+/// # Errors
+/// When settings or a directory cannot be read.
+pub(crate) fn local_wheels(packages: &PackageSettings) -> Result<Vec<PathBuf>, IndexError> {
+    let mut found = BTreeMap::new();
+    for place in packages.sources.read()?.find_links {
+        let FindLinks::Directory(path) = place else { continue };
+        let wrong = |error: io::Error| IndexError::File { path: path.display().to_string(), reason: error.to_string() };
+        for entry in fs::read_dir(&path).map_err(wrong)? {
+            let entry = entry.map_err(wrong)?;
+            if let Some(name) = wheel_name(&entry.path()) {
+                // As when packages are looked for: the first place counts.
+                found.entry(name.as_str().to_owned()).or_insert_with(|| entry.path());
+            }
+        }
+    }
+    Ok(found.into_values().take(MAX_WHEELS).collect())
+}
+
+/// The name of a wheel's file, if it is one.
+pub(crate) fn wheel_name(path: &Path) -> Option<WheelFileName> {
+    path.file_name()?.to_str()?.parse().ok()
+}
+
+/// Whole or not at all.
+fn copy(mut from: File, to: &Path) -> io::Result<()> {
+    let mut name = to.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let temporary = PathBuf::from(name);
+    // The descriptor's position may be anyone's: files of the cache are shared.
+    let written = io::Seek::rewind(&mut from)
+        .and_then(|()| io::copy(&mut from, &mut File::create(&temporary)?))
+        .and_then(|_| fs::rename(&temporary, to));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Every wheel of the directory, read to its end and found sound.
+fn entries(directory: &Path) -> Result<Vec<Entry>, String> {
+    let wrong = |error: io::Error| format!("{}: {error}", directory.display());
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(directory).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        let Some(name) = wheel_name(&path) else { continue };
+        if entries.len() == MAX_WHEELS {
+            return Err(format!("{}: more than {MAX_WHEELS} wheels", directory.display()));
+        }
+        let mut file = File::open(&path).map_err(wrong)?;
+        let contents = verify(&file, &name).map_err(|error| error.to_string())?;
+        let mut hasher = Sha256::new();
+        io::copy(&mut file, &mut Digester(&mut hasher)).map_err(wrong)?;
+        let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let distribution: DistributionName = name.name.clone();
+        entries.push(Entry {
+            distribution,
+            file: name.as_str().to_owned(),
+            sha256,
+            bytes: contents.summary.bytes,
+            requires_python: contents.summary.metadata.requires_python,
+        });
+    }
+    entries.sort_by(|a, b| a.file.cmp(&b.file));
+    Ok(entries)
+}
+
+struct Digester<'a>(&'a mut Sha256);
+
+impl io::Write for Digester<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Shared libraries: needed ones by their run-time path, and symbols that one module shares with all later ones; in layers and in
+//! files, in images, forks and sleeping sessions.
+
+use std::path::Path;
+
+use brumate_engine::api::{Image, Layer, MachineSpec};
+
+use crate::support::modules::{sharing, using};
+use crate::support::sessions::{sandbox, say};
+use crate::support::wheels::layer;
+
+/// A package with a shared library and modules that use it: `near` needs it, `far` and `later` take what is global.
+fn linked(directory: &Path, code: &str) -> Layer {
+    let (shared, near, far) = (sharing(), using(&["libshared.so"], &["$ORIGIN/.libs"]), using(&[], &[]));
+    let lost = using(&["libnowhere.so"], &["$ORIGIN/.libs", "$ORIGIN/../lib"]);
+    let chain = using(&["near.so"], &["$ORIGIN"]);
+    let files: [(&str, &[u8]); 7] = [
+        ("linked/__init__.py", code.as_bytes()),
+        ("linked/.libs/libshared.so", &shared),
+        ("linked/near.so", &near),
+        ("linked/far.so", &far),
+        ("linked/later.so", &[&far[..], b"\x00\x02\x01x"].concat()),
+        ("linked/lost.so", &lost),
+        ("linked/chain.so", &chain),
+    ];
+    layer(directory, "linked", "1.0", &files, "")
+}
+
+const OPEN: &str = "
+import ctypes, os
+def open_library(name, **how):
+    return ctypes.CDLL(os.path.join(os.path.dirname(__file__), name), **how)
+def share():
+    return open_library('.libs/libshared.so', mode=ctypes.RTLD_GLOBAL)
+";
+
+#[tokio::test]
+async fn needed_libraries_are_found_and_kept_apart() {
+    let sandbox = sandbox(1).await;
+    let directory = tempfile::tempdir().unwrap();
+    let spec = MachineSpec { layers: vec![linked(directory.path(), OPEN)], ..MachineSpec::default() };
+    let session = sandbox.session(spec).await.unwrap();
+    let code = "
+import linked
+near = linked.open_library('near.so')
+print(near.add(2, 3), near.add_by_pointer(4, 5), near.count(), near.total())
+def refused(name):
+    try:
+        linked.open_library(name)
+    except OSError as error:
+        print(error)
+refused('far.so')
+refused('lost.so')
+";
+    let expected = "5 9 1 1\n/lib/python3.14/packages/linked/far.so: undefined symbol: shared_total\n\
+                    /lib/python3.14/packages/linked/lost.so: needs `libnowhere.so`, which was not found\n";
+    assert_eq!(say(&session, code).await, expected);
+    // What a needed library needs is there as well.
+    assert_eq!(say(&session, "print(linked.open_library('chain.so').count())").await, "2\n");
+    // Shared by name from now on: the same instance, and one address per function.
+    let code = "
+shared = linked.share()
+far = linked.open_library('far.so')
+print(far.count(), near.total(), shared.shared_count(), far.total(), far.pointer() == near.pointer())
+";
+    assert_eq!(say(&session, code).await, "3 3 4 4 True\n");
+    // The same out of files that the guest wrote.
+    let code = "
+import os, shutil, ctypes
+os.makedirs('own/.libs')
+for name in ['near.so', '.libs/libshared.so']:
+    shutil.copy(os.path.join(os.path.dirname(linked.__file__), name), 'own/' + name)
+own = ctypes.CDLL('own/near.so')
+print(own.count(), near.count())
+";
+    // Both resolve the name to the global library: the first that is global wins.
+    assert_eq!(say(&session, code).await, "5 6\n");
+}
+
+#[tokio::test]
+async fn global_symbols_outlive_forks_sleep_and_images() {
+    let sandbox = sandbox(1).await;
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let code = format!("{OPEN}\nshared = share()\nfar = open_library('far.so')\nfar.count()\n");
+    let layers = vec![linked(here, &code)];
+    let check = "
+import linked
+later = linked.open_library('later.so')
+print(later.count(), linked.far.total(), linked.shared.shared_add(1, 2), later.add_by_pointer(3, 4), later.pointer() == linked.far.pointer())
+";
+    // Out of an image in which it is loaded, and out of one in which it is not.
+    let image = Image::of(["linked"]).with_layers(layers.clone());
+    sandbox.warm(&image).await.unwrap();
+    for image in [image, Image::plain()] {
+        let spec = || MachineSpec { image: image.clone(), layers: layers.clone(), ..MachineSpec::default() };
+        let session = sandbox.session(spec()).await.unwrap();
+        say(&session, "import linked").await;
+        let fork = session.fork().await.unwrap();
+        let file = here.join("session");
+        session.hibernate(&file).await.unwrap();
+        let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+        for session in [&fork, &woken, &session] {
+            assert_eq!(say(session, check).await, "2 2 3 7 True\n");
+        }
+        // Once more, with what was loaded after the first sleep.
+        woken.hibernate(&file).await.unwrap();
+        let (again, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+        assert_eq!(say(&again, "print(later.count(), linked.far.add(1, 1))").await, "3 2\n");
+    }
+}

@@ -1,0 +1,70 @@
+//! scipy, scikit-learn and statsmodels out of `runtime/optional`: the same numbers as natively, and the small wheels at work.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// `brumate exec` with these packages out of the directory and no network, and time for a host that compiles all of it.
+fn exec(dependencies: &str) -> Command {
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
+    command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
+    command.args(["exec", "--offline", "--timeout", "20m", "--cpu-timeout", "20m", "--deps", dependencies]);
+    command.arg("--find-links").arg(repository().join("runtime/optional"));
+    command
+}
+
+fn text(output: Output) -> (bool, String) {
+    let all = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&all).into_owned())
+}
+
+#[test]
+fn the_numbers_are_those_of_native_python() {
+    let scripts = repository().join("tests/compat/science");
+    let mut command = exec("scipy,scikit-learn,statsmodels");
+    command.arg("--mount").arg(format!("{}:/science:ro", scripts.to_str().unwrap()));
+    let (success, text) = text(command.arg(scripts.join("agreement.py")).arg("/science/native.json").output().unwrap());
+    assert!(success, "{text}");
+    let source = std::fs::read_to_string(scripts.join("agreement.py")).unwrap();
+    let cases = source.lines().filter(|line| line.starts_with("@case(")).count();
+    assert!(cases >= 20);
+    assert_eq!(text.lines().filter(|line| line.starts_with("same ")).count(), cases, "{text}");
+}
+
+#[test]
+fn a_script_with_scikit_learn_runs_to_its_end() {
+    let script = repository().join("bench/inside/machine_learning.py");
+    let (success, text) = text(exec("scikit-learn").arg(script).output().unwrap());
+    assert!(success, "{text}");
+    assert!(text.contains("logistic regression: 0.97") && text.contains("worst_perimeter"), "{text}");
+}
+
+#[test]
+fn one_library_serves_all() {
+    let code = "
+import ctypes, os, sys
+import numpy, scipy.linalg, sklearn
+library = os.path.join(os.path.dirname(numpy.__file__), '.libs', 'libopenblas.so')
+blas = ctypes.CDLL(library)
+blas.openblas_get_num_threads.restype = ctypes.c_int
+print(blas.openblas_get_num_threads(), numpy.show_config('dicts')['Build Dependencies']['blas']['name'])
+# What scipy's wrappers call is what the library has.
+address = ctypes.cast(blas.dgemm_, ctypes.c_void_p).value
+print(address == ctypes.cast(ctypes.CDLL(library).dgemm_, ctypes.c_void_p).value != 0)
+for wrong in (lambda: numpy.linalg.inv(numpy.zeros((2, 2))), lambda: scipy.linalg.cholesky(-numpy.eye(2))):
+    try:
+        wrong()
+    except numpy.linalg.LinAlgError as error:
+        print(type(error).__name__)
+";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("one.py");
+    std::fs::write(&script, code).unwrap();
+    let (success, text) = text(exec("scikit-learn").arg(script).output().unwrap());
+    assert!(success, "{text}");
+    assert_eq!(text, "1 openblas\nTrue\nLinAlgError\nLinAlgError\n");
+}

@@ -1,0 +1,45 @@
+#!/bin/bash
+# After build-all.sh, in its chroot: the wheels of runtime/optional, in <work directory>/optional.
+#
+#     build-optional.sh [work directory] [project ...]     default: target/recipes of this repository, all projects
+set -euo pipefail
+
+recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=${1:-$(dirname "$(dirname "$recipes")")/target/recipes}
+work=$(cd "$work" && pwd)
+root=$work/sid
+projects=("${@:2}")
+[ ${#projects[@]} -gt 0 ] || projects=(markupsafe pyyaml regex scipy scikit_learn statsmodels)
+jobs=${JOBS:-2}
+
+say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }
+[ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
+in_root() {  # <command ...>, with a clean environment
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 JOBS="$jobs" chroot "$root" "$@"
+}
+
+say sources
+python3 "$recipes/fetch.py" "$recipes/optional.sha256" "$work/dl-optional"
+trap 'mountpoint -q "$root/proc" && umount "$root/proc"' EXIT
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+rm -rf "$root/w/recipes" && cp -r "$recipes" "$root/w/recipes"
+cp "$work"/dl-optional/*.tar.gz "$root/w/dl/"
+mkdir -p "$work/optional"
+for project in "${projects[@]}"; do
+  say "$project"
+  rm -f "$root"/w/whl/"$project"-*.whl
+  case $project in
+    scipy) in_root bash /w/recipes/chroot/build-scipy.sh ;;
+    scikit_learn) in_root bash /w/recipes/chroot/build-sklearn.sh ;;
+    statsmodels) in_root bash /w/recipes/chroot/build-statsmodels.sh ;;
+    *)
+      sdist=$(awk -v start="$project-" 'index($2, start) == 1 { print $2 }' "$recipes/optional.sha256")
+      in_root bash /w/recipes/chroot/build-small.sh "${sdist%.tar.gz}"
+      ;;
+  esac
+  built=("$root"/w/whl/"$project"-*.whl)
+  in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin
+  mv "$root"/w/fin/"$project"-*.whl "$work/optional/"
+done
+cp "$work"/dl-optional/*-none-any.whl "$work/optional/"
+say "done: $work/optional"
