@@ -15,6 +15,8 @@ use crate::image::file::PAGE_BYTES;
 
 /// Pages that are kept in mind at most.
 const MAX_LEARNT: usize = 384;
+/// Largest linear memory that is gone through, in bytes: in more of it cells take so long that faults do not count.
+const MAX_MEMORY: usize = 512 << 20;
 /// Pages that one cell may have written, for it to be one like others.
 const MAX_WRITTEN: usize = 1 << 16;
 
@@ -49,6 +51,7 @@ impl HotPages {
     /// Learns from a cell that has just run, while the checkpoint from before it lives. `page_map` is this process's own; `known`
     /// are pages of the linear memory `memory`, by number, that are copied in any case.
     pub(super) fn learn(&mut self, page_map: &File, memory: &[u8], known: &[u32]) {
+        let memory = memory.get(..MAX_MEMORY).unwrap_or(memory);
         let base = memory.as_ptr() as usize;
         let mut ranges = vec![base..base + memory.len(), heap(), stack()];
         ranges.extend(data());
