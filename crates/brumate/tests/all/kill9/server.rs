@@ -1,19 +1,12 @@
 //! The server that is killed: a process of its own, which moves a session on and puts it to sleep, step by step as told.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::{Error, Sandbox, Session};
 
+use crate::support::played::{self, Played, tell};
 use crate::support::sessions::{cell, sandbox, say};
-
-/// The variable that names the session's file.
-const FILE: &str = "BRUMATE_TEST_FILE";
-
-/// How the server's lines begin; the test harness prints some too.
-const MARK: &str = "server: ";
 
 /// What a session is at first.
 const BEGIN: &str =
@@ -29,8 +22,7 @@ pub(crate) const PROOF: &str = "print(number, numbers == array.array('q', [numbe
 
 /// The server as the test sees it. Killed when dropped.
 pub(crate) struct Server {
-    child: Child,
-    said: BufReader<std::process::ChildStdout>,
+    process: Played,
 }
 
 /// How a hibernation ended.
@@ -44,31 +36,24 @@ pub(crate) enum Said {
 impl Server {
     /// Starts one that goes on with the session in `file`, or with a new one.
     pub(crate) fn start(file: &Path) -> Server {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill9::a_server_that_is_killed", "--ignored", "--nocapture"])
-            .env(FILE, file)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
-        Server { child, said }
+        let process = Played::start("kill9::a_server_that_is_killed", file);
+        Server { process }
     }
 
     pub(crate) fn id(&self) -> i32 {
-        self.child.id() as i32
+        self.process.id()
     }
 
     /// Lets it hibernate once more; returns the number of the new state when it begins to.
     pub(crate) fn begin(&mut self) -> u64 {
-        self.child.stdin.as_mut().unwrap().write_all(b"\n").expect("it listens");
-        let line = self.line().expect("it begins");
+        self.process.tell("");
+        let line = self.process.line().expect("it begins");
         line.strip_prefix("begin ").unwrap_or_else(|| panic!("{line}")).parse().expect("a number")
     }
 
     /// How that went; `None` when the server is no more.
     pub(crate) fn hear(&mut self) -> Option<Said> {
-        let line = self.line()?;
+        let line = self.process.line()?;
         Some(match line.split_once(' ') {
             Some(("kept", number)) => Said::Kept(number.parse().expect("a number")),
             None if line == "lost" => Said::Lost,
@@ -76,38 +61,15 @@ impl Server {
         })
     }
 
-    fn line(&mut self) -> Option<String> {
-        loop {
-            let mut line = String::new();
-            match self.said.read_line(&mut line) {
-                // A line without an end is one that was cut off.
-                Ok(length) if length > 0 && line.ends_with('\n') => {}
-                _ => return None,
-            }
-            if let Some((_, said)) = line.trim_end().split_once(MARK) {
-                return Some(said.to_owned());
-            }
-        }
-    }
-
     /// Waits for its end.
     pub(crate) fn bury(&mut self) {
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.bury();
     }
 }
 
 /// Is the server.
 pub(crate) fn play() {
-    let file = std::env::var_os(FILE).expect("started by the test");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(serve(Path::new(&file)));
+    played::play(|file| async move { serve(&file).await });
 }
 
 async fn serve(file: &Path) {
@@ -148,9 +110,4 @@ async fn wake(sandbox: &Sandbox, file: &Path) -> Session {
         say(&session, BEGIN).await;
         session
     }
-}
-
-fn tell(text: &str) {
-    let mut output = std::io::stdout();
-    writeln!(output, "{MARK}{text}").and_then(|()| output.flush()).expect("the test listens");
 }

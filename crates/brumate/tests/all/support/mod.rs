@@ -3,6 +3,7 @@
 pub(crate) mod chance;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
+pub(crate) mod played;
 pub(crate) mod processes;
 pub(crate) mod sessions;
 pub(crate) mod wheels;

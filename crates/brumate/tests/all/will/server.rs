@@ -1,20 +1,13 @@
 //! The server that vanishes: a process of its own, which moves a session on as told and says what it has been told of it.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use brumate_engine::api::{Event, Execute, MachineSpec, StreamName};
 use brumate_engine::client::Session;
 use tokio::sync::mpsc;
 
+use crate::support::played::{self, Played, tell};
 use crate::support::sessions::{sandbox, say};
-
-/// The variable that names the session's file.
-const FILE: &str = "BRUMATE_TEST_FILE";
-
-/// How the server's lines begin; the test harness prints some too.
-const MARK: &str = "server: ";
 
 /// What a session is at first.
 const BEGIN: &str =
@@ -36,8 +29,7 @@ pub(crate) const PROOF: &str = "import os\nuploads = sorted(int(name) for name i
 
 /// The server as the test sees it. Killed when dropped.
 pub(crate) struct Server {
-    child: Child,
-    said: BufReader<std::process::ChildStdout>,
+    process: Played,
     /// The last state it was told of: cells, and uploads.
     pub(crate) state: (u64, u64),
 }
@@ -45,67 +37,42 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one that goes on with the session in `file`, or with a new one.
     pub(crate) fn start(file: &Path) -> Server {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "will::a_server_that_vanishes", "--ignored", "--nocapture"])
-            .env(FILE, file)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
-        let mut server = Server { child, said, state: (0, 0) };
+        let process = Played::start("will::a_server_that_vanishes", file);
+        let mut server = Server { process, state: (0, 0) };
         assert_eq!(server.line().expect("it starts"), "ready");
         server
     }
 
     pub(crate) fn id(&self) -> i32 {
-        self.child.id() as i32
+        self.process.id()
     }
 
     /// Tells it what to do; see [`serve`].
     pub(crate) fn tell(&mut self, command: &str) {
-        self.child.stdin.as_mut().unwrap().write_all(format!("{command}\n").as_bytes()).expect("it listens");
+        self.process.tell(command);
     }
 
     /// Waits for its next line; `None` when it is no more.
     pub(crate) fn line(&mut self) -> Option<String> {
-        loop {
-            let mut line = String::new();
-            match self.said.read_line(&mut line) {
-                // A line without an end is one that was cut off.
-                Ok(length) if length > 0 && line.ends_with('\n') => {}
-                _ => return None,
-            }
-            if let Some((_, said)) = line.trim_end().split_once(MARK) {
-                if let Some(("state", numbers)) = said.split_once(' ') {
-                    let (cells, uploads) = numbers.split_once(' ').expect("two numbers");
-                    self.state = (cells.parse().unwrap(), uploads.parse().unwrap());
-                }
-                return Some(said.to_owned());
-            }
+        let said = self.process.line()?;
+        if let Some(("state", numbers)) = said.split_once(' ') {
+            let (cells, uploads) = numbers.split_once(' ').expect("two numbers");
+            self.state = (cells.parse().unwrap(), uploads.parse().unwrap());
         }
+        Some(said)
     }
 
     /// Kills it, hears what it had said, and waits for its end.
     pub(crate) fn vanish(&mut self) {
-        self.child.kill().expect("it lives");
+        self.process.kill();
         while self.line().is_some() {}
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.bury();
     }
 }
 
 /// Is the server.
 pub(crate) fn play() {
-    let file = std::env::var_os(FILE).expect("started by the test");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(serve(Path::new(&file)));
+    played::play(|file| async move { serve(&file).await });
 }
 
 /// What the server knows of its session.
@@ -204,9 +171,4 @@ async fn long(session: &Session, code: &str) {
     };
     let (outcome, ()) = tokio::join!(session.execute(request, sender), running);
     panic!("{outcome:?}");
-}
-
-fn tell(text: &str) {
-    let mut output = std::io::stdout();
-    writeln!(output, "{MARK}{text}").and_then(|()| output.flush()).expect("the test listens");
 }
