@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, interpreter, machines, mcp_stdio, packages, programs, science, sessions
+from sections import cold_start, first_compile, imports, interpreter, machines, mcp_http, mcp_stdio, packages, programs, science, sessions
 
 SECTIONS = {
     "programs": programs,
@@ -20,6 +20,7 @@ SECTIONS = {
     "machines": machines,
     "sessions": sessions,
     "mcp": mcp_stdio,
+    "http": mcp_http,
     "interpreter": interpreter,
     "packages": packages,
     "imports": imports,

@@ -53,8 +53,8 @@ fn build() -> Result<PathBuf> {
     process::run(
         Command::new("cargo")
             .args(["build", "--release", "--locked", "--package", "brumate", "--package", "brumate-engine"])
-            .args(["--package", "brumate-packages", "--bins"])
-            .args(["--example", "latency", "--example", "sessions", "--example", "resolve"])
+            .args(["--package", "brumate-packages", "--package", "brumate-mcp", "--bins"])
+            .args(["--example", "latency", "--example", "sessions", "--example", "resolve", "--example", "load"])
             .current_dir(workspace::root()),
     )?;
     Ok(workspace::target().join("release/brumate"))
