@@ -8,7 +8,7 @@ import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = ["/compat", os.path.dirname(here), here]
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", SCIPY_ARRAY_API="0")
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
 from suite import Outcomes, say

@@ -77,7 +77,8 @@ fn faults(runtime: &Path, lock: &Lock, bundled: &Lock) -> Result<Vec<String>> {
             faults.push(format!("{}: {error:#}", entry.file));
         }
         let unknown = entry.origin.iter().filter(|origin| !pinned.contains(origin));
-        faults.extend(unknown.map(|origin| format!("{}: the recipes do not pin its origin {}", entry.file, origin.file)));
+        faults
+            .extend(unknown.map(|origin| format!("{}: the recipes do not pin its origin {}", entry.file, origin.file)));
     }
     Ok(faults)
 }
