@@ -5,6 +5,8 @@ use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brumate_engine::api::Layer;
 use sha2::{Digest, Sha256};
 use zip::ZipWriter;
@@ -28,8 +30,11 @@ pub(crate) fn wheel(name: &str, version: &str, files: &[(&str, &[u8])], metadata
         files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect();
     let about = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{metadata}");
     all.push((format!("{info}/METADATA"), about.into_bytes()));
-    all.push((format!("{info}/WHEEL"), b"Wheel-Version: 1.0\nTag: py3-none-any\n".to_vec()));
-    let lines: String = all.iter().map(|(path, _)| format!("{path},,\n")).collect();
+    all.push((format!("{info}/WHEEL"), b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n".to_vec()));
+    let line = |(path, bytes): &(String, Vec<u8>)| {
+        format!("{path},sha256={},{}\n", URL_SAFE_NO_PAD.encode(Sha256::digest(bytes)), bytes.len())
+    };
+    let lines: String = all.iter().map(line).collect();
     all.push((record.clone(), format!("{lines}{record},,\n").into_bytes()));
     let all: Vec<(&str, &[u8])> = all.iter().map(|(path, bytes)| (&path[..], &bytes[..])).collect();
     zip(&all)

@@ -1,0 +1,127 @@
+"""Runs the upstream suites of scipy, scikit-learn and statsmodels in the sandbox and natively, and compares test by test.
+
+    python3 tests/compat/science/run_suites.py target/release/brumate [suite ...] --native .venv/bin/python
+
+The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
+source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them. Prints the table of
+docs/science.md and every test whose outcome differs.
+"""
+
+import argparse
+import base64
+import collections
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+OPTIONAL = REPOSITORY / "runtime/optional"
+RECIPES = REPOSITORY / "runtime/recipes"
+SDISTS = {"scipy": "scipy-1.18.0.tar.gz", "scikit_learn": "scikit_learn-1.8.0.tar.gz", "statsmodels": "statsmodels-0.14.6.tar.gz"}
+SUITES = {
+    "scipy.linalg": ["scipy.linalg.tests"],
+    "scipy.integrate": ["scipy.integrate.tests"],
+    "scipy.interpolate": ["scipy.interpolate.tests"],
+    "scipy.optimize": ["scipy.optimize.tests"],
+    "scipy.sparse": ["scipy.sparse.tests", "scipy.sparse.linalg", "scipy.sparse.csgraph.tests"],
+    "scipy.spatial": ["scipy.spatial.tests", "scipy.cluster.tests"],
+    "scipy.signal": ["scipy.signal.tests"],
+    "scipy.stats": ["scipy.stats.tests"],
+    "scipy.special": ["scipy.special.tests"],
+    "scipy.ndimage, fft, io": ["scipy.ndimage.tests", "scipy.fft.tests", "scipy.io.tests"],
+    "sklearn, linear models": ["sklearn.linear_model.tests"],
+    "sklearn, trees and ensembles": ["sklearn.tree.tests", "sklearn.ensemble.tests"],
+    "sklearn, clusters and decompositions": ["sklearn.cluster.tests", "sklearn.decomposition.tests"],
+    "sklearn, pipelines and models": ["sklearn.tests.test_pipeline", "sklearn.model_selection.tests", "sklearn.preprocessing.tests"],
+    "statsmodels, regression and GLM": ["statsmodels.regression.tests", "statsmodels.genmod.tests"],
+    "statsmodels, time series": ["statsmodels.tsa.tests", "statsmodels.tsa.arima.tests"],
+}
+OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
+LIMITS = ["--timeout", "3h", "--cpu-timeout", "3h", "--memory", "3GiB", "--files", "1GiB", "--output-limit", "64MiB"]
+
+
+def with_tests(project, sdist, directory):
+    """A copy of the optional wheel with the tests of its source archive."""
+    (wheel,) = OPTIONAL.glob(f"{project}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()}
+    package = "sklearn" if project == "scikit_learn" else project
+    with tarfile.open(sdist) as archive:
+        for member in archive:
+            name = member.name.partition("/")[2]
+            if member.isfile() and re.match(rf"{package}/(.*/)?tests/", name):
+                members[name] = archive.extractfile(member).read()
+    (record,) = [name for name in members if name.endswith(".dist-info/RECORD")]
+    del members[record]
+    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode() for name, data in members.items()}
+    lines = [f"{name},sha256={digests[name]},{len(data)}" for name, data in members.items()]
+    members[record] = "\n".join([*lines, f"{record},,", ""]).encode()
+    with zipfile.ZipFile(directory / wheel.name, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def outcomes(command, log):
+    """The outcome of each test, and reasons."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    log.write_bytes(done.stdout)
+    found, reasons, test, whole = {}, {}, None, False
+    for line in done.stdout.decode(errors="replace").splitlines():
+        event = json.loads(line[1:]) if line.startswith("@[") else [""]
+        if event[0] == "test":
+            test = event[1]
+        elif event[0] == "outcome":
+            found[name(event[1])], reasons[name(event[1])] = event[2:]
+        elif event[0] == "done":
+            whole = True
+    if not whole:
+        found[name(test or command[-1])] = "crashed"
+        reasons[name(test or command[-1])] = done.stdout.decode(errors="replace").strip().splitlines()[-1]
+    return found, reasons
+
+
+def name(test):
+    """A test's name without the place that its package is at."""
+    return re.sub(r"^.*?(?=(scipy|sklearn|statsmodels)/)", "", test)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("brumate")
+    parser.add_argument("suites", nargs="*")
+    parser.add_argument("--native", required=True, help="a Python with the same packages, and pytest")
+    parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
+    parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels")
+    arguments = parser.parse_args()
+    arguments.keep.mkdir(parents=True, exist_ok=True)
+    fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), *SDISTS.values()]
+    subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as directory:
+        for project, sdist in SDISTS.items():
+            with_tests(project, arguments.downloads / sdist, pathlib.Path(directory))
+        deps = "scipy,scikit-learn,statsmodels,pytest,hypothesis,pytest-timeout"
+        mount = ["--mount", f"{HERE.parent}:/compat:ro"]
+        sandbox = [arguments.brumate, "exec", *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), "--deps", deps, *mount]
+        for suite in arguments.suites or SUITES:
+            results = {}
+            for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
+                log = arguments.keep / f"{suite}-{host}.log"
+                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES[suite]], log)
+                counts = collections.Counter(results[host][0].values())
+                print(f"| {suite} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
+            (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
+            for test in sorted(ours.keys() | theirs.keys()):
+                if ours.get(test) != theirs.get(test):
+                    print(f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
+                          f"\n        native: {theirs.get(test)} {their_reasons.get(test, '')}")
+
+
+if __name__ == "__main__":
+    main()
