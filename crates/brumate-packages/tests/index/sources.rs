@@ -39,7 +39,7 @@ async fn source_only_versions_are_passed_over_and_named() {
     let server = foo(&[("foo-2.0.tar.gz", ""), ("foo-1.0-py3-none-any.whl", ""), ("foo-1.0.tar.gz", "")]).await;
     assert_eq!(names(&resolve(settings(&server), &["foo"]).await.expect("older")), ["foo==1.0"]);
     let error = resolve(settings(&server), &["foo>=2"]).await.expect_err("no wheel").to_string();
-    assert!(error.contains("`foo` 2.0 comes as source code only"), "{error}");
+    assert!(error.starts_with("`foo>=2` comes as source code only"), "{error}");
     assert!(error.contains("--find-links"), "{error}");
 }
 
@@ -51,7 +51,7 @@ async fn wheels_for_the_sandbox_come_before_pure_ones() {
     let resolution = resolve(settings(&server), &["foo"]).await.expect("found");
     assert_eq!(resolution.packages[0].file_name, native);
     let error = resolve(settings(&server), &["foo>1"]).await.expect_err("for others").to_string();
-    assert!(error.contains("has no wheel for the sandbox"), "{error}");
+    assert!(error.contains("has no wheel for this sandbox"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
