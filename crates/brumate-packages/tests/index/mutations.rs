@@ -54,7 +54,10 @@ fn metadata_of_any_kind() {
     let sample = metadata("foo", "1.0", &["bar[x]>=1,<2; python_version >= '3.9' and extra == 'a'", "b @ https://b/c"]);
     feed(sample.as_bytes(), |bytes| {
         let Ok(metadata) = Metadata::parse(bytes) else { return false };
-        metadata.requires.iter().for_each(|one| drop(one.applies_in(&MarkerEnvironment::default())));
+        // Either answer will do.
+        metadata.requires.iter().for_each(|one| {
+            let _ = one.applies_in(&MarkerEnvironment::default());
+        });
         true
     });
 }
