@@ -2,6 +2,8 @@
 
 from .pristine import __builtins__
 
+import sys
+from importlib._bootstrap_external import _NamespacePath
 from importlib.machinery import PathFinder
 
 from . import channel
@@ -15,6 +17,7 @@ MAX_REQUIREMENTS = 1000
 MAX_REQUIREMENT = 4096
 
 _invalidate = PathFinder.invalidate_caches
+_modules = sys.modules
 
 
 class InstallError(Exception):
@@ -28,12 +31,22 @@ class Nobody(InstallError):
 def packages_changed(_=""):
     """Imports, and `importlib.metadata`, look again at what there is. Called by the host after it has mounted something."""
     try:
-        _invalidate()
+        if "importlib.metadata" in _modules:
+            _invalidate()
+            return
+        # The same without `importlib.metadata`: it has nothing to forget, and to import it takes longer than to mount.
+        importers = sys.path_importer_cache
+        for place, finder in [*importers.items()]:
+            if finder is None or not place.startswith("/"):
+                del importers[place]
+            elif hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+        _NamespacePath._epoch += 1
     except Exception:
         pass  # a finder of the guest's own; it goes on as it was
 
 
-def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=False):
+def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=False, keep_going=False):
     """Has packages mounted. Returns what is new and what was there, each as (name, version) pairs.
 
     `InstallError` when they cannot be had; `Nobody` when the host has nobody who could.
@@ -41,6 +54,7 @@ def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=Fals
     parts = [
         f'"requirements":{_texts(requirements)}', f'"constraints":{_texts(constraints)}',
         f'"upgrade":{_flag(upgrade)}', f'"pre":{_flag(pre)}', f'"no_deps":{_flag(no_deps)}',
+        f'"keep_going":{_flag(keep_going)}',
     ]  # fmt: skip
     return _ask(parts)
 

@@ -20,6 +20,7 @@ NO_THREADS = (
     "or use asyncio; asyncio.to_thread and ThreadPoolExecutor work here, one call after the other"
 )
 NO_PROCESSES = "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing"
+NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
 
 # Deeper chains of frames could not be released any more: that needs native stack, and its end is the interpreter's.
@@ -29,6 +30,8 @@ _PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
 _URLLIB3_HOOK = "urllib3.contrib.emscripten"
+# What httpx2 (the clients of OpenAI and Anthropic use it) takes its transports from on this platform, and from nowhere else.
+_HTTPX2_HOOK = "httpx2_jsfetch"
 
 
 class Finder:
@@ -42,6 +45,8 @@ class Finder:
             raise ModuleNotFoundError(f"No module named {name!r}: {NO_JAVASCRIPT}", name=name)
         if name.endswith(_URLLIB3_HOOK) and name[: -len(_URLLIB3_HOOK)] in ("", "pip._vendor.", "botocore.vendored."):
             return _Spec(name, _Urllib3Hook, is_package=True)
+        if name == _HTTPX2_HOOK:
+            return _Spec(name, _Httpx2Hook)
         return None
 
     @staticmethod
@@ -62,6 +67,40 @@ class _Urllib3Hook:
             """Keeps urllib3's own connections."""
 
         module.inject_into_urllib3 = inject_into_urllib3
+
+
+class _Httpx2Hook:
+    """Loads a module with the transports that httpx2 looks for; there is nothing that they could send with."""
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        from httpx2._exceptions import ConnectError
+        from httpx2._transports.base import AsyncBaseTransport, BaseTransport
+
+        class JavascriptFetchTransport(BaseTransport):
+            """Fails like a connection that cannot be made."""
+
+            def __init__(self, *arguments, **options):
+                pass
+
+            def handle_request(self, request):
+                raise ConnectError(NO_NETWORK, request=request)
+
+        class AsyncJavascriptFetchTransport(AsyncBaseTransport):
+            """Fails like a connection that cannot be made."""
+
+            def __init__(self, *arguments, **options):
+                pass
+
+            async def handle_async_request(self, request):
+                raise ConnectError(NO_NETWORK, request=request)
+
+        module.JavascriptFetchTransport = JavascriptFetchTransport
+        module.AsyncJavascriptFetchTransport = AsyncJavascriptFetchTransport
 
 
 def patch():

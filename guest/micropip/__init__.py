@@ -59,8 +59,8 @@ async def install(
     """Installs packages and what they require.
 
     `requirements` is a requirement or a list of them (PEP 508). `deps=False` leaves out what they require, `pre=True` takes
-    pre-releases. Raises `ValueError` when they cannot be had. `keep_going` changes nothing: an error names everything that is
-    known to be wrong; `verbose` and `reinstall` neither.
+    pre-releases. Raises `ValueError` when they cannot be had: nothing is installed then. With `keep_going` the error says of each
+    requirement that cannot be had why, else it may name the first only. `verbose` and `reinstall` change nothing.
     """
     if index_urls or extra_index_urls or credentials:
         raise ValueError("index_urls, credentials: where packages come from is the choice of the sandbox's operator")
@@ -70,7 +70,7 @@ async def install(
     wanted = [_pip.real_name(str(requirement)) for requirement in wanted]
     limits = _list(_defaults["constraints"] if constraints is None else constraints)
     try:
-        _packages.install(wanted, limits, upgrade=False, pre=pre, no_deps=not deps)
+        _packages.install(wanted, limits, upgrade=False, pre=pre, no_deps=not deps, keep_going=bool(keep_going))
     except _packages.Nobody:
         have = _pip.installed()
         try:

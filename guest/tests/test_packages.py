@@ -7,6 +7,7 @@ import json
 import marshal
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -55,7 +56,7 @@ class Host(unittest.TestCase):
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(self.requests, [{
             "requirements": ["a.new>=1", "pip", "scikit-learn", 'c[x]; python_version>"3"'], "constraints": [],
-            "upgrade": True, "pre": True, "no_deps": True,
+            "upgrade": True, "pre": True, "no_deps": True, "keep_going": False,
         }])  # fmt: skip
         self.assertRegex(out, r"^Requirement already satisfied: pip (in \S+ )?\(1\)\nRequirement already satisfied: dep \(3\)\n")
         self.assertTrue(out.endswith(
@@ -90,10 +91,10 @@ class Host(unittest.TestCase):
             {"error": "no such package", "installed": [], "satisfied": []},
             {"installed": [], "satisfied": [["a", "1"]]},
         ]
-        asyncio.run(micropip.install(["a", "b==1"], deps=False, pre=True, constraints=["c<2"]))
+        asyncio.run(micropip.install(["a", "b==1"], True, False, pre=True, constraints=["c<2"]))
         self.assertEqual(self.requests[0]["requirements"], ["a", "b==1"])
         self.assertEqual(self.requests[0]["constraints"], ["c<2"])
-        self.assertTrue(self.requests[0]["pre"] and self.requests[0]["no_deps"])
+        self.assertTrue(all(self.requests[0][key] for key in ("pre", "no_deps", "keep_going")))
         with self.assertRaisesRegex(ValueError, "no such package"):
             asyncio.run(micropip.install("missing"))
         micropip.uninstall("a")
@@ -109,6 +110,22 @@ class Host(unittest.TestCase):
         self.assertEqual((found.name, found.source), (name, "bundle"))
         self.assertIn(name, repr(listed))
         self.assertEqual(json.loads(micropip.freeze())["packages"], {})
+
+    def test_a_change_is_seen_and_imports_nothing(self):
+        code = (
+            "import sys, tempfile\nsys.path.insert(0, sys.argv[1])\nfrom _brumate import packages\n"
+            "with tempfile.TemporaryDirectory() as place:\n"
+            "    sys.path.insert(0, place)\n"
+            "    try: import newly_there\n"
+            "    except ImportError: pass\n"
+            "    finder, forgotten = sys.path_importer_cache[place], []\n"
+            "    finder.invalidate_caches = lambda: forgotten.append(place)\n"
+            "    before = set(sys.modules)\n    packages.packages_changed()\n"
+            "    print(forgotten == [place], sorted(set(sys.modules) - before), 'importlib.metadata' in sys.modules)"
+        )
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        done = subprocess.run([sys.executable, "-I", "-c", code, root], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "True [] False\n")
 
     def test_bounds(self):
         with self.assertRaisesRegex(packages.InstallError, "more than"):

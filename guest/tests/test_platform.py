@@ -122,6 +122,23 @@ class Modules(unittest.TestCase):
         result = run("import os\nos.system('ls -l')", emulate=True)
         self.assertEqual((result.value, result.output.startswith("sh: ls -l: not found (this sandbox")), (127 << 8, True))
 
+    def test_httpx2(self):
+        code = (
+            "import asyncio, os\nos.makedirs('httpx2/_transports')\n"
+            "files = {'__init__': '', '_exceptions': 'class ConnectError(Exception):\\n'\n"
+            "    '  def __init__(self, message, *, request): super().__init__(message, request)',\n"
+            "    '_transports/__init__': '',\n"
+            "    '_transports/base': 'class BaseTransport: pass\\nclass AsyncBaseTransport: pass'}\n"
+            "for name, text in files.items(): open(f'httpx2/{name}.py', 'w').write(text)\n"
+            "from httpx2_jsfetch import AsyncJavascriptFetchTransport as A, JavascriptFetchTransport as S\n"
+            "from httpx2._exceptions import ConnectError\nseen = []\n"
+            "for call in (lambda: S(verify=True).handle_request(1), lambda: asyncio.run(A().handle_async_request(2))):\n"
+            "    try: call()\n"
+            "    except ConnectError as error: seen.append(error.args)\n"
+            "seen"
+        )
+        self.assertEqual(value(code), [["this sandbox has no network", 1], ["this sandbox has no network", 2]])
+
     def test_urllib3(self):
         code = (
             "import os\nos.makedirs('urllib3/contrib/emscripten')\n"

@@ -5,6 +5,7 @@ when a promise is broken. Nothing here needs the internet.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -201,7 +202,7 @@ async def conflicts(setup: Setup) -> None:
             for requirement, parts in [
                 (['left', 'right'], ['left', 'right', 'middle<2', 'middle>=2']),
                 (['no-such-thing'], ['no-such-thing']),
-                (['native'], ['native', 'WebAssembly']),
+                (['native'], ['`native` has no wheel for this sandbox', 'pyemscripten_2026_0_wasm32']),
                 (['liar'], ['liar', 'sha256']),
                 (['left @ https://example.org/left-1-py3-none-any.whl'], ['no-urls', 'command line']),
                 (['left @ file:///etc/left-1-py3-none-any.whl'], ['no-urls']),
@@ -355,3 +356,108 @@ async def told(setup: Setup) -> None:
             contains(text, 'Resolving 1 requirement', 'Fetching thing 1', '1 package is ready')
             logged = '\n'.join(str(data) for level, data in client.logs if level == 'debug')
             contains(logged, 'Resolving 1 requirement', 'Fetching thing 1')
+
+
+async def distribution(setup: Setup) -> None:
+    """The lock of a Pyodide distribution, as a source: what indexes lack is taken from there, checked by its hash."""
+    with place(setup) as here:
+        for name in ['thing', 'liar', 'other']:
+            here.index.add(name, '1')
+        here.index.add('other', '2')
+        # What the index lists has no wheel for the sandbox.
+        here.index.files['thing-1-cp314-cp314-manylinux_2_17_x86_64.whl'] = b''
+        base = here.index.url.removesuffix('/simple/')
+        packages = {}
+        for name, depends in [('thing', ['other', 'ssl']), ('liar', []), ('other', [])]:
+            file = f'{name}-1-py3-none-any.whl'
+            content = here.index.files.pop(file)
+            here.index.extra[f'/full/{file}'] = content
+            packages[name] = {
+                'name': name, 'version': '1', 'file_name': file, 'install_dir': 'site', 'package_type': 'package', 'imports': [name],
+                'sha256': hashlib.sha256(content if name != 'liar' else b'').hexdigest(), 'depends': depends,
+            }
+        packages['ssl'] = {
+            'name': 'ssl', 'version': '1.0.0', 'file_name': 'ssl-1.0.0.zip', 'install_dir': 'stdlib', 'package_type': 'cpython_module',
+            'imports': ['ssl'], 'sha256': '0' * 64, 'depends': [],
+        }
+        info = {'abi_version': '2026_0', 'arch': 'wasm32', 'platform': 'emscripten_5_0_0', 'python': '3.14.2', 'version': '314.0.7'}
+        here.index.extra['/full/pyodide-lock.json'] = json.dumps({'info': info, 'packages': packages}).encode()
+        flags = ('--pyodide', f'{base}/full/')
+        program = script(['thing'], 'import other, thing\nprint(thing.__version__, other.__version__)')
+        without = here.run('exec', '-', stdin=program)
+        same((without.returncode, without.stdout), (1, ''))
+        contains(without.stderr, '`thing` has no wheel for this sandbox')
+        # An index that has a package at all is the one that is asked: `other` is its newest.
+        ran = here.run(*flags, 'exec', '-', stdin=program)
+        same((ran.returncode, ran.stdout, ran.stderr), (0, '1 2\n', ''))
+        # From the cache.
+        same(here.run(*flags, '--offline', 'exec', '-', stdin=program).stdout, '1 2\n')
+        refused = here.run(*flags, 'exec', '-', stdin=script(['liar'], 'import liar'))
+        same((refused.returncode, refused.stdout), (1, ''))
+        contains(refused.stderr, 'liar', 'sha256')
+
+
+async def undone(setup: Setup) -> None:
+    """A cell that installs and then ends its machine never was: the session has the packages that it had before."""
+    with place(setup) as here, Host(here.setup) as host:
+        here.index.add('first', '1')
+        here.index.add('second', '1')
+        flags = ('--index', here.index.url, '--timeout', '3s', '--grace', '500ms')
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            await interpreter.printed(session, '%pip install first')
+            same(await interpreter.value(session, 'import first\nfirst.__version__'), "'1'")
+            # A wild pointer ends the machine.
+            crashed = await interpreter.cell('%pip install second\nimport second, ctypes\nctypes.string_at(0xfffffff0)', session)
+            same(crashed['success'], False)
+            have = 'import importlib.metadata, importlib.util\n'
+            have += '[importlib.metadata.version("first"), importlib.util.find_spec("second"), first.__version__]'
+            same(await interpreter.value(session, have), "['1', None, '1']")
+            contains(await interpreter.printed(session, '%pip install second'), 'Successfully installed second-1')
+            same(await interpreter.value(session, 'import second\nsecond.__version__'), "'1'")
+            # One that is interrupted keeps what it has done, packages as well.
+            here.index.add('third', '1')
+            slow = await interpreter.cell('%pip install third\nwhile True: pass', session)
+            contains(slow['error'], 'KeyboardInterrupt')
+            same(await interpreter.value(session, 'import third\nthird.__version__'), "'1'")
+        # Asleep and awake again.
+        async with host.server(*flags, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            same(await interpreter.value(session, 'first.__version__, second.__version__, third.__version__'), "('1', '1', '1')")
+
+
+async def recorded(setup: Setup) -> None:
+    """What is installed says who did that and where its files are; `--no-deps` and `keep_going` do what they say."""
+    with place(setup) as here, Host(here.setup) as host:
+        moved = {
+            'moved/__init__.py': '', 'moved-1.data/purelib/moved/more.py': 'x = 1\n', 'moved-1.data/scripts/run': '',
+            'moved-1.data/data/share/moved.txt': 'text\n',
+        }
+        here.index.add('moved', '1', moved)
+        here.index.add('lonely', '1', requires=['nobody-has-this'])
+        async with host.server('--index', here.index.url, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            await interpreter.printed(session, '%pip install moved')
+            look = (
+                'import importlib.metadata\nfound = importlib.metadata.distribution("moved")\n'
+                'found.read_text("INSTALLER"), found.read_text("direct_url.json"), sorted(map(str, found.files)), '
+                'all(file.locate().exists() for file in found.files), __import__("moved.more").more.x'
+            )
+            files = [
+                '../../../share/moved.txt', 'moved-1.dist-info/INSTALLER', 'moved-1.dist-info/METADATA', 'moved-1.dist-info/RECORD',
+                'moved-1.dist-info/WHEEL', 'moved/__init__.py', 'moved/more.py',
+            ]
+            same(await interpreter.value(session, look), repr(('brumate\n', None, files, True, 1)))
+            failed = await interpreter.cell('%pip install lonely', session)
+            contains(''.join(failed['output']) + str(failed['error']), 'nobody-has-this')
+            contains(await interpreter.printed(session, '%pip install --no-deps lonely'), 'Successfully installed lonely-1')
+            assert not any('nobody' in path for path in here.index.asked[-3:]), here.index.asked
+            wanted = 'import micropip\nawait micropip.install(["absent-one", "moved", "absent-two"], keep_going=True)'
+            failed = await interpreter.cell(wanted, session)
+            contains(failed['error'], 'absent-one', 'absent-two')
+        # A run of its own leaves the bytecode that it had made.
+        here.run('exec', '-', stdin=script(['moved'], 'import moved'))
+        made = [path for path in Path(here.setup.cache_dir).glob('packages-*/**/*') if path.is_file() and 'bytecode' in str(path)]
+        assert made, 'no bytecode was kept'

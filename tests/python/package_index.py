@@ -47,6 +47,8 @@ class Index:
     # Files whose stated hash is another one.
     lies: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    # Files at paths of their own.
+    extra: dict[str, bytes] = field(default_factory=dict)
     url: str = ''
 
     def add(self, name: str, version: str, files: dict[str, str] | None = None, requires: list[str] | None = None) -> str:
@@ -63,6 +65,8 @@ class Index:
         return [path.rsplit('/', 1)[1] for path in self.asked if path.endswith('.whl')]
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
+        if path in self.extra:
+            return 200, 'application/octet-stream', self.extra[path]
         if path.startswith('/simple/'):
             name = path.removeprefix('/simple/').strip('/')
             files = []

@@ -82,6 +82,15 @@ impl Runner {
         &self.settings.limits
     }
 
+    /// Ends what goes on behind the back of runs: bytecode of packages that were new. For a process that is about to end.
+    pub async fn settle(&self, cancel: &CancellationToken) {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.packages.settle() => {}
+        }
+    }
+
     /// One more image that runs are forked from when they import something of it: that of the packages given at start, which is
     /// known once these are. Only the first one counts.
     pub fn set_own_image(&self, image: Image) {

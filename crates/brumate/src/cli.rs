@@ -176,6 +176,9 @@ pub(crate) struct PackageOptions {
     /// Directory (URL) of a Pyodide distribution with `pyodide-lock.json`, asked last
     #[arg(long, global = true, env = env_vars::PYODIDE, value_name = "URL")]
     pub(crate) pyodide: Option<String>,
+    /// Who is asked for passwords of indexes whose user name is known: `disabled`, or `subprocess` for the command `keyring`
+    #[arg(long, global = true, env = env_vars::KEYRING_PROVIDER, value_name = "PROVIDER")]
+    pub(crate) keyring_provider: Option<String>,
     /// File with constraints, a requirement a line; may be given several times
     #[arg(long, global = true, env = env_vars::CONSTRAINT, value_name = "FILE", value_delimiter = ',')]
     pub(crate) constraint: Vec<PathBuf>,

@@ -47,6 +47,8 @@ variables! {
     FIND_LINKS = "BRUMATE_FIND_LINKS" since "0.1.0";
     /// URL of the package index; as `--index`.
     INDEX = "BRUMATE_INDEX" since "0.1.0";
+    /// Who is asked for passwords of indexes; as `--keyring-provider`.
+    KEYRING_PROVIDER = "BRUMATE_KEYRING_PROVIDER" since "0.1.0";
     /// Base URL of a Pyodide distribution; as `--pyodide`.
     PYODIDE = "BRUMATE_PYODIDE" since "0.1.0";
     /// Files of constraints, separated by commas; as `--constraint`.

@@ -43,6 +43,9 @@ fn sources(options: &PackageOptions) -> Result<Sources, String> {
     sources.find_links = filled(&options.find_links);
     sources.pyodide.clone_from(&options.pyodide);
     sources.offline = options.offline;
+    if let Some(text) = &options.keyring_provider {
+        sources.keyring = Some(text.parse().map_err(|error| format!("`--keyring-provider`: {error}"))?);
+    }
     if let Some(text) = &options.exclude_newer {
         let moment = parse_exclude_newer(text, Timestamp::now());
         sources.exclude_newer = Some(moment.map_err(|error| format!("`--exclude-newer`: {error}"))?);
@@ -192,6 +195,10 @@ mod tests {
             (PackageOptions { locked: Some(lock), ..PackageOptions::default() }, "pylock.toml: the lock"),
             (PackageOptions { exclude_newer: Some("soon".to_owned()), ..PackageOptions::default() }, "--exclude-newer"),
             (PackageOptions { index: Some("ftp://x/".to_owned()), ..PackageOptions::default() }, "not http"),
+            (
+                PackageOptions { keyring_provider: Some("import".to_owned()), ..PackageOptions::default() },
+                "--keyring-provider",
+            ),
             (PackageOptions { deny_package: vec!["a b".to_owned()], ..PackageOptions::default() }, "--deny-package"),
         ];
         for (options, part) in wrong {

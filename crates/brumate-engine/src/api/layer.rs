@@ -118,6 +118,9 @@ pub struct InstallRequest {
     /// Leave out what the named ones require.
     #[serde(default)]
     pub no_deps: bool,
+    /// When it cannot be met, say of each requirement that cannot be met why.
+    #[serde(default)]
+    pub keep_going: bool,
 }
 
 /// The answer to an [`InstallRequest`]; see [`Interrupter::install`](crate::client::Interrupter::install).

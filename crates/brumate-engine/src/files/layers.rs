@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::{LayerId, PACKAGES};
 use crate::code::cache::hex;
 use crate::memory::Mapped;
-use crate::vfs::{Archive, Vfs, Wheel};
+use crate::vfs::{Archive, ArchiveLimits, Vfs, Wheel};
 use crate::wire::{LayerInfo, LayerProblem, Origin};
 
 /// A layer's archives, mapped, or why one is none.
@@ -32,7 +32,8 @@ fn open(fd: OwnedFd) -> Result<Archive, String> {
     let file = File::from(fd);
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let mapped = Mapped::new(&file, 0, length).map_err(|error| error.to_string())?;
-    Archive::new(Arc::new(mapped)).map_err(|error| error.to_string())
+    // The cache has checked it; a machine that opens twenty for one run reads no more of them than it needs.
+    Archive::listed(Arc::new(mapped), &ArchiveLimits::default()).map_err(|error| error.to_string())
 }
 
 /// Beginning of the name that a wheel's layer has in saved state; its digest and its file name follow.
@@ -118,7 +119,7 @@ pub(crate) fn join(vfs: &mut Vfs, given: &[Given]) -> Result<(), LayerProblem> {
     for Given { id, archives } in given {
         match archives {
             Ok((archive, bytecode)) => {
-                vfs.attach_archive(&wheel_name(id), archive);
+                vfs.attach_wheel(&wheel_name(id), archive);
                 if let Some(bytecode) = bytecode {
                     vfs.attach_archive(&bytecode_name(id), bytecode);
                 }

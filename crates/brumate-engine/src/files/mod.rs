@@ -17,7 +17,9 @@ use crate::caps::output::Output;
 use crate::image::ImageError;
 use crate::vfs::device::Random;
 use crate::vfs::mount::Conflict;
-use crate::vfs::{Archive, Device, LayerBytes, MountOptions, Vfs, VfsConfig};
+use crate::vfs::{
+    Archive, ArchiveLimits, Device, INSTALLER, INSTALLER_LAYER, LayerBytes, MountOptions, Vfs, VfsConfig,
+};
 
 /// Standard library.
 pub(crate) const STDLIB: &str = "/lib/python3.14";
@@ -74,6 +76,7 @@ fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError
     for (path, content) in bundle::GUEST {
         vfs.attach_file(path.as_bytes(), embedded(content));
     }
+    vfs.attach_file(INSTALLER_LAYER, embedded(INSTALLER));
     vfs.attach_own_devices();
     for (name, device) in random_devices() {
         vfs.attach_device(name.as_bytes(), device);
@@ -98,11 +101,13 @@ impl Layers {
     }
 
     fn read() -> Result<Layers, Box<dyn std::error::Error>> {
-        let mut archives = vec![(STDLIB, "stdlib", Archive::new(embedded(bundle::STDLIB.bytes))?)];
+        // Whoever built this program has checked them.
+        let listed = |bytes| Archive::listed(embedded(bytes), &ArchiveLimits::default());
+        let mut archives = vec![(STDLIB, "stdlib", listed(bundle::STDLIB.bytes)?)];
         for wheel in bundle::wheels() {
-            archives.push((SITE_PACKAGES, wheel.file, Archive::new(embedded(wheel.bytes))?));
+            archives.push((SITE_PACKAGES, wheel.file, listed(wheel.bytes)?));
         }
-        archives.push((SITE_PACKAGES, BYTECODE, Archive::new(embedded(bundle::PYCACHE.bytes))?));
+        archives.push((SITE_PACKAGES, BYTECODE, listed(bundle::PYCACHE.bytes)?));
         Ok(Layers { archives })
     }
 }

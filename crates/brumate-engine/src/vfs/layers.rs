@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::archive::{Archive, Entry, LayerBytes, Packing};
+use super::archive::{Archive, LayerBytes, Packing};
 use super::bytes::Bytes;
 use crate::libc::errno::Errno;
 
@@ -144,10 +144,11 @@ impl Layers {
         records.filter(|(id, _)| !self.dropped.contains(id)).map(|(_, record)| &record.name[..])
     }
 
-    /// Name of the layer that holds a file, and the file's entry in it.
-    pub(crate) fn entry(&self, file: &LayerFile) -> Option<(&[u8], &Entry)> {
+    /// Name of the layer that holds a file, and the file's path in it.
+    pub(crate) fn entry(&self, file: &LayerFile) -> Option<(&[u8], &[u8])> {
         let Layer::Archive(archive) = self.attached.get(&file.layer)? else { return None };
-        Some((&self.records.get(file.layer.0 as usize)?.name[..], archive.entries.get(file.entry as usize)?))
+        let name = &self.records.get(file.layer.0 as usize)?.name[..];
+        Some((name, archive.path(archive.entries.get(file.entry as usize)?)))
     }
 
     /// What is remembered of each, in order.
@@ -195,7 +196,7 @@ impl Layers {
             Layer::Archive(archive) => {
                 let entry = archive.entries.get(file.entry as usize).ok_or(Errno::EIO)?;
                 if entry.packing == Packing::Stored {
-                    return Ok(from(archive.packed(entry), buf));
+                    return Ok(from(archive.packed(entry).map_err(|_| Errno::EIO)?, buf));
                 }
                 let key = (file.layer, file.entry);
                 if let Some(content) = self.cache.get(key) {

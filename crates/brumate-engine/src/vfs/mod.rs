@@ -14,7 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
-//! wheels   packages that come and go
+//! wheels   packages that come and go  installed what an installer writes about them
 //! exchange files to and from the server   changes  what differs from the base
 //! check    proves the structure after reading it                          restore  joins what was read
 //! ```
@@ -40,6 +40,7 @@ pub mod flags;
 pub mod host;
 mod inode;
 pub mod inspect;
+mod installed;
 mod io;
 mod layers;
 mod length;
@@ -69,6 +70,7 @@ pub use exchange::ListedFile;
 pub use fds::DescriptionId;
 pub use flags::{FileType, OpenFlags, at};
 pub use host::{HostDir, HostEntry, HostFile, HostStat};
+pub(crate) use installed::{INSTALLER, INSTALLER_LAYER};
 pub use limits::VfsConfig;
 pub use listing::{DirectoryEntry, EntrySink};
 pub use mapping::Mapping;

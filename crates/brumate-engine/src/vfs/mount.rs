@@ -126,7 +126,8 @@ impl Vfs {
             self.make_directories_from(root, directory)?;
         }
         for (index, entry) in archive.entries.iter().enumerate() {
-            let Some(relative) = below(&entry.path, &options.strip).filter(|relative| !relative.is_empty()) else {
+            let Some(relative) = below(archive.path(entry), &options.strip).filter(|relative| !relative.is_empty())
+            else {
                 continue;
             };
             let (parents, file) = split_last(relative);
@@ -243,8 +244,8 @@ impl Vfs {
 
     fn check_conflicts(&self, root: InodeId, archive: &Archive, options: &MountOptions) -> Result<(), MountError> {
         let conflict = |path: &[u8]| MountError::Conflict { path: path.escape_ascii().to_string() };
-        let files = archive.entries.iter().map(|entry| (&entry.path, false));
-        let directories = archive.directories.iter().map(|path| (path, true));
+        let files = archive.entries.iter().map(|entry| (archive.path(entry), false));
+        let directories = archive.directories.iter().map(|path| (&path[..], true));
         for (path, is_directory) in files.chain(directories) {
             let Some(relative) = below(path, &options.strip) else {
                 continue;

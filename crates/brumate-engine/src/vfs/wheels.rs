@@ -4,8 +4,8 @@
 //! leaves its record behind, because the numbers of layers are never used for another one.
 
 use super::Vfs;
-use super::archive::{Archive, Entry};
-use super::inode::{Content, InodeId, Kind};
+use super::archive::Archive;
+use super::inode::{Content, Inode, InodeId, Kind, MountId};
 use super::layers::{Layer, LayerFile, LayerId};
 use super::mount::{MountError, split_last};
 use crate::libc::errno::Errno;
@@ -30,7 +30,7 @@ pub struct Wheel {
 
 /// What a file of a wheel is for.
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+pub(super) enum Place<'a> {
     /// Below the directory of the packages.
     Packages(&'a [u8]),
     /// Below the root.
@@ -39,16 +39,19 @@ enum Place<'a> {
     Nowhere,
 }
 
-/// The name of a wheel's `.data` directory, which is called like its `.dist-info`.
+/// What the names of a wheel's own directories begin with, `.dist-info` and `.data`.
+pub(super) fn stem(archive: &Archive) -> Option<&[u8]> {
+    let tops = archive.files().filter_map(|(path, _)| path.split(|&b| b == b'/').next());
+    tops.filter_map(|top| top.strip_suffix(b".dist-info")).next()
+}
+
+/// The name of a wheel's `.data` directory.
 fn data_directory(archive: &Archive) -> Option<Vec<u8>> {
-    let top = |entry: &Entry| entry.path.split(|&b| b == b'/').next().map(<[u8]>::to_vec);
-    let stem =
-        archive.entries.iter().filter_map(top).find_map(|top| Some(top.strip_suffix(b".dist-info")?.to_vec()))?;
-    Some([&stem[..], b".data"].concat())
+    Some([stem(archive)?, b".data"].concat())
 }
 
 /// Where an installer would put a file (binary distribution format, "installing a wheel").
-fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> Place<'a> {
+pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> Place<'a> {
     let Some(inside) = data.and_then(|data| path.strip_prefix(data)?.strip_prefix(b"/")) else {
         return Place::Packages(path);
     };
@@ -76,18 +79,15 @@ impl Vfs {
         if self.layers.find(&wheel.name, &archive).is_some_and(|id| !self.layers.is_dropped(id)) {
             return Ok(());
         }
-        if self.layers.records().len() + 2 > MAX_RECORDS {
+        if self.layers.records().len() + 4 > MAX_RECORDS {
             return Err(Errno::ENFILE.into());
         }
         let root = self.make_directories(packages)?;
         let data = data_directory(&wheel.archive);
-        for entry in wheel.archive.entries.iter() {
-            if let Place::Packages(relative) = place(&entry.path, data.as_deref()) {
-                self.check_free(root, relative)?;
-            }
-        }
+        self.check_free(root, &wheel.archive, data.as_deref())?;
         let layer = self.layers.add(&wheel.name, archive)?;
         let mounted = self.place_files(root, layer, &wheel.archive, data.as_deref(), false);
+        let mounted = mounted.and_then(|()| self.place_installed(root, &wheel.name, &wheel.archive));
         let mounted = mounted.and_then(|()| match &wheel.bytecode {
             Some((name, archive)) => {
                 let layer = self.layers.add(name, Layer::Archive(archive.clone()))?;
@@ -115,13 +115,14 @@ impl Vfs {
             let Layer::Archive(archive) = layer else { continue };
             let root = self.make_directories(packages)?;
             let data = data_directory(&archive);
-            for entry in archive.entries.iter() {
-                match place(&entry.path, data.as_deref()) {
+            for (path, _) in archive.files() {
+                match place(path, data.as_deref()) {
                     Place::Packages(relative) => self.take_away(root, relative, id)?,
                     Place::Root(relative) => self.take_away(self.root, relative, id)?,
                     Place::Nowhere => {}
                 }
             }
+            self.take_installed(root, name, &archive)?;
             self.layers.drop_layer(id);
         }
         Ok(())
@@ -157,8 +158,8 @@ impl Vfs {
     /// of file.
     pub fn layer_of(&self, path: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let file = self.layer_file(path)?;
-        let (name, entry) = self.layers.entry(&file)?;
-        Some((name.to_vec(), entry.path.clone()))
+        let (name, path) = self.layers.entry(&file)?;
+        Some((name.to_vec(), path.to_vec()))
     }
 
     /// The content of the entry `path` of the layer `name`.
@@ -183,22 +184,29 @@ impl Vfs {
         }
     }
 
-    /// `Conflict` when `path` cannot be a file: a directory is there, or something else on the way.
-    fn check_free(&self, root: InodeId, path: &[u8]) -> Result<(), MountError> {
-        let conflict = || MountError::Conflict { path: path.escape_ascii().to_string() };
-        let (parents, file) = split_last(path);
-        let mut here = root;
-        for name in parents.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
-            let Some(next) = self.inodes.directory(here)?.get(name) else { return Ok(()) };
-            if self.inodes.directory(next).is_err() {
-                return Err(conflict());
+    /// `Conflict` when a path of the wheel cannot be a file: a directory is there, or something else on the way.
+    fn check_free(&self, root: InodeId, archive: &Archive, data: Option<&[u8]>) -> Result<(), MountError> {
+        // Files of one directory follow each other. `None`: it is not there yet.
+        let mut last: (&[u8], Option<InodeId>) = (b"", Some(root));
+        for (path, _) in archive.files() {
+            let Place::Packages(path) = place(path, data) else { continue };
+            let conflict = || MountError::Conflict { path: path.escape_ascii().to_string() };
+            let (parents, file) = split_last(path);
+            if last.0 != parents {
+                let mut here = Some(root);
+                for name in parents.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+                    let Some(directory) = here else { break };
+                    here = self.inodes.directory(directory).map_err(|_| conflict())?.get(name);
+                }
+                last = (parents, here);
             }
-            here = next;
+            let Some(directory) = last.1 else { continue };
+            match self.inodes.directory(directory).map_err(|_| conflict())?.get(file) {
+                Some(existing) if self.inodes.get(existing)?.is_directory() => return Err(conflict()),
+                _ => {}
+            }
         }
-        match self.inodes.directory(here)?.get(file) {
-            Some(existing) if self.inodes.get(existing)?.is_directory() => Err(conflict()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Links the files of a layer into the tree. `keep`: only where nothing is.
@@ -210,10 +218,12 @@ impl Vfs {
         data: Option<&[u8]>,
         keep: bool,
     ) -> Result<(), Errno> {
-        // Files of one directory follow each other.
-        let mut last: (InodeId, Vec<u8>, InodeId) = (packages, Vec::new(), packages);
-        for (index, entry) in archive.entries.iter().enumerate() {
-            let (root, relative, keep) = match place(&entry.path, data) {
+        // Nobody looks while this goes on: all of it happens at one moment.
+        let now = self.now();
+        // Files of one directory follow each other: the root and the way from there, and what is found at its end.
+        let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
+        for (entry, index) in archive.entries.iter().zip(0..) {
+            let (root, relative, keep) = match place(archive.path(entry), data) {
                 Place::Packages(relative) => (packages, relative, keep),
                 Place::Root(relative) => (self.root, relative, true),
                 Place::Nowhere => continue,
@@ -222,32 +232,50 @@ impl Vfs {
             if file.is_empty() {
                 continue;
             }
-            if last.0 != root || last.1 != parents {
-                last = match self.make_directories_from(root, parents) {
-                    Ok(directory) => (root, parents.to_vec(), directory),
+            let (directory, mount) = match last {
+                Some((from, way, directory, mount)) if from == root && way == parents => (directory, mount),
+                _ => match self.make_directories_from(root, parents) {
+                    Ok(directory) => {
+                        let mount = self.inodes.get(directory)?.mount;
+                        last = Some((root, parents, directory, mount));
+                        (directory, mount)
+                    }
                     Err(Errno::ENOTDIR) if keep => continue,
                     Err(errno) => return Err(errno),
-                };
-            }
-            let directory = last.2;
+                },
+            };
             if self.inodes.directory(directory)?.get(file).is_some() {
                 if keep {
                     continue;
                 }
                 self.drop_entry(directory, file)?;
             }
-            let content = LayerFile { layer, entry: index as u32, len: entry.size };
-            let inode = self.layer_inode(directory, content, 0o644)?;
-            let placed = self.inodes.get_mut(inode)?;
-            placed.mtime = entry.modified;
-            placed.atime = entry.modified;
-            self.link(directory, file, inode)?;
+            let content = LayerFile { layer, entry: index, len: entry.size };
+            let inode = self.inodes.insert(Inode {
+                ino: 0,
+                mount,
+                permissions: 0o644,
+                linked: true,
+                pins: 0,
+                charged: false,
+                parent: self.root,
+                atime: entry.modified,
+                mtime: entry.modified,
+                ctime: now,
+                kind: Kind::File(Content::Layer(content)),
+            })?;
+            let holder = self.inodes.get_mut(directory)?;
+            (holder.mtime, holder.ctime) = (now, now);
+            match &mut holder.kind {
+                Kind::Directory(entries) => entries.insert(file, inode),
+                _ => return Err(Errno::ENOTDIR),
+            }
         }
         Ok(())
     }
 
     /// Removes the file at `path` below `root` if it is of the layer, and the directories above it that are empty then.
-    fn take_away(&mut self, root: InodeId, path: &[u8], layer: LayerId) -> Result<(), Errno> {
+    pub(super) fn take_away(&mut self, root: InodeId, path: &[u8], layer: LayerId) -> Result<(), Errno> {
         let mut way = vec![(root, &b""[..])];
         for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
             let Some(next) = way.last().and_then(|(id, _)| self.inodes.directory(*id).ok()?.get(name)) else {

@@ -20,6 +20,7 @@
 //! ```
 
 mod candidates;
+mod dead_end;
 mod direct;
 mod fetcher;
 mod package;
@@ -150,6 +151,7 @@ pub struct Resolver {
     client: Arc<IndexClient>,
     bundle: Option<Arc<Bundle>>,
     progress: OnProgress,
+    dependencies: bool,
 }
 
 impl fmt::Debug for Resolver {
@@ -165,7 +167,12 @@ impl Resolver {
     ///
     /// [`IndexError::Settings`] when certificates or the proxy cannot be used.
     pub fn new(settings: Settings) -> Result<Self, IndexError> {
-        Ok(Self { client: Arc::new(IndexClient::new(settings)?), bundle: None, progress: Arc::new(|_| {}) })
+        Ok(Self {
+            client: Arc::new(IndexClient::new(settings)?),
+            bundle: None,
+            progress: Arc::new(|_| {}),
+            dependencies: true,
+        })
     }
 
     pub(crate) fn client(&self) -> &IndexClient {
@@ -176,6 +183,13 @@ impl Resolver {
     #[must_use]
     pub fn with_bundle(mut self, bundle: Arc<Bundle>) -> Self {
         self.bundle = Some(bundle);
+        self
+    }
+
+    /// Leaves out what the requirements require in turn, extras as well.
+    #[must_use]
+    pub fn without_dependencies(mut self) -> Self {
+        self.dependencies = false;
         self
     }
 
@@ -215,9 +229,10 @@ impl Resolver {
 
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let (requirements, constraints) = (requirements.to_vec(), constraints.to_vec());
+        let dependencies = self.dependencies;
         let work = move || {
             let constraints = Constraints::new(&constraints);
-            let found = Search::new(&fetcher, &requirements, &constraints, &cancelled).run();
+            let found = Search::new(&fetcher, &requirements, &constraints, &cancelled, dependencies).run();
             let result = match found {
                 Ok(solution) => resolution::lock(&solution, &fetcher),
                 Err(failure) => Err(explained(failure, &fetcher)),

@@ -8,6 +8,7 @@ use pubgrub::{DefaultStringReporter, Derived, External, Map, ReportFormatter, Re
 use crate::index::Origin;
 use crate::name::DistributionName;
 use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::dead_end;
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::Package;
 use crate::resolver::provider::{Derivation, Reason, is_all, positive};
@@ -28,18 +29,22 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
             known.insert(name.clone(), candidates);
         }
     }
+    let dead_end = dead_end::find(tree, &known);
     let tree = without_proxies(tree.clone());
     let words = Words { known: &known };
-    let mut text = match &tree {
-        Derivation::External(external) => format!("{}.", words.format_external(external)),
-        Derivation::Derived(_) => DefaultStringReporter::report_with_formatter(&tree, &words),
+    let mut text = match (&dead_end, &tree) {
+        (Some(dead_end), _) => dead_end.sentence.clone(),
+        (None, Derivation::External(external)) => format!("{}.", words.format_external(external)),
+        (None, Derivation::Derived(_)) => DefaultStringReporter::report_with_formatter(&tree, &words),
     };
     if text.chars().count() > MAX_CHARACTERS {
         text = text.chars().take(MAX_CHARACTERS).collect::<String>() + "…";
     }
-    for hint in hints(&tree, &known) {
+    // What the sentence says already.
+    let said = dead_end.and_then(|dead_end| dead_end.wheels_of).map(|name| format!("`{name}` "));
+    for hint in hints(&tree, &known).iter().filter(|hint| said.as_ref().is_none_or(|said| !hint.starts_with(said))) {
         text.push_str("\nhint: ");
-        text.push_str(&hint);
+        text.push_str(hint);
     }
     text
 }
@@ -63,7 +68,7 @@ fn without_proxies(tree: Derivation) -> Derivation {
     }
 }
 
-type Known = BTreeMap<DistributionName, Arc<Candidates>>;
+pub(super) type Known = BTreeMap<DistributionName, Arc<Candidates>>;
 
 struct Words<'a> {
     known: &'a Known,
@@ -235,7 +240,7 @@ fn way_out(rejection: &Rejection) -> Option<&'static str> {
     match rejection {
         Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
-             a wheel (--find-links)",
+             a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
         Rejection::Yanked(_) => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,

@@ -34,6 +34,8 @@ pub(crate) struct Search<'a> {
     requirements: &'a [Requirement],
     constraints: &'a Constraints,
     cancelled: &'a AtomicBool,
+    /// Does what packages require count?
+    dependencies: bool,
     state: State<Provider>,
     next: Id<Package>,
     priorities: Priorities,
@@ -52,6 +54,7 @@ impl<'a> Search<'a> {
         requirements: &'a [Requirement],
         constraints: &'a Constraints,
         cancelled: &'a AtomicBool,
+        dependencies: bool,
     ) -> Self {
         let state = State::init(Package::Root, root_version());
         Self {
@@ -59,6 +62,7 @@ impl<'a> Search<'a> {
             requirements,
             constraints,
             cancelled,
+            dependencies,
             next: state.root_package,
             state,
             priorities: Priorities::default(),
@@ -185,7 +189,8 @@ impl<'a> Search<'a> {
                     self.state.add_unavailable(id, widened, Reason::Python(required.to_string()));
                     return Ok(());
                 }
-                let applicable = requirements::applicable(&metadata.requires, Some(name), extra);
+                let requires = if self.dependencies { &metadata.requires[..] } else { &[] };
+                let applicable = requirements::applicable(requires, Some(name), extra);
                 self.check_urls(&applicable, &format!("{name} {version}"))?;
                 match requirements::dependencies(&applicable, Some(name), self.constraints) {
                     Ok(dependencies) => dependencies,

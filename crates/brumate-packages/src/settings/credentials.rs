@@ -53,6 +53,13 @@ impl Credentials {
         self.places.push(Place { url: url.clone(), user, password });
     }
 
+    /// Fills passwords in that are missing where a user name is known; `find` gets the place and the name.
+    pub(crate) fn complete(&mut self, find: impl Fn(&Url, &str) -> Option<String>) {
+        for place in self.places.iter_mut().filter(|place| place.password.is_none() && !place.user.is_empty()) {
+            place.password = find(&place.url, &place.user);
+        }
+    }
+
     pub(crate) fn set_netrc(&mut self, netrc: Netrc) {
         self.netrc = Some(Arc::new(netrc));
     }
@@ -109,5 +116,15 @@ mod tests {
         assert_eq!(decoded(&credentials, "https://g:h@two.example/").as_deref(), Some("g:h"));
         assert_eq!(decoded(&credentials, "https://three.example/"), None);
         assert!(!format!("{credentials:?}").contains("x/y"));
+    }
+
+    #[test]
+    fn missing_passwords_are_asked_for() {
+        let mut credentials = Credentials::default();
+        let _ = credentials.take(Url::parse("https://me@one.example/simple/").expect("a URL"));
+        let _ = credentials.take(Url::parse("https://me:known@two.example/simple/").expect("a URL"));
+        credentials.complete(|url, user| Some(format!("{user} at {}", url.host_str()?)));
+        assert_eq!(decoded(&credentials, "https://one.example/simple/a/").as_deref(), Some("me:me at one.example"));
+        assert_eq!(decoded(&credentials, "https://two.example/simple/a/").as_deref(), Some("me:known"));
     }
 }

@@ -50,6 +50,7 @@ pub(crate) struct Uv {
     pub(crate) exclude_newer: Option<toml::Value>,
     pub(crate) prerelease: Option<String>,
     pub(crate) index_strategy: Option<String>,
+    pub(crate) keyring_provider: Option<String>,
     pub(crate) pip: Option<Box<Uv>>,
 }
 
@@ -73,6 +74,7 @@ impl Uv {
             settings.exclude_newer = pip.exclude_newer.or(settings.exclude_newer);
             settings.prerelease = pip.prerelease.or(settings.prerelease);
             settings.index_strategy = pip.index_strategy.or(settings.index_strategy);
+            settings.keyring_provider = pip.keyring_provider.or(settings.keyring_provider);
             settings.extra_index_url.extend(pip.extra_index_url);
             settings.find_links.extend(pip.find_links);
         }

@@ -6,6 +6,7 @@
 mod credentials;
 mod environment;
 mod files;
+mod keyring;
 mod netrc;
 mod read;
 
@@ -19,6 +20,7 @@ use url::Url;
 
 pub use credentials::Credentials;
 pub use environment::Environment;
+pub use keyring::KeyringProvider;
 
 use crate::index::IndexError;
 
@@ -48,6 +50,8 @@ pub struct Settings {
     pub tls: Tls,
     /// User names and passwords by place.
     pub credentials: Credentials,
+    /// Who is asked for passwords that are missing there; see [`Settings::ask_keyring`].
+    pub keyring: KeyringProvider,
     /// Longest silence of a server.
     pub timeout: Duration,
     /// Longest time to make a connection.
@@ -76,12 +80,22 @@ impl Default for Settings {
             proxy: None,
             tls: Tls::default(),
             credentials: Credentials::default(),
+            keyring: KeyringProvider::Disabled,
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
             retries: 3,
             retry_wait: Duration::from_millis(250),
             concurrency: 50,
             cache_directory: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Asks the keyring, if it is to be asked, for the passwords of places whose user name is known. May wait for a minute each.
+    pub fn ask_keyring(&mut self) {
+        if self.keyring == KeyringProvider::Subprocess && !self.offline {
+            self.credentials.complete(keyring::password);
         }
     }
 }

@@ -43,6 +43,10 @@ impl Settings {
         } else if pip.get("pre").is_some_and(truth) {
             settings.prerelease = Prerelease::Allow;
         }
+        let provider = environment.get("UV_KEYRING_PROVIDER").or(uv.keyring_provider.as_deref());
+        if let Some(text) = provider.or_else(|| pip.get("keyring-provider")) {
+            settings.keyring = text.parse().map_err(|error| named("keyring-provider", error))?;
+        }
         if let Some(text) = environment.get("UV_INDEX_STRATEGY").or(uv.index_strategy.as_deref()) {
             settings.index_strategy = text.parse().map_err(|error| named("index-strategy", error))?;
         }
@@ -170,7 +174,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::settings::{DEFAULT_INDEX, IndexStrategy};
+    use crate::settings::{DEFAULT_INDEX, IndexStrategy, KeyringProvider};
 
     fn settings(variables: &[(&str, &str)]) -> Result<Settings, IndexError> {
         let root = tempfile::tempdir().expect("temporary directory");
@@ -212,6 +216,9 @@ mod tests {
         assert_eq!((found.timeout, found.retries), (Duration::from_secs(7), 1));
         assert_eq!(found.prerelease, Prerelease::Allow);
         assert!(found.credentials.authorization(&"https://a.example/simple/foo/".parse().expect("a URL")).is_some());
+        assert_eq!(found.keyring, KeyringProvider::Disabled);
+        let asking = settings(&[("PIP_KEYRING_PROVIDER", "subprocess")]).expect("valid");
+        assert_eq!(asking.keyring, KeyringProvider::Subprocess);
         assert!(settings(&[("PIP_NO_INDEX", "1")]).expect("valid").indexes.is_empty());
     }
 
@@ -276,6 +283,7 @@ mod tests {
             ("UV_HTTP_TIMEOUT", "-1"),
             ("PIP_RETRIES", "many"),
             ("UV_PRERELEASE", "perhaps"),
+            ("PIP_KEYRING_PROVIDER", "import"),
         ] {
             let error = settings(&[(name, value)]).expect_err(name);
             assert!(matches!(error, IndexError::Settings(_)), "{name}: {error}");

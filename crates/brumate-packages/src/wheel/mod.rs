@@ -41,4 +41,5 @@ pub use file_name::{BuildTag, Tag, WheelFileName};
 pub use layout::Scheme;
 pub use metadata::{EntryPoint, Metadata, WheelInfo, parse_entry_points};
 pub use record::Record;
+pub(crate) use tags::PLATFORM;
 pub use verify::{VERIFIER_VERSION, verify};

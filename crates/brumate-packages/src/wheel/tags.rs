@@ -8,7 +8,7 @@ const MINOR: u32 = 14;
 /// The first Python 3 with a stable ABI (PEP 384).
 const FIRST_ABI3: u32 = 2;
 /// The sandbox's platform (PEP 783).
-const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
+pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
 
 /// Tags (PEP 425) in the order of preference of pip: CPython with this ABI, the stable ABI, pure Python.
 static PRIORITIES: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {

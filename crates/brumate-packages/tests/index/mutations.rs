@@ -1,17 +1,24 @@
-//! Damaged metadata, pages, wheels and locks: reading them never panics. A fixed seed; `fuzz/` goes further.
+//! Damaged metadata, pages, wheels, locks and scripts: reading them never panics. A fixed seed; with `BRUMATE_TEST_LONG` set each
+//! is damaged in 200 times as many ways, and `fuzz/` goes further.
 
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
 use brumate_packages::index::{Metadata, Origin, metadata_of, parse_page};
-use brumate_packages::lock::Lock;
+use brumate_packages::lock::{self, Lock};
+use brumate_packages::policy::{Origin as RuleOrigin, PackagePattern, PolicyLayer};
+use brumate_packages::wheel::{Record, WheelFileName, WheelInfo, parse_entry_points};
+use brumate_packages::{MarkerEnvironment, Requirement, ScriptMetadata};
 use url::Url;
 
 use crate::universe::Random;
 use crate::wheels::{metadata, page, wheel};
 
-const ROUNDS: usize = 3000;
+fn rounds() -> usize {
+    const ROUNDS: usize = 3000;
+    if std::env::var_os("BRUMATE_TEST_LONG").is_some() { 200 * ROUNDS } else { ROUNDS }
+}
 
 /// A few bytes changed, dropped, doubled or cut off.
 fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
@@ -36,15 +43,23 @@ fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
 fn feed(sample: &[u8], read: impl Fn(&[u8]) -> bool) {
     assert!(read(sample), "the sample itself is right");
     let mut random = Random::new(7);
-    let refused = (0..ROUNDS).filter(|_| !read(&damage(&mut random, sample))).count();
+    let rounds = rounds();
+    let refused = (0..rounds).filter(|_| !read(&damage(&mut random, sample))).count();
     // Otherwise the damage would not reach what is read.
-    assert!(refused > 0 && refused < ROUNDS, "{refused} of {ROUNDS} refused");
+    assert!(refused > 0 && refused < rounds, "{refused} of {rounds} refused");
 }
 
 #[test]
 fn metadata_of_any_kind() {
     let sample = metadata("foo", "1.0", &["bar[x]>=1,<2; python_version >= '3.9' and extra == 'a'", "b @ https://b/c"]);
-    feed(sample.as_bytes(), |bytes| Metadata::parse(bytes).is_ok());
+    feed(sample.as_bytes(), |bytes| {
+        let Ok(metadata) = Metadata::parse(bytes) else { return false };
+        // Either answer will do.
+        metadata.requires.iter().for_each(|one| {
+            let _ = one.applies_in(&MarkerEnvironment::default());
+        });
+        true
+    });
 }
 
 #[test]
@@ -72,6 +87,67 @@ fn locks_of_any_kind() {
         "a".repeat(64)
     );
     feed(lock.as_bytes(), |bytes| {
-        std::str::from_utf8(bytes).is_ok_and(|text| Lock::read(text, Path::new("/")).is_ok())
+        let Some(lock) = std::str::from_utf8(bytes).ok().and_then(|text| Lock::read(text, Path::new("/")).ok()) else {
+            return false;
+        };
+        let text = lock::write(&lock.resolution, &[]).expect("what was read can be written");
+        let again = Lock::read(&text, Path::new("/")).expect("what was written can be read");
+        again.resolution.packages.len() == lock.resolution.packages.len()
     });
+}
+
+/// Gives `read` damaged versions of a text, as far as they are texts.
+fn feed_text(sample: &str, read: impl Fn(&str) -> bool) {
+    feed(sample.as_bytes(), |bytes| std::str::from_utf8(bytes).is_ok_and(&read));
+}
+
+#[test]
+fn scripts_of_any_kind() {
+    let sample = "# /// script\n# requires-python = \">=3.12,<4\"\n# dependencies = [\"foo[x]>=1; os_name == 'posix'\"]\n#\n\
+        # [tool.uv]\n# exclude-newer = \"2026-01-01T00:00:00Z\"\n# ///\nimport foo\n";
+    feed_text(sample, |text| match ScriptMetadata::parse(text) {
+        Ok(Some(metadata)) => {
+            // Whether it is so does not matter here.
+            let _ = metadata.allows_sandbox_python();
+            true
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn requirements_of_any_kind() {
+    feed_text("foo-bar[a,b]>=1.0.post1,!=1.5.*,<2; python_version >= '3.9' and extra == 'a'", |text| {
+        let Ok(requirement) = text.parse::<Requirement>() else { return false };
+        requirement.to_string().parse::<Requirement>().expect("what was shown can be read");
+        true
+    });
+}
+
+#[test]
+fn files_of_wheels_of_any_kind() {
+    let record = "a/b.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n\"c,d\",,\na-1.dist-info/RECORD,,\n";
+    feed(record.as_bytes(), |bytes| Record::parse(bytes).is_ok());
+    let info =
+        "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py2-none-any\nTag: py3-none-any\nBuild: 1\n";
+    feed(info.as_bytes(), |bytes| WheelInfo::parse(bytes).is_ok());
+    let points = "[console_scripts]\na = b.c:d [x]\n# c\n[other.group]\nname = module\n";
+    feed(points.as_bytes(), |bytes| parse_entry_points(bytes).is_ok());
+    feed_text("foo_bar-1.0.post1-2a-cp312.cp313-abi3-manylinux_2_17_x86_64.any.whl", |text| {
+        let Ok(name) = text.parse::<WheelFileName>() else { return false };
+        assert!(name.tags().count() >= 1 && name.to_string() == text);
+        true
+    });
+}
+
+#[test]
+fn rules_of_any_kind() {
+    feed_text("acme-*>=1,<2", |text| {
+        let Ok(pattern) = text.parse::<PackagePattern>() else { return false };
+        assert_eq!(pattern.to_string().parse(), Ok(pattern));
+        true
+    });
+    let policy =
+        "allow = ['a', 'b-*<2']\ndeny = ['c']\nrequire-hashes = true\nmax-wheel-size = '10 MiB'\nmax-packages = 5\n";
+    feed_text(policy, |text| PolicyLayer::from_toml(text, RuleOrigin::CommandLine).is_ok());
 }

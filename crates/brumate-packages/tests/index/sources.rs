@@ -39,7 +39,7 @@ async fn source_only_versions_are_passed_over_and_named() {
     let server = foo(&[("foo-2.0.tar.gz", ""), ("foo-1.0-py3-none-any.whl", ""), ("foo-1.0.tar.gz", "")]).await;
     assert_eq!(names(&resolve(settings(&server), &["foo"]).await.expect("older")), ["foo==1.0"]);
     let error = resolve(settings(&server), &["foo>=2"]).await.expect_err("no wheel").to_string();
-    assert!(error.contains("`foo` 2.0 comes as source code only"), "{error}");
+    assert!(error.starts_with("`foo>=2` comes as source code only"), "{error}");
     assert!(error.contains("--find-links"), "{error}");
 }
 
@@ -51,7 +51,7 @@ async fn wheels_for_the_sandbox_come_before_pure_ones() {
     let resolution = resolve(settings(&server), &["foo"]).await.expect("found");
     assert_eq!(resolution.packages[0].file_name, native);
     let error = resolve(settings(&server), &["foo>1"]).await.expect_err("for others").to_string();
-    assert!(error.contains("has no wheel for the sandbox"), "{error}");
+    assert!(error.contains("has no wheel for this sandbox"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -332,8 +332,42 @@ async fn conflicts_are_explained() {
     assert!(error.contains("a requires c<2") && error.contains("b requires c>=2"), "{error}");
     assert!(error.contains("your requirements cannot be met"), "{error}");
     let error = resolve(settings(&server), &["c>=3"]).await.expect_err("no such version").to_string();
-    assert_eq!(
-        error,
-        "Because no version of c>=3 can be used here and you require c>=3, your requirements cannot be met."
-    );
+    assert_eq!(error, "there is no `c>=3`: the newest version that can be used is 2.0.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_every_way_ends_at_one_package_that_is_the_reason() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/simple/web/" => Reply::json(&page(&[("web-3.1-py3-none-any.whl", r#", "core-metadata": true"#)])),
+        "/simple/templates/" => Reply::json(&page(&[
+            ("templates-2.0-py3-none-any.whl", r#", "core-metadata": true"#),
+            ("templates-3.0-py3-none-any.whl", r#", "core-metadata": true"#),
+        ])),
+        "/simple/escapes/" => Reply::json(&page(&[
+            ("escapes-1.0.tar.gz", ""),
+            ("escapes-1.1-cp314-cp314-manylinux_2_17_x86_64.whl", ""),
+            ("escapes-2.0-cp314-cp314-manylinux_2_17_x86_64.whl", ""),
+        ])),
+        "/simple/old/" => Reply::json(&page(&[("old-1.0.tar.gz", "")])),
+        "/files/web-3.1-py3-none-any.whl.metadata" => Reply::new(200, "", metadata("web", "3.1", &["templates>=2"])),
+        "/files/templates-2.0-py3-none-any.whl.metadata" => {
+            Reply::new(200, "", metadata("templates", "2.0", &["escapes<2"]))
+        }
+        "/files/templates-3.0-py3-none-any.whl.metadata" => {
+            Reply::new(200, "", metadata("templates", "3.0", &["escapes>=1.1", "nobody"]))
+        }
+        _ => Reply::new(404, "", ""),
+    })
+    .await;
+    let refused = async |wanted: &str| resolve(settings(&server), &[wanted]).await.expect_err(wanted).to_string();
+    let wheels = "`escapes` has no wheel for this sandbox (none in pure Python, none for pyemscripten_2026_0_wasm32)";
+    let error = refused("web").await;
+    let (sentence, hints) = error.split_once('\n').expect("hints");
+    assert_eq!(sentence, format!("{wheels}; required by templates 3.0, required by web 3.1."));
+    assert!(hints.contains("(--find-links)") && !hints.contains("`escapes`"), "{hints}");
+    let error = refused("templates==2").await;
+    assert!(error.starts_with(&format!("{wheels}; required by templates 2.0.\n")), "{error}");
+    assert!(refused("escapes>1").await.starts_with(&format!("{wheels}.\n")));
+    assert!(refused("old").await.starts_with("`old` comes as source code only, which the sandbox cannot build"));
+    assert!(refused("absent").await.starts_with("no source has a package `absent`: is the name right?"));
 }

@@ -1,10 +1,15 @@
 //! What `pip install` in a machine is answered.
 
+use std::sync::Arc;
+
 use brumate_engine::api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{Requirement, Source};
 
 use super::{Installation, Order, PackageError, PackageEvent, Packages};
+
+/// Requirements that are looked at one by one to say what is wrong with each.
+const MAX_ALONE: usize = 32;
 
 impl Packages {
     /// Finds and fetches what a machine asks for that has `mounted` already. What is mounted stays as it is, unless that makes
@@ -22,15 +27,44 @@ impl Packages {
         let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
         let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
         let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
-        let order =
-            Order { wanted: requirements.iter().cloned().map(Into::into).collect(), constraints, pre: request.pre };
+        let wanted = requirements.iter().cloned().map(Into::into).collect();
+        let order = Order { wanted, constraints, pre: request.pre, no_deps: request.no_deps };
         let kept = self.keeping(&order, &present, request.upgrade);
-        let installation = match self.carry_out(kept, onlooker).await {
-            Err(error) if error.is_contradiction() && !present.is_empty() => self.carry_out(order, onlooker).await?,
+        let outcome = match self.carry_out(kept, onlooker).await {
+            Err(error) if error.is_contradiction() && !present.is_empty() => {
+                self.carry_out(order.clone(), onlooker).await
+            }
+            outcome => outcome,
+        };
+        let installation = match outcome {
+            Err(error) if request.keep_going => return Err(self.all_that_fail(&order, error).await),
             outcome => outcome?,
         };
         self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
         Ok(answer(&installation, &requirements, &present, request.no_deps))
+    }
+
+    /// What is wrong with each requirement of an order that cannot be met; `error` where each could be met alone.
+    async fn all_that_fail(&self, order: &Order, error: PackageError) -> PackageError {
+        let settings = &self.inner.settings;
+        if settings.lock.is_some() {
+            return error;
+        }
+        let mut texts: Vec<String> = Vec::new();
+        for wanted in order.wanted.iter().take(MAX_ALONE) {
+            let alone = Order { wanted: vec![wanted.clone()], ..order.clone() };
+            let failed = match self.check_roots(&alone) {
+                Err(error) => Some(error),
+                Ok(()) if settings.policy.is_only_bundled() => self.bundled(&alone).err(),
+                Ok(()) if self.bundled(&alone).is_ok() => None,
+                Ok(()) => self.search(&alone, Arc::new(|_| {})).await.err(),
+            };
+            texts.extend(failed.map(|error| format!("{}: {error}", wanted.requirement)));
+        }
+        match texts.len() {
+            0 => error,
+            _ => PackageError::Requirement(texts.join("\n")),
+        }
     }
 
     /// The order, with what is mounted as it is.

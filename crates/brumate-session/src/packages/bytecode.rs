@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use brumate_engine::api::Layer;
 use brumate_packages::cache::{Cache, DerivedKind, Sha256Hash};
@@ -14,6 +15,9 @@ use super::{Installation, Packages};
 const BYTECODE: DerivedKind = DerivedKind::new("bytecode", 1);
 /// Wheels whose compilation failed or is under way; beyond that the earliest are forgotten, and tried again.
 const MAX_KNOWN: usize = 4096;
+
+/// Longest time that a process waits at its end for bytecode.
+const MAX_SETTLING: Duration = Duration::from_secs(60);
 
 /// Wheels that need no compilation, because it was tried or is under way.
 #[derive(Debug, Default)]
@@ -53,6 +57,14 @@ impl Packages {
             let new = packages.with_bytecode(&old).await;
             packages.memo().replace(&old, &new);
         });
+    }
+
+    /// Waits until the bytecode that is being made is there, at most [`MAX_SETTLING`]: a process that ends takes its work with it.
+    pub(crate) async fn settle(&self) {
+        let done = async { drop(self.inner.compiling.turn.lock().await) };
+        if tokio::time::timeout(MAX_SETTLING, done).await.is_err() {
+            tracing::debug!("bytecode is left to the next process");
+        }
     }
 
     /// The same set with all bytecode that can be had; waits for it to be made.

@@ -61,7 +61,10 @@ impl Packages {
 
     /// Exact wheels for an order.
     pub(super) async fn search(&self, order: &Order, progress: OnProgress) -> Result<Resolution, PackageError> {
-        let resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
+        let mut resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
+        if order.no_deps {
+            resolver = resolver.without_dependencies();
+        }
         let constraints: Vec<Requirement> = self.constraints(order).cloned().collect();
         Ok(resolver.resolve(&order.requirements(), &constraints, self.resolver_policy()).await?)
     }

@@ -152,7 +152,8 @@ fn key(order: &Order) -> String {
     constraints.sort_unstable();
     constraints.dedup();
     // Requirements have no line breaks but those that separate nothing: a NUL is in none.
-    format!("{}\0\0{}\0\0{}", requirements.join("\0"), constraints.join("\0"), order.pre)
+    let (requirements, constraints) = (requirements.join("\0"), constraints.join("\0"));
+    format!("{requirements}\0\0{constraints}\0\0{}\0{}", order.pre, order.no_deps)
 }
 
 #[cfg(test)]
@@ -188,6 +189,7 @@ mod tests {
         };
         assert_eq!(key(&order(&["a", "b>1", "a"])), key(&order(&["b>1", "a"])));
         assert_ne!(key(&order(&["a"])), key(&Order { pre: true, ..order(&["a"]) }));
+        assert_ne!(key(&order(&["a"])), key(&Order { no_deps: true, ..order(&["a"]) }));
         let constrained = Order { constraints: vec!["b>1".parse().unwrap()], ..order(&["a"]) };
         assert_ne!(key(&order(&["a", "b>1"])), key(&constrained));
     }

@@ -101,6 +101,8 @@ pub(crate) struct Order {
     pub(crate) constraints: Vec<Requirement>,
     /// Take versions before a release.
     pub(crate) pre: bool,
+    /// Leave out what the wanted ones require.
+    pub(crate) no_deps: bool,
 }
 
 impl Order {

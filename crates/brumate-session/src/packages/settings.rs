@@ -7,7 +7,7 @@ use brumate_packages::Requirement;
 use brumate_packages::index::IndexError;
 use brumate_packages::lock::Lock;
 use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
-use brumate_packages::settings::{Credentials, FindLinks, Index, Settings, Timestamp};
+use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
 
 /// Settings of [`Packages`](super::Packages).
 #[derive(Debug, Clone, Default)]
@@ -56,6 +56,8 @@ pub struct Sources {
     pub exclude_newer: Option<Timestamp>,
     /// No network.
     pub offline: bool,
+    /// Who is asked for passwords of indexes.
+    pub keyring: Option<KeyringProvider>,
 }
 
 impl Sources {
@@ -67,6 +69,7 @@ impl Sources {
     pub fn read(&self) -> Result<Settings, IndexError> {
         let mut settings = Settings::from_environment()?;
         self.apply(&mut settings)?;
+        settings.ask_keyring();
         Ok(settings)
     }
 
@@ -97,6 +100,7 @@ impl Sources {
         }
         settings.exclude_newer = self.exclude_newer.or(settings.exclude_newer);
         settings.offline |= self.offline;
+        settings.keyring = self.keyring.unwrap_or(settings.keyring);
         Ok(())
     }
 }

@@ -60,6 +60,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         }
         other => bail!("an end that this version does not know: {other:?}"),
     }
+    Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
     let status = exit_status::of_script(&end);
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
 }

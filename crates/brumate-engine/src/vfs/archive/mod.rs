@@ -1,11 +1,14 @@
 //! Zip archives (wheels, the standard library) as read-only layers.
 //!
 //! Written for hostile input: an archive is read from its central directory only, every number is checked before it
-//! is used, and anything that two readers could understand differently is refused with the entry's name.
+//! is used, and anything that two readers could understand differently is refused with the entry's name. What stands before a
+//! file's data is compared with the directory when the archive is opened ([`Archive::new`]) or, for archives that were checked
+//! when they came ([`Archive::listed`]), when the file is read: opening touches no page but the directory's then.
 
 mod parse;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -123,9 +126,16 @@ pub(crate) enum Packing {
 /// One file of an archive.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) path: Vec<u8>,
+    /// Where its path is, within the directory.
+    name: Range<usize>,
     pub(crate) packing: Packing,
-    pub(crate) data: std::ops::Range<usize>,
+    method: u16,
+    /// Where its local header is.
+    local: usize,
+    /// Bytes of its data as they are packed.
+    packed: usize,
+    /// Where what follows begins.
+    border: usize,
     pub(crate) size: u64,
     pub(crate) crc: u32,
     pub(crate) mode: u32,
@@ -163,6 +173,19 @@ impl Archive {
     /// # Errors
     /// [`ArchiveError`] when the archive is malformed, ambiguous, or larger than `limits`.
     pub fn with_limits(bytes: LayerBytes, limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
+        let archive = Self::listed(bytes, limits)?;
+        for entry in archive.entries.iter() {
+            archive.packed(entry).map_err(|problem| entry_error(archive.path(entry), problem))?;
+        }
+        Ok(archive)
+    }
+
+    /// As [`Archive::with_limits`], and leaves each file's local header to whoever reads the file: for archives that were checked
+    /// when they came into the cache. Whatever it holds, no entry's data overlaps another's.
+    ///
+    /// # Errors
+    /// As [`Archive::with_limits`], save for what only a local header shows.
+    pub fn listed(bytes: LayerBytes, limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
         let data: &[u8] = (*bytes).as_ref();
         let directory = Directory::locate(data, limits)?;
         let parsed = parse(data, &directory, limits)?;
@@ -190,7 +213,7 @@ impl Archive {
 
     /// Path and inflated size of every file.
     pub fn files(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        self.entries.iter().map(|entry| (&entry.path[..], entry.size))
+        self.entries.iter().map(|entry| (self.path(entry), entry.size))
     }
 
     /// Tells archives apart when saved state is joined with its layers again. Not a cryptographic digest.
@@ -203,7 +226,7 @@ impl Archive {
     /// # Errors
     /// [`EntryProblem::Corrupt`] when the data is not what the directory promises.
     pub fn read(&self, path: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
-        let Some(entry) = self.entries.iter().find(|entry| entry.path == path) else {
+        let Some(entry) = self.entries.iter().find(|entry| self.path(entry) == path) else {
             return Ok(None);
         };
         self.inflate(entry).map(Some).map_err(|problem| entry_error(path, problem))
@@ -215,19 +238,28 @@ impl Archive {
     /// [`EntryProblem::Corrupt`] for the first damaged entry.
     pub fn verify(&self) -> Result<(), ArchiveError> {
         for entry in self.entries.iter() {
-            self.inflate(entry).map_err(|problem| entry_error(&entry.path, problem))?;
+            self.inflate(entry).map_err(|problem| entry_error(self.path(entry), problem))?;
         }
         Ok(())
     }
 
+    /// An entry's path.
+    pub(crate) fn path(&self, entry: &Entry) -> &[u8] {
+        (*self.bytes).as_ref().get(entry.name.clone()).unwrap_or(&[])
+    }
+
     /// The packed bytes of an entry.
-    pub(crate) fn packed(&self, entry: &Entry) -> &[u8] {
-        (*self.bytes).as_ref().get(entry.data.clone()).unwrap_or(&[])
+    ///
+    /// # Errors
+    /// When the entry's local header differs from the directory, or its data would reach into what follows.
+    pub(crate) fn packed(&self, entry: &Entry) -> Result<&[u8], EntryProblem> {
+        let data: &[u8] = (*self.bytes).as_ref();
+        data.get(entry.packed_range(data)?).ok_or(EntryProblem::BadExtent)
     }
 
     /// An entry's content, checked against its length and checksum.
     pub(crate) fn inflate(&self, entry: &Entry) -> Result<Vec<u8>, EntryProblem> {
-        let packed = self.packed(entry);
+        let packed = self.packed(entry)?;
         let size = usize::try_from(entry.size).map_err(|_| EntryProblem::TooLarge(entry.size))?;
         let content = match entry.packing {
             Packing::Stored => packed.to_vec(),

@@ -1,6 +1,7 @@
 //! Reading a zip archive's directory.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::{ArchiveError, ArchiveLimits, Entry, EntryProblem, Packing, entry_error};
 use crate::vfs::limits::NAME_MAX;
@@ -117,7 +118,7 @@ pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) 
             parsed.directories.push(path.to_vec());
             continue;
         }
-        let (entry, extent) = central.entry(data, path, directory.start, limits).map_err(fail)?;
+        let (entry, extent) = central.entry(directory.start, limits).map_err(fail)?;
         parsed.total = parsed.total.saturating_add(entry.size);
         if parsed.total > limits.total_bytes {
             return Err(ArchiveError::TooLarge { what: "bytes", limit: limits.total_bytes });
@@ -130,9 +131,12 @@ pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) 
     }
     extents.sort_by_key(|(extent, _)| extent.start);
     for pair in extents.windows(2) {
-        if pair[0].0.end > pair[1].0.start {
-            return Err(entry_error(&parsed.entries[pair[1].1].path, EntryProblem::BadExtent));
+        let [(first, index), (second, other)] = pair else { continue };
+        if first.end > second.start {
+            let name = parsed.entries[*other].name.clone();
+            return Err(entry_error(&data[name], EntryProblem::BadExtent));
         }
+        parsed.entries[*index].border = second.start;
     }
     Ok(parsed)
 }
@@ -196,6 +200,7 @@ fn checked_name<'a>(name: &'a [u8], limits: &ArchiveLimits) -> Result<(&'a [u8],
 /// One header of the central directory.
 struct Central<'a> {
     name: &'a [u8],
+    name_at: usize,
     made_by_unix: bool,
     flags: u16,
     method: u16,
@@ -225,6 +230,7 @@ impl<'a> Central<'a> {
         data.get(..next)?;
         let mut header = Self {
             name: data.get(name_at..extra_at)?,
+            name_at,
             made_by_unix: data[at + 5] == 3,
             flags: u16_at(data, at + 8)?,
             method: u16_at(data, at + 10)?,
@@ -270,13 +276,8 @@ impl<'a> Central<'a> {
         (self.attributes >> 16) & 0xF000
     }
 
-    fn entry(
-        &self,
-        data: &[u8],
-        path: &[u8],
-        directory_start: usize,
-        limits: &ArchiveLimits,
-    ) -> Result<(Entry, std::ops::Range<usize>), EntryProblem> {
+    /// The entry, and the bytes that it takes up at least.
+    fn entry(&self, directory_start: usize, limits: &ArchiveLimits) -> Result<(Entry, Range<usize>), EntryProblem> {
         if self.flags & 0x2041 != 0 {
             return Err(EntryProblem::Encrypted);
         }
@@ -296,33 +297,45 @@ impl<'a> Central<'a> {
             }
             _ => {}
         }
-        let local = usize::try_from(self.local).map_err(|_| EntryProblem::BadExtent)?;
-        let data = &data[..directory_start];
-        let header = data.get(local..).filter(|h| h.starts_with(b"PK\x03\x04") && h.len() >= LOCAL_HEADER);
-        let header = header.ok_or(EntryProblem::BadExtent)?;
-        let name_len = usize::from(u16_at(header, 26).unwrap_or(0));
-        let extra_len = usize::from(u16_at(header, 28).unwrap_or(0));
-        let name = header.get(LOCAL_HEADER..LOCAL_HEADER + name_len).ok_or(EntryProblem::BadExtent)?;
-        if name != self.name || u16_at(header, 8) != Some(self.method) {
-            return Err(EntryProblem::HeaderMismatch);
-        }
-        let start = local + LOCAL_HEADER + name_len + extra_len;
-        let end = usize::try_from(self.packed)
-            .ok()
-            .and_then(|len| start.checked_add(len))
-            .filter(|&end| end <= directory_start);
-        let end = end.ok_or(EntryProblem::BadExtent)?;
+        let bad = |_| EntryProblem::BadExtent;
+        let (local, packed) = (usize::try_from(self.local).map_err(bad)?, usize::try_from(self.packed).map_err(bad)?);
+        // At least: what else the local header has is known when it is read.
+        let end = [LOCAL_HEADER, self.name.len(), packed].into_iter().try_fold(local, usize::checked_add);
+        let end = end.filter(|&end| end <= directory_start).ok_or(EntryProblem::BadExtent)?;
         let mode = (self.attributes >> 16) & 0o777;
         let entry = Entry {
-            path: path.to_vec(),
+            name: self.name_at..self.name_at + self.name.len(),
             packing,
-            data: start..end,
+            method: self.method,
+            local,
+            packed,
+            border: directory_start,
             size: self.size,
             crc: self.crc,
             mode: if self.made_by_unix && mode != 0 { mode | 0o400 } else { 0o644 },
             modified: dos_timestamp(self.dos_date, self.dos_time),
         };
         Ok((entry, local..end))
+    }
+}
+
+impl Entry {
+    /// Where its packed data is in the archive `data`.
+    ///
+    /// # Errors
+    /// When its local header is none, or differs from the directory, or the data reaches into what follows.
+    pub(super) fn packed_range(&self, data: &[u8]) -> Result<Range<usize>, EntryProblem> {
+        let header = data.get(self.local..self.border).filter(|header| header.starts_with(b"PK\x03\x04"));
+        let header = header.ok_or(EntryProblem::BadExtent)?;
+        let length = |at| u16_at(header, at).map(usize::from).ok_or(EntryProblem::BadExtent);
+        let (name_len, extra_len) = (length(26)?, length(28)?);
+        let name = header.get(LOCAL_HEADER..LOCAL_HEADER + name_len).ok_or(EntryProblem::BadExtent)?;
+        if Some(name) != data.get(self.name.clone()) || u16_at(header, 8) != Some(self.method) {
+            return Err(EntryProblem::HeaderMismatch);
+        }
+        let start = self.local + LOCAL_HEADER + name_len + extra_len;
+        let end = start.checked_add(self.packed).filter(|&end| end <= self.border);
+        Ok(start..end.ok_or(EntryProblem::BadExtent)?)
     }
 }
 

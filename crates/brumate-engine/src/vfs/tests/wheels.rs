@@ -1,5 +1,6 @@
 //! Wheels that come and go.
 
+use sha2::Digest;
 use zip::CompressionMethod::Deflated;
 
 use super::support::{archive, vfs};
@@ -37,7 +38,17 @@ fn what_is_taken_away_leaves_nothing_behind() {
     );
     let second = wheel("second", &[("a/d.py", b"other"), ("a/f.py", b"6")]);
     vfs.mount_wheel(PLACE, &first).unwrap();
-    assert_eq!(tree(&mut vfs), ["p/a/b/c.py", "p/a/d.py", "p/e.py", "p/first-1.dist-info/RECORD", "share/x/y"]);
+    assert_eq!(
+        tree(&mut vfs),
+        [
+            "p/a/b/c.py",
+            "p/a/d.py",
+            "p/e.py",
+            "p/first-1.dist-info/INSTALLER",
+            "p/first-1.dist-info/RECORD",
+            "share/x/y"
+        ]
+    );
     vfs.mount_wheel(PLACE, &second).unwrap();
     vfs.mount_wheel(PLACE, &first).unwrap();
     assert_eq!(vfs.read_file_at(b"/p/a/d.py", 0, 10).unwrap().0, b"other", "one that is mounted is left as it is");
@@ -87,4 +98,56 @@ fn saved_state_knows_what_was_taken_away() {
     assert_eq!(other.layer_of(b"/p/b.py"), Some((b"second".to_vec(), b"b.py".to_vec())));
     assert_eq!(other.layer_of(b"/p/a.py"), None);
     other.check().unwrap();
+}
+
+#[test]
+fn what_is_installed_says_by_whom_and_where_its_files_are() {
+    const RECORD: &str = "first-1.dist-info/RECORD";
+    let own = b"a.py,sha256=x,1\nfirst-1.data/purelib/b.py,sha256=y,1\n\"first-1.data/platlib/c,d.py\",sha256=z,1\n\
+        first-1.data/data/share/x/y,,1\nfirst-1.data/scripts/run,,1\nfirst-1.dist-info/RECORD,,";
+    let files: [(&str, &[u8]); 6] = [
+        ("a.py", b"1"),
+        ("first-1.data/purelib/b.py", b"2"),
+        ("first-1.data/platlib/c,d.py", b"3"),
+        ("first-1.data/data/share/x/y", b"4"),
+        ("first-1.data/scripts/run", b"5"),
+        (RECORD, own),
+    ];
+    let first = wheel("first", &files);
+    let mut vfs = vfs();
+    vfs.mount_wheel(PLACE, &first).unwrap();
+    let plain = wheel("second", &[("s.py", b"1"), ("second-1.dist-info/RECORD", b"s.py,,\n")]);
+    vfs.mount_wheel(PLACE, &plain).unwrap();
+    let digest = sha2::Sha256::digest(b"brumate\n");
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        digest, "bf1249e8ebc7a57107c9dad11a5e5e88ae0ef16afa7f17a58d38daf2d7d4758d",
+        "what RECORD says of INSTALLER is this, in base64"
+    );
+    let expected = "a.py,sha256=x,1\nb.py,sha256=y,1\n\"c,d.py\",sha256=z,1\n../../../share/x/y,,1\n\
+        first-1.dist-info/RECORD,,\nfirst-1.dist-info/INSTALLER,sha256=vxJJ6OvHpXEHydrRGl5eiK4O8Wr6fxeljTja8tfUdY0,8\n";
+    let seen = |vfs: &mut Vfs| {
+        for name in ["first", "second"] {
+            let path = format!("/p/{name}-1.dist-info/INSTALLER");
+            assert_eq!(vfs.read_file_at(path.as_bytes(), 0, 100).unwrap().0, b"brumate\n");
+        }
+        let record = vfs.read_file_at(format!("/p/{RECORD}").as_bytes(), 0, 1000).unwrap().0;
+        assert_eq!(String::from_utf8(record).unwrap(), expected);
+        let other = vfs.read_file_at(b"/p/second-1.dist-info/RECORD", 0, 1000).unwrap().0;
+        assert_eq!(other, b"s.py,,\n", "nothing of it moved");
+        vfs.check().unwrap();
+    };
+    seen(&mut vfs);
+    let saved = postcard::to_allocvec(&vfs).unwrap();
+    let mut woken: Vfs = postcard::from_bytes(&saved).unwrap();
+    woken.attach_file(crate::vfs::INSTALLER_LAYER, std::sync::Arc::new(crate::vfs::INSTALLER));
+    woken.attach_wheel(b"first", &first.archive);
+    woken.attach_wheel(b"second", &plain.archive);
+    assert_eq!(woken.unattached_layers().count(), 0);
+    seen(&mut woken);
+    for name in [&b"first"[..], b"second"] {
+        woken.unmount_wheel(PLACE, name).unwrap();
+    }
+    assert!(tree(&mut woken).is_empty(), "{:?}", tree(&mut woken));
+    woken.check().unwrap();
 }
