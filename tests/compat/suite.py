@@ -60,5 +60,6 @@ def main():
     say("done")
 
 
-if __name__ == "__main__":
+# In Pyodide it has another name than "__main__"; `science/run_modules.py` imports it.
+if __name__ != "suite":
     main()

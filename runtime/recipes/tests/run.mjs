@@ -3,8 +3,8 @@
 //     node run.mjs <unpacked pyodide package> <test.py ...> -- <wheel or overlay zip ...>
 //
 // Archives are unpacked into site-packages in their order. Every import of every extension module
-// must be an export of the main module or of the module itself: what only JavaScript could provide
-// is a failure, because the sandbox has none. Then the scripts run; an exception fails.
+// must be an export of the main module, of the module itself or of a shared library (`.libs`): what only JavaScript
+// could provide is a failure, because the sandbox has none. Then the scripts run; an exception fails.
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -36,6 +36,10 @@ for (const name of ["memory", "__indirect_function_table", "__stack_pointer", "_
 const modules = pyodide
   .runPython(`import pathlib; [str(p) for p in sorted(pathlib.Path("${site}").rglob("*.so"))]`)
   .toJs();
+for (const path of modules.filter((path) => path.includes("/.libs/"))) {
+  const library = new WebAssembly.Module(pyodide.FS.readFile(path));
+  for (const { name } of WebAssembly.Module.exports(library)) provided.add(name);
+}
 let missing = 0;
 for (const path of modules) {
   const module = new WebAssembly.Module(pyodide.FS.readFile(path));
