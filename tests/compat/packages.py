@@ -44,8 +44,9 @@ def attempt(brumate: str, flags: list[str], requirement: str, code: str) -> tupl
     if done.returncode == 0 and found:
         return True, found[1]
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    # A traceback says what is wrong in its last line, an installation that failed in its first.
-    reason = lines[-1] if any(line.startswith('Traceback') for line in lines) else ' '.join(lines[:3])
+    # A traceback says what is wrong in its last line, an installation that failed in those before its hints.
+    told = [line for line in lines if not line.startswith('hint:')]
+    reason = lines[-1] if any(line.startswith('Traceback') for line in lines) else ' '.join(told[:3])
     return False, reason[:300] or f'exit status {done.returncode}'
 
 

@@ -442,14 +442,14 @@ async def recorded(setup: Setup) -> None:
             await interpreter.printed(session, '%pip install moved')
             look = (
                 'import importlib.metadata\nfound = importlib.metadata.distribution("moved")\n'
-                'found.read_text("INSTALLER"), found.read_text("direct_url.json"), sorted(map(str, found.files)), '
-                'all(file.locate().exists() for file in found.files), __import__("moved.more").more.x'
+                'print((found.read_text("INSTALLER"), found.read_text("direct_url.json"), sorted(map(str, found.files)), '
+                'all(file.locate().exists() for file in found.files), __import__("moved.more").more.x))'
             )
             files = [
                 '../../../share/moved.txt', 'moved-1.dist-info/INSTALLER', 'moved-1.dist-info/METADATA', 'moved-1.dist-info/RECORD',
                 'moved-1.dist-info/WHEEL', 'moved/__init__.py', 'moved/more.py',
             ]
-            same(await interpreter.value(session, look), repr(('brumate\n', None, files, True, 1)))
+            same(await interpreter.printed(session, look), repr(('brumate\n', None, files, True, 1)) + '\n')
             failed = await interpreter.cell('%pip install lonely', session)
             contains(''.join(failed['output']) + str(failed['error']), 'nobody-has-this')
             contains(await interpreter.printed(session, '%pip install --no-deps lonely'), 'Successfully installed lonely-1')
