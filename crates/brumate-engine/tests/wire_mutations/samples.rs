@@ -27,7 +27,7 @@ fn pairs(count: usize) -> Vec<(String, String)> {
 
 fn request(requirements: usize, constraints: usize, uninstall: usize) -> InstallRequest {
     let (requirements, constraints, uninstall) = (texts(requirements), texts(constraints), texts(uninstall));
-    InstallRequest { requirements, constraints, uninstall, upgrade: true, pre: true, no_deps: true }
+    InstallRequest { requirements, constraints, uninstall, upgrade: true, pre: true, no_deps: true, keep_going: true }
 }
 
 fn texts(count: usize) -> Vec<String> {

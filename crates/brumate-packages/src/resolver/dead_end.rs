@@ -90,8 +90,8 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
     let mut chain: Vec<(&Package, &Version)> = Vec::new();
     let mut last = &requirements[first];
     let reason = loop {
-        let finals = last.usable.iter().filter(|version| !version.any_prerelease());
-        let Some(newest) = finals.last().or(last.usable.last()) else { break None };
+        let mut finals = last.usable.iter().filter(|version| !version.any_prerelease());
+        let Some(newest) = finals.next_back().or(last.usable.last()) else { break None };
         match dead.get(last.package)?.get(newest)? {
             Step::Requires(number) => {
                 if chain.last().is_none_or(|(package, _)| package.name() != last.package.name()) {
