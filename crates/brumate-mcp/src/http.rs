@@ -39,6 +39,8 @@ pub struct HttpOptions {
     pub(crate) json: bool,
     pub(crate) hosts: Option<Vec<String>>,
     pub(crate) origins: Vec<String>,
+    /// What a refusal says about hosts, and about origins.
+    pub(crate) hints: [&'static str; 2],
     pub(crate) verifier: Option<Verifier>,
     pub(crate) body: body::Bounds,
     pub(crate) keep_alive: Duration,
@@ -87,6 +89,7 @@ impl Default for HttpOptions {
             json: false,
             hosts: Some(local.map(str::to_owned).to_vec()),
             origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
+            hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
             verifier: None,
             body: body::Bounds { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             keep_alive: Duration::from_secs(15),
@@ -162,6 +165,13 @@ impl HttpOptions {
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
+        self
+    }
+
+    /// What the refusal of a host, and of an origin, says about how it is let in: the settings of the program.
+    #[must_use]
+    pub fn hints(mut self, host: &'static str, origin: &'static str) -> Self {
+        self.hints = [host, origin];
         self
     }
 

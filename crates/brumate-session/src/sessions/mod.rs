@@ -247,6 +247,11 @@ impl Sessions {
         MachineSpec { image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
     }
 
+    /// Sessions in all.
+    pub fn count(&self) -> usize {
+        self.slots().len()
+    }
+
     /// Sessions that are awake.
     pub fn live(&self) -> usize {
         let max = self.inner.settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
