@@ -71,8 +71,7 @@ where
         }
         // A client that leaves before it has said anything is no failure.
         Err(
-            rmcp::service::ServerInitializeError::ConnectionClosed(_)
-            | rmcp::service::ServerInitializeError::Cancelled,
+            rmcp::service::ServerInitializeError::ConnectionClosed(_) | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(ServeError::Handshake(error.to_string())),
     }

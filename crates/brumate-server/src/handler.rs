@@ -141,12 +141,7 @@ impl PythonServer {
     /// # Errors
     ///
     /// The outer one when there is no such tool, the inner one a text for the model.
-    fn work(
-        &self,
-        name: &str,
-        arguments: Option<JsonObject>,
-        modern: bool,
-    ) -> Result<Result<Work, String>, ErrorData> {
+    fn work(&self, name: &str, arguments: Option<JsonObject>, modern: bool) -> Result<Result<Work, String>, ErrorData> {
         let interpreter = self.interpreter_for(modern);
         match interpreter {
             None if name == tool::TOOL_NAME => return Ok(arguments::parse(arguments).map(Work::Run)),
@@ -387,7 +382,9 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_modern(&context)) else { return Ok(ListResourcesResult::default()) };
+        let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
+            return Ok(ListResourcesResult::default());
+        };
         Ok(ListResourcesResult::with_all_items(interpreter.resources().await))
     }
 

@@ -10,7 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use brumate_engine::api::StreamName;
 use brumate_session::RunEvent;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam, RequestId, ServerNotification};
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam, RequestId, ServerNotification,
+};
 use rmcp::service::{OriginatingRequestId, Peer};
 use tokio::sync::Notify;
 

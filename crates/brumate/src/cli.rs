@@ -65,13 +65,6 @@ pub(crate) enum Mode {
     Token(TokenArgs),
 }
 
-impl Mode {
-    /// Does it serve over HTTP?
-    pub(crate) fn is_http(&self) -> bool {
-        matches!(self, Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse)
-    }
-}
-
 /// Options of every mode; they may stand before or after it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -435,7 +428,8 @@ mod tests {
     #[test]
     fn old_names_of_modes_are_known() {
         for name in ["streamable-http", "streamable_http", "streamable_http_stateless", "sse"] {
-            assert!(Cli::try_parse_from(["brumate", name]).unwrap().mode.is_http(), "{name}");
+            let mode = Cli::try_parse_from(["brumate", name]).unwrap().mode;
+            assert!(matches!(mode, Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse), "{name}");
         }
         assert!(Cli::try_parse_from(["brumate", "noop"]).is_err());
         assert!(Cli::try_parse_from(["brumate"]).is_err());

@@ -156,7 +156,10 @@ impl App {
 
     /// How many sessions of all servers there are.
     pub fn sessions(&self) -> usize {
-        self.mounts.iter().map(|mount| mount.service.sessions() + mount.sse.as_ref().map_or(0, |(_, sse)| sse.count())).sum()
+        self.mounts
+            .iter()
+            .map(|mount| mount.service.sessions() + mount.sse.as_ref().map_or(0, |(_, sse)| sse.count()))
+            .sum()
     }
 
     /// How many requests are not answered yet.

@@ -79,13 +79,7 @@ pub(crate) async fn serve(
 }
 
 /// One connection, from its first byte to its last.
-async fn carry(
-    stream: TcpStream,
-    address: SocketAddr,
-    tls: Option<Tls>,
-    router: Router,
-    ending: CancellationToken,
-) {
+async fn carry(stream: TcpStream, address: SocketAddr, tls: Option<Tls>, router: Router, ending: CancellationToken) {
     // Small messages are not held back; a system that cannot do that is merely slower.
     let _ = stream.set_nodelay(true);
     let Some(tls) = tls else {

@@ -63,7 +63,8 @@ pub(crate) fn authenticate(verifier: Option<&Verifier>, head: &mut Parts) -> Res
     let (first, second) = (given.next(), given.next());
     let token = first.and_then(|value| value.to_str().ok()).and_then(bearer);
     let said = token.is_some();
-    let found = token.filter(|token| second.is_none() && token.len() <= MAX_TOKEN_BYTES).and_then(|token| verify(token));
+    let found =
+        token.filter(|token| second.is_none() && token.len() <= MAX_TOKEN_BYTES).and_then(|token| verify(token));
     // Tools and handlers see the head; the token is none of their business.
     head.headers.remove(AUTHORIZATION);
     let Some(principal) = found else {

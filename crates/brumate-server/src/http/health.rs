@@ -43,9 +43,8 @@ impl Health {
             }
         };
         let this = self.clone();
-        let metrics = move || async move {
-            ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], this.metrics(&app))
-        };
+        let metrics =
+            move || async move { ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], this.metrics(&app)) };
         Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(is_ready))

@@ -164,7 +164,9 @@ fn parse(text: &str) -> Result<Known, String> {
         let index = u32::try_from(known.principals.len()).map_err(|error| error.to_string())?;
         for token in &entry.tokens {
             let hash = read_hash(token).ok_or_else(|| {
-                format!("`{name}`: a token is written `{HASH}` and 64 hexadecimal digits; `brumate token {name}` makes one")
+                format!(
+                    "`{name}`: a token is written `{HASH}` and 64 hexadecimal digits; `brumate token {name}` makes one"
+                )
             })?;
             if known.hashes.iter().any(|(other, _)| *other == hash) {
                 return Err(format!("`{name}`: this token is there twice"));

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use brumate_engine::api::Image;
 use brumate_server::http::{Health, HttpSettings, Tokens, serve_http};
 use brumate_session::CancellationToken;
-use brumate_session::engine::{Engine, LocalEngine};
+use brumate_session::engine::LocalEngine;
 use brumate_session::sessions::session_image;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
