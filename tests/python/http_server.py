@@ -72,7 +72,7 @@ def serve(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding='utf-8', errors='replace',
             env=get_default_environment() | (environment or {}),
         )
-        said, url = [], None
+        said, url, reader = [], None, None
         assert process.stderr is not None
         for line in process.stderr:
             if line.startswith(SERVING):
@@ -93,17 +93,15 @@ def serve(
                 finally:
                     process.kill()
             process.wait()
+            if reader is not None:
+                reader.join(10)
 
 
 def _pass_on(stream: Any, errors: Any) -> None:
+    descriptor = errors if isinstance(errors, int) else errors.fileno()
     for line in stream:
-        if hasattr(errors, 'write'):
-            with contextlib.suppress(ValueError, OSError):
-                errors.write(line)
-                errors.flush()
-        else:
-            with contextlib.suppress(OSError):
-                os.write(errors, line.encode())
+        with contextlib.suppress(OSError):
+            os.write(descriptor, line.encode())
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::lowlevel;
-use brumate_session::sessions::{CellRequest, Sessions};
+use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
@@ -52,6 +52,8 @@ pub struct PythonServer {
     mode: ReturnMode,
     threshold: Arc<Threshold>,
     stop: CancellationToken,
+    /// Whose runs these are.
+    principal: Arc<str>,
     tools: ToolSet,
     /// There unless the tools are [`ToolSet::Run`].
     interpreter: Option<Interpreter>,
@@ -93,6 +95,7 @@ impl PythonServer {
             mode,
             threshold: Arc::default(),
             stop: CancellationToken::new(),
+            principal: LOCAL_PRINCIPAL.into(),
             tools: ToolSet::Run,
             interpreter: None,
             patience: questions::DEFAULT_PATIENCE,
@@ -120,6 +123,7 @@ impl PythonServer {
         let interpreter = self.interpreter.as_ref();
         Self {
             threshold: Arc::default(),
+            principal: client.name.clone(),
             interpreter: interpreter.map(|known| known.for_connection(client.name.clone(), client.connection.clone())),
             parked: client.parked.clone(),
             ..self.clone()
@@ -271,6 +275,7 @@ impl PythonServer {
         cancel: &CancellationToken,
         onlooker: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
+        let request = request.of_principal(&*self.principal);
         match self.runner.run(request, cancel, onlooker).await {
             Ok(report) => self.report_result(&report),
             Err(failure) => {

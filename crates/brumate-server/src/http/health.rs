@@ -9,13 +9,14 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use brumate_mcp::App;
-use brumate_session::CancellationToken;
+use brumate_session::{Admission, CancellationToken};
 use brumate_session::sessions::Sessions;
 
 /// The state of a server, as `/healthz`, `/readyz` and `/metrics` tell it.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     ready: Arc<AtomicBool>,
+    admission: Option<Admission>,
     sessions: Option<Sessions>,
 }
 
@@ -24,6 +25,13 @@ impl Health {
     #[must_use]
     pub fn with_sessions(mut self, sessions: Option<Sessions>) -> Self {
         self.sessions = sessions;
+        self
+    }
+
+    /// With the numbers of this gate.
+    #[must_use]
+    pub fn with_admission(mut self, admission: Admission) -> Self {
+        self.admission = Some(admission);
         self
     }
 
@@ -61,6 +69,10 @@ impl Health {
         gauge("ready", "Whether the server is ready for code.", usize::from(self.ready.load(Ordering::Relaxed)));
         gauge("mcp_sessions", "Sessions of the protocol.", app.sessions());
         gauge("mcp_requests", "Requests that are not answered yet, subscriptions included.", app.running());
+        if let Some(admission) = &self.admission {
+            gauge("runs", "Runs of code that are under way, in sessions and without.", admission.running());
+            gauge("runs_waiting", "Runs of code that wait for a place.", admission.waiting());
+        }
         if let Some(sessions) = &self.sessions {
             gauge("interpreter_sessions", "Sessions of the code interpreter, asleep or awake.", sessions.count());
             gauge("interpreter_sessions_awake", "Sessions of the code interpreter that are awake.", sessions.live());

@@ -21,6 +21,8 @@ use crate::serve::ServeError;
 
 /// Largest message: room for the longest code that is run, with every byte escaped.
 const MAX_BODY: usize = 16 << 20;
+/// Sessions of the protocol of one principal.
+const MAX_SESSIONS_EACH: usize = 1000;
 /// How long calls have to answer after they were interrupted, beyond the grace time of running code.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -81,6 +83,7 @@ impl HttpSettings {
     fn options(&self) -> HttpOptions {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
+            .max_sessions_each(MAX_SESSIONS_EACH)
             .drain_timeout(self.drain)
             .hints("--allow-host lets it in", "--allow-origin lets it in");
         options = match self.transport {

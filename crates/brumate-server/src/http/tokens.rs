@@ -2,7 +2,7 @@
 //!
 //! Tokens are made by us, from 32 random bytes, so that one round of SHA-256 is enough: nobody guesses them, slowly or fast.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
@@ -11,6 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brumate_mcp::Principal;
 use brumate_session::sessions::LOCAL_PRINCIPAL;
+use brumate_session::units::{parse_duration, parse_size};
+use brumate_session::{Allowance, Allowances};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -43,6 +45,9 @@ pub struct TokensError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// Of principals that say nothing else.
+    #[serde(default)]
+    defaults: Limits,
     #[serde(default)]
     principal: BTreeMap<String, Entry>,
 }
@@ -51,13 +56,46 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     tokens: Vec<String>,
+    runs: Option<usize>,
+    sessions: Option<usize>,
+    disk: Option<String>,
+    cpu_per_hour: Option<String>,
+}
+
+/// What a principal may use, as the file says it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    runs: Option<usize>,
+    sessions: Option<usize>,
+    disk: Option<String>,
+    cpu_per_hour: Option<String>,
+}
+
+impl Limits {
+    fn read(&self, defaults: Allowance) -> Result<Allowance, String> {
+        let disk = self.disk.as_deref().map(parse_size).transpose().map_err(|error| format!("`disk`: {error}"))?;
+        let cpu = self.cpu_per_hour.as_deref().map(parse_duration).transpose();
+        let cpu = cpu.map_err(|error| format!("`cpu_per_hour`: {error}"))?;
+        if self.runs == Some(0) || cpu.is_some_and(|cpu| cpu.is_zero()) {
+            return Err("`runs` and `cpu_per_hour` are at least 1; who may nothing needs no token".to_owned());
+        }
+        Ok(Allowance {
+            runs: self.runs.or(defaults.runs),
+            sessions: self.sessions.or(defaults.sessions),
+            disk_bytes: disk.or(defaults.disk_bytes),
+            cpu_per_hour: cpu.or(defaults.cpu_per_hour),
+        })
+    }
 }
 
 /// Hashes, and whose they are.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     hashes: Vec<([u8; 32], u32)>,
     principals: Vec<Principal>,
+    allowances: HashMap<String, Allowance>,
+    defaults: Allowance,
     changed: Option<SystemTime>,
 }
 
@@ -96,8 +134,7 @@ impl Tokens {
             Ok(known) => known,
             Err(error) => {
                 let old = self.known();
-                let (hashes, principals) = (old.hashes.clone(), old.principals.clone());
-                self.set(Known { hashes, principals, changed });
+                self.set(Known { changed, ..Known::clone(&old) });
                 return Err(error);
             }
         };
@@ -124,6 +161,15 @@ impl Tokens {
             found |= same;
         }
         bool::from(found).then(|| known.principals.get(index as usize).cloned()).flatten()
+    }
+
+    /// What each principal may use, by the file as it is now.
+    pub fn allowances(&self) -> Allowances {
+        let this = self.clone();
+        Allowances::new(move |name| {
+            let known = this.known();
+            known.allowances.get(name).copied().unwrap_or(known.defaults)
+        })
     }
 
     /// Their names, in order.
@@ -155,7 +201,8 @@ fn parse(text: &str) -> Result<Known, String> {
     if file.principal.len() > MAX_PRINCIPALS {
         return Err(format!("it has more than {MAX_PRINCIPALS} principals"));
     }
-    let mut known = Known::default();
+    let defaults = file.defaults.read(Allowance::default()).map_err(|error| format!("`defaults`: {error}"))?;
+    let mut known = Known { defaults, ..Known::default() };
     for (name, entry) in file.principal {
         check_name(&name)?;
         if entry.tokens.len() > MAX_TOKENS {
@@ -173,6 +220,10 @@ fn parse(text: &str) -> Result<Known, String> {
             }
             known.hashes.push((hash, index));
         }
+        let Entry { runs, sessions, disk, cpu_per_hour, .. } = entry;
+        let limits = Limits { runs, sessions, disk, cpu_per_hour };
+        let allowance = limits.read(defaults).map_err(|error| format!("`{name}`: {error}"))?;
+        known.allowances.insert(name.clone(), allowance);
         known.principals.push(Principal::new(name));
     }
     Ok(known)
@@ -283,12 +334,26 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_those_of_the_principal_or_of_all() {
+        let (_directory, path) = file(
+            "[defaults]\nruns = 2\ncpu_per_hour = \"30m\"\n[principal.a]\ntokens = []\nruns = 4\ndisk = \"1GiB\"\nsessions = 3\n",
+        );
+        let allowances = Tokens::open(&path).unwrap().allowances();
+        let cpu_per_hour = Some(std::time::Duration::from_secs(1800));
+        let own = Allowance { runs: Some(4), sessions: Some(3), disk_bytes: Some(1 << 30), cpu_per_hour };
+        assert_eq!(allowances.of("a"), own);
+        assert_eq!(allowances.of("b"), Allowance { runs: Some(2), cpu_per_hour, ..Allowance::default() });
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_is_said() {
         for (text, part) in [
             ("[principal.local]\ntokens = []", "need no token"),
             ("[principal.\"a b\"]\ntokens = []", "is no name"),
             ("[principal.a]\ntoken = \"x\"", "token"),
             ("principals = 3", "principals"),
+            ("[defaults]\nruns = 0", "at least 1"),
+            ("[principal.a]\ntokens = []\ndisk = \"much\"", "`disk`"),
             ("[principal.a]\ntokens = [\"sha256:zz\"]", "64 hexadecimal digits"),
         ] {
             let (_directory, path) = file(text);

@@ -50,6 +50,7 @@ pub use report::{CellImage, CellReport, SessionFile, WholeText};
 pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image};
 
 use crate::admission::Admission;
+use crate::allowance::OverLimit;
 use crate::engine::Engine;
 use directory::DataDir;
 use registry::Registry;
@@ -102,7 +103,8 @@ impl Sessions {
             slots: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
-            admission: Admission::new(settings.max_concurrent),
+            admission: (settings.admission.clone())
+                .unwrap_or_else(|| Admission::new(settings.max_concurrent, settings.allowances.clone())),
             closing: CancellationToken::new(),
             settings,
         };
@@ -206,7 +208,16 @@ impl Sessions {
         if self.disk_bytes() >= settings.max_disk_bytes {
             return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
         }
+        let (principal, allowance) = (record.principal.as_str(), settings.allowances.of(&record.principal));
+        if let Some(limit) = allowance.disk_bytes.filter(|limit| self.disk_bytes_of(principal) >= *limit) {
+            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
+        }
         let mut slots = self.slots();
+        if let Some(limit) = allowance.sessions
+            && slots.values().filter(|slot| slot.record().principal == principal).count() >= limit
+        {
+            return Err(SessionError::OverLimit(OverLimit::Sessions { limit }));
+        }
         if slots.len() >= settings.max_sessions {
             return Err(SessionError::TooMany { limit: settings.max_sessions });
         }
@@ -225,6 +236,16 @@ impl Sessions {
     fn disk_bytes(&self) -> u64 {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         slots.iter().filter_map(|slot| slot.record().image.as_ref().map(|image| image.bytes)).sum()
+    }
+
+    /// Those of one principal.
+    fn disk_bytes_of(&self, principal: &str) -> u64 {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let bytes = |slot: &Arc<Slot>| {
+            let record = slot.record();
+            record.image.as_ref().filter(|_| record.principal == principal).map(|image| image.bytes)
+        };
+        slots.iter().filter_map(bytes).sum()
     }
 
     fn now(&self) -> i64 {

@@ -42,11 +42,12 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     if serving.tls.is_none() && serving.tokens.is_some() && !address.ip().is_loopback() {
         tracing::warn!("tokens are sent over plain HTTP: give --tls-cert and --tls-key, or put TLS in front");
     }
-    let Some(Service { server, sessions, engine, ends }) = Service::start(settings).await? else {
+    let allowances = serving.tokens.as_ref().map(Tokens::allowances).unwrap_or_default();
+    let Some(Service { server, sessions, engine, admission, ends }) = Service::start(settings, allowances).await? else {
         return Ok(exit_status::FAILURE);
     };
     let signals = Signals::listen()?;
-    serving.health = Health::default().with_sessions(sessions.clone());
+    serving.health = Health::default().with_admission(admission).with_sessions(sessions.clone());
     tell_when_ready(engine, sessions.is_some(), serving.health.clone(), ends.clone());
     reload(&serving)?;
     let scheme = if serving.tls.is_some() { "https" } else { "http" };

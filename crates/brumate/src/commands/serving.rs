@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use brumate_engine::api::Image;
 use brumate_server::{PythonServer, ToolSet};
-use brumate_session::CancellationToken;
 use brumate_session::engine::{Engine, LocalEngine};
 use brumate_session::sessions::{Sessions, session_image};
+use brumate_session::{Admission, Allowances, CancellationToken};
 
 use super::complain;
 use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
@@ -17,16 +17,20 @@ pub(crate) struct Service {
     pub(crate) server: PythonServer,
     pub(crate) sessions: Option<Sessions>,
     pub(crate) engine: LocalEngine,
+    pub(crate) admission: Admission,
     /// Cancelled when whatever still starts needs not any more.
     pub(crate) ends: CancellationToken,
 }
 
 impl Service {
     /// Makes a server. Clients are answered at once; code waits for the sandbox if it has to. None, and a complaint, when there
-    /// is no place for sessions.
-    pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let sandbox = sandbox(settings)?;
-        let sessions = match sessions(settings, &sandbox).await {
+    /// is no place for sessions. Each principal has what `allowances` say.
+    pub(crate) async fn start(settings: &Settings, allowances: Allowances) -> anyhow::Result<Option<Self>> {
+        let mut sandbox = sandbox(settings)?;
+        // Runs in sessions and without are the same to the host.
+        let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
+        sandbox.runner = sandbox.runner.with_admission(admission.clone());
+        let sessions = match sessions(settings, &sandbox, allowances).await {
             Ok(sessions) => sessions,
             Err(reason) => {
                 complain(&format!("brumate: {reason}"));
@@ -44,7 +48,7 @@ impl Service {
             server = server.with_sessions(sessions.clone(), settings.tools);
             prepare_in_background(sandbox.engine.clone(), ends.clone());
         }
-        Ok(Some(Self { server, sessions, engine: sandbox.engine, ends }))
+        Ok(Some(Self { server, sessions, engine: sandbox.engine, admission, ends }))
     }
 }
 
@@ -60,10 +64,12 @@ fn warm_in_background(sandbox: Sandbox, settings: Settings) {
 }
 
 /// The sessions, if the tools need any.
-async fn sessions(settings: &Settings, sandbox: &Sandbox) -> Result<Option<Sessions>, String> {
+async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances) -> Result<Option<Sessions>, String> {
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run => {
             let mut sessions = sessions.clone();
+            sessions.admission = Some(sandbox.runner.admission().clone());
+            sessions.allowances = allowances;
             sessions.packages = Some(sandbox.runner.packages().clone());
             sessions.dependencies.clone_from(&settings.runner.dependencies);
             let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions).await;

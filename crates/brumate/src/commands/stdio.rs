@@ -1,7 +1,7 @@
 //! `brumate stdio`: the MCP server.
 
 use brumate_server::serve_stdio;
-use brumate_session::CancellationToken;
+use brumate_session::{Allowances, CancellationToken};
 
 use super::serving::Service;
 use crate::exit_status;
@@ -10,7 +10,7 @@ use crate::signals::Signals;
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
-    let Some(Service { server, sessions, ends, .. }) = Service::start(settings).await? else {
+    let Some(Service { server, sessions, ends, .. }) = Service::start(settings, Allowances::default()).await? else {
         return Ok(exit_status::FAILURE);
     };
     let serving = async {
