@@ -67,7 +67,7 @@
 //!
 //! # What it is not
 //!
-//! A client, an authorization server, a store of sessions or events outside the process, tasks
+//! A client, an authorization server or a client of one, a store of sessions or events outside the process, tasks
 //! (`io.modelcontextprotocol/tasks`).
 
 mod completion;

@@ -10,6 +10,7 @@ mod kill9;
 mod layers;
 mod machines;
 mod mcp_clients;
+mod mcp_http;
 mod mcp_sessions;
 mod notebook;
 mod random_stops;
