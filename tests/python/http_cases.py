@@ -6,6 +6,7 @@ Requests are written by hand here, where the SDKs' clients would not make the mi
 from __future__ import annotations
 
 import contextlib
+import copy
 import http.client
 import json
 import signal
@@ -78,13 +79,14 @@ class Client:
         return self.send('POST', message, **headers)
 
     def session(self) -> Client:
-        """Begins a session of the protocol."""
+        """The same client with a session of the protocol."""
         about = {'protocolVersion': LEGACY, 'capabilities': {}, 'clientInfo': {'name': 'cases', 'version': '1'}}
         begun = self.post('initialize', about)
         same(begun.status, 200)
-        self.headers |= {'Mcp-Session-Id': begun.headers['mcp-session-id'], 'Mcp-Protocol-Version': LEGACY}
-        same(self.send('POST', {'jsonrpc': '2.0', 'method': 'notifications/initialized'}).status, 202)
-        return self
+        client = copy.copy(self)
+        client.headers = {**self.headers, 'Mcp-Session-Id': begun.headers['mcp-session-id'], 'Mcp-Protocol-Version': LEGACY}
+        same(client.send('POST', {'jsonrpc': '2.0', 'method': 'notifications/initialized'}).status, 202)
+        return client
 
     def modern(self, method: str, params: dict[str, Any], name: str | None = None, capabilities: Any = None) -> Answer:
         """A request as of 2026-07-28, which belongs to no session."""
@@ -146,17 +148,18 @@ async def strangers(setup: Setup) -> None:
         file = Path(directory) / 'tokens.toml'
         ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
         with server(setup, tokens=file, token=ada) as running:
-            first, second = Client(running).session(), Client(running, token=bob).session()
+            first, second = Client(running), Client(running, token=bob)
+            mine, other = first.session(), second.session()
             # Sessions of the protocol, and what is kept for those who come back.
-            stolen, unknown = first.headers['Mcp-Session-Id'], '0' * 32
+            stolen, unknown = mine.headers['Mcp-Session-Id'], '0' * 32
             for method, headers in [('GET', {}), ('GET', {'Last_Event_ID': '0-0'}), ('POST', {})]:
                 body = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'} if method == 'POST' else None
-                answers = [second.send(method, body, Mcp_Session_Id=id, **headers) for id in (stolen, unknown)]
+                answers = [other.send(method, body, Mcp_Session_Id=id, **headers) for id in (stolen, unknown)]
                 same((answers[0].status, answers[0].body), (answers[1].status, answers[1].body))
                 assert answers[0].status in (404, 500), answers[0].status
-            answers = [second.send('DELETE', Mcp_Session_Id=id) for id in (stolen, unknown)]
+            answers = [other.send('DELETE', Mcp_Session_Id=id) for id in (stolen, unknown)]
             same((answers[0].status, answers[0].body), (answers[1].status, answers[1].body))
-            assert first.post('tools/list').result['tools']
+            assert mine.post('tools/list').result['tools'] and other.post('tools/list').result['tools']
             # Sessions of the interpreter, their files and their running code.
             made = first.cell("open('secret.txt', 'w').write('42')\nx = 1")
             session, never = made['session_info']['session_id'], 'A' * 16
@@ -232,12 +235,13 @@ async def draining(setup: Setup) -> None:
         token = make_token(setup.brumate, 'ada', file)
         options = {'data': data, 'tokens': file, 'token': token}
         with server(setup, '--drain-timeout', '500ms', '--timeout', '1h', '--cpu-timeout', '1h', **options) as running:
-            client = Client(running).session()
+            client = Client(running)
             session = client.cell('x = 41')['session_info']['session_id']
             answers: list[dict[str, Any]] = []
+            legacy = client.session()
             code = 'x += 1\nopen("begun", "w").close()\nwhile True: pass'
             call = {'name': 'execute_code', 'arguments': {'code': code, 'session_id': session}}
-            thread = threading.Thread(target=lambda: answers.append(client.post('tools/call', call).result))
+            thread = threading.Thread(target=lambda: answers.append(legacy.post('tools/call', call).result))
             thread.start()
             # The code runs when somebody could interrupt it.
             await until(lambda: running_code(client))
@@ -275,7 +279,7 @@ async def vanished(setup: Setup) -> None:
 async def abuse(setup: Setup) -> None:
     """Slow, broken, oversized and stormy clients are refused or ignored, and everybody else is served as before."""
     with server(setup) as running:
-        client = Client(running).session()
+        client = Client(running)
         host, _, port = client.address.partition(':')
         idle = [socket.create_connection((host, int(port))) for _ in range(200)]
         for number, slow in enumerate(idle):
@@ -283,12 +287,12 @@ async def abuse(setup: Setup) -> None:
             head = f'POST {client.path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n'
             slow.sendall([b'', head.encode()[: 20 + number], f'{head}Content-Length: 1000\r\n\r\n{{'.encode()][number % 3])
         contains(client.tool('run_python_code', python_code='40 + 2').body, '42')
-        for body, status in [
-            (b'{', 400), (b'[]', 400), (b'\xff\xfe', 400), (b'[' * 100_000, 400), (b'"x"', 400), (b' ' * (17 << 20), 413),
-        ]:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                answer = client.send('POST', body)
-                assert answer.status == status or (status == 400 and answer.status in (200, 415, 422)), (body[:20], answer.status, answer.body)
+        for body in [b'{', b'[]', b'\xff\xfe', b'[' * 100_000, b'"x"', b'']:
+            answer = client.send('POST', body)
+            assert 400 <= answer.status < 500, (body[:20], answer.status, answer.body)
+        # The server need not read all of it.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            same(client.send('POST', b' ' * (17 << 20)).status, 413)
         flood = {f'X-{number}': 'x' * 200 for number in range(1000)}
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
             same(client.send('GET', **flood).status, 431)

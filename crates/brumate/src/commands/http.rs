@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use brumate_engine::api::Image;
-use brumate_server::http::{Health, HttpSettings, Tokens, serve_http};
+use brumate_server::http::{Health, HttpSettings, Tls, Tokens, serve_http};
 use brumate_session::CancellationToken;
 use brumate_session::engine::LocalEngine;
 use brumate_session::sessions::session_image;
@@ -28,9 +28,12 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         return Ok(exit_status::USAGE);
     };
     let mut serving = serving.clone();
-    serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
-    serving.tls = tls.as_ref().map(|(chain, key)| brumate_server::http::Tls::from_pem_files(chain, key)).transpose()?;
-    let listener = match listen(host, *port, serving.tokens.is_some() || *allow_unauthenticated).await {
+    let prepared = async {
+        serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
+        serving.tls = tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
+        listen(host, *port, serving.tokens.is_some() || *allow_unauthenticated).await
+    };
+    let listener = match prepared.await {
         Ok(listener) => listener,
         Err(error) => {
             complain(&format!("brumate: {error:#}"));
