@@ -14,7 +14,7 @@ const STATELESS_LEGACY: Way = ("http-stateless", MCP2_LEGACY);
 const SSE: Way = ("sse", MCP1);
 
 macro_rules! cases {
-    ($($module:ident: $($case:ident: $($way:ident)+;)+)+) => {
+    ($($module:ident { $($case:ident: $($way:ident)+;)+ })+) => {
         $(mod $module {
             $(mod $case {
                 $(
@@ -31,7 +31,7 @@ macro_rules! cases {
 }
 
 cases! {
-    cases:
+    cases {
         listing: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         golden: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         structured: MODERN FIRST;
@@ -40,7 +40,8 @@ cases! {
         cancel: MODERN LEGACY FIRST SSE;
         progress: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         logging: MODERN LEGACY FIRST STATELESS SSE;
-    session_cases:
+    }
+    session_cases {
         transcript: MODERN LEGACY FIRST STATELESS SSE;
         stopping: MODERN LEGACY SSE;
         restart: MODERN FIRST;
@@ -49,10 +50,12 @@ cases! {
         uploads: MODERN;
         questions: MODERN LEGACY FIRST STATELESS SSE;
         nobody_to_ask: MODERN FIRST;
-    contract_cases:
+    }
+    contract_cases {
         resource_types: MODERN FIRST;
         missing_sessions: MODERN LEGACY;
         list_changed: MODERN FIRST SSE;
+    }
 }
 
 macro_rules! of_http {
