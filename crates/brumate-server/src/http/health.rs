@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use brumate_mcp::App;
-use brumate_session::{Admission, CancellationToken};
 use brumate_session::sessions::Sessions;
+use brumate_session::{Admission, CancellationToken};
 
 /// The state of a server, as `/healthz`, `/readyz` and `/metrics` tell it.
 #[derive(Debug, Clone, Default)]

@@ -178,10 +178,8 @@ async fn a_principal_has_limits_of_its_own_and_no_more_than_these() {
 #[tokio::test]
 async fn runs_of_a_principal_wait_for_each_other_and_for_nobody_else() {
     let host = Host::with(engine(), |settings| {
-        settings.allowances = Allowances::new(|name| Allowance {
-            runs: (name == LOCAL_PRINCIPAL).then_some(1),
-            ..Allowance::default()
-        });
+        settings.allowances =
+            Allowances::new(|name| Allowance { runs: (name == LOCAL_PRINCIPAL).then_some(1), ..Allowance::default() });
     })
     .await;
     let (busy, other) = (host.open("x = 1").await, host.open("x = 2").await);
