@@ -20,6 +20,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import ElicitResult
 
+import http_server
+
 SDK_MAJOR = int(importlib.metadata.version('mcp').split('.')[0])
 
 # No answer takes this long unless something hangs.
@@ -34,6 +36,8 @@ class Setup:
     cache_dir: Path
     # 'auto' (the newest protocol that both know) or 'legacy' (with an initialize handshake).
     era: str
+    # 'stdio', or one of `http_server.MODES`.
+    transport: str = 'stdio'
 
     def parameters(self, *flags: str, environment: dict[str, str] | None = None) -> StdioServerParameters:
         args = ['stdio', '--cache-dir', str(self.cache_dir), *flags]
@@ -114,26 +118,39 @@ async def connect(
         logs.append((params.level, params.data))
 
     before = children()
-    if SDK_MAJOR >= 2:
-        from mcp import Client
+    async with transport(setup, *flags, errors=errors, environment=environment) as (streams, process):
+        processes = lambda: [process] if process else sorted(children() - before)
+        if SDK_MAJOR >= 2:
+            from mcp import Client
 
-        transport = stdio_client(setup.parameters(*flags, environment=environment), errlog=errors)
-        client = Client(transport, mode=setup.era, logging_callback=log, log_level=log_level, **asking)
-        async with client:
-            connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs, forms=forms)
-            connection.processes = sorted(children() - before)
-            if log_level and not connection.modern:
-                await connection.set_level(log_level)
-            yield connection
+            client = Client(streams, mode=setup.era, logging_callback=log, log_level=log_level, **asking)
+            async with client:
+                connection = Connection(client, modern=client.protocol_version >= '2026-07-28', logs=logs, forms=forms)
+                connection.processes = processes()
+                if log_level and not connection.modern:
+                    await connection.set_level(log_level)
+                yield connection
+            return
+        async with streams as (read, write):
+            async with ClientSession(read, write, logging_callback=log, **asking) as session:
+                await session.initialize()
+                connection = Connection(session, modern=False, logs=logs, forms=forms)
+                connection.processes = processes()
+                if log_level:
+                    await connection.set_level(log_level)
+                yield connection
+
+
+@contextlib.asynccontextmanager
+async def transport(setup: Setup, *flags: str, errors: Any, environment: dict[str, str] | None) -> AsyncIterator[tuple[Any, int | None]]:
+    """The way to a new server, and its process if that is started already."""
+    if setup.transport == 'stdio':
+        yield stdio_client(setup.parameters(*flags, environment=environment), errlog=errors), None
         return
-    async with stdio_client(setup.parameters(*flags, environment=environment), errlog=errors) as (read, write):
-        async with ClientSession(read, write, logging_callback=log, **asking) as session:
-            await session.initialize()
-            connection = Connection(session, modern=False, logs=logs, forms=forms)
-            connection.processes = sorted(children() - before)
-            if log_level:
-                await connection.set_level(log_level)
-            yield connection
+    async with http_server.served(
+        setup.brumate, setup.cache_dir, setup.transport, *flags, environment=environment, errors=errors
+    ) as server:
+        yield http_server.open_streams(setup.transport, server.url, server.headers), server.process.pid
 
 
 def children() -> set[int]:

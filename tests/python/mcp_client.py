@@ -16,6 +16,7 @@ def main() -> None:
     parser.add_argument('--brumate', type=Path, required=True, help='the server binary')
     parser.add_argument('--cache-dir', type=Path, required=True, help='its cache of compiled modules')
     parser.add_argument('--era', choices=['auto', 'legacy'], default='auto')
+    parser.add_argument('--transport', choices=['stdio', 'http', 'http-stateless', 'sse'], default='stdio')
     parser.add_argument('--sdk', type=int, required=True, help='major version of `mcp` that this interpreter must have')
     parser.add_argument('--cases', default='cases', help='module of the case')
     parser.add_argument('case')
@@ -25,7 +26,7 @@ def main() -> None:
     case = getattr(importlib.import_module(options.cases), options.case, None)
     if case is None:
         parser.error(f'there is no case {options.case!r}')
-    anyio.run(case, Setup(options.brumate, options.cache_dir, options.era))
+    anyio.run(case, Setup(options.brumate, options.cache_dir, options.era, options.transport))
 
 
 if __name__ == '__main__':

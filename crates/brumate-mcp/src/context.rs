@@ -10,7 +10,7 @@ pub(crate) use ask::{Known, Questions};
 
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::http::RequestStream;
+use crate::http::{Principal, RequestStream};
 use crate::resource::ResourceContents;
 use crate::server::Server;
 use rmcp::RoleServer;
@@ -131,6 +131,11 @@ impl Context {
     /// The head of the HTTP request, with what layers put into its extensions; nothing over stdio.
     pub fn http(&self) -> Option<&http::request::Parts> {
         self.inner.request.extensions.get()
+    }
+
+    /// Whose request it is, where bearer tokens say so ([`HttpOptions::bearer`](crate::HttpOptions::bearer)).
+    pub fn principal(&self) -> Option<&Principal> {
+        self.http()?.extensions.get()
     }
 
     /// The server, to register or remove something, or to tell its clients of changes.

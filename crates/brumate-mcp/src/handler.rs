@@ -8,6 +8,7 @@ use crate::completion::{self, CompletionRequest, MAX_VALUES};
 use crate::connection::Connection;
 use crate::context::{Level, is_modern};
 use crate::error::Error;
+use crate::http::Draining;
 use crate::prompt::{Message, PromptRequest};
 use crate::registry::Registry;
 use crate::resource::ResourceContents;
@@ -325,7 +326,10 @@ impl ServerHandler for Handler {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let _listening = self.server.shared.hub.listen(context.sink().clone());
-        context.cancelled().await;
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = Draining::of(context.request_context()) => {}
+        }
         Ok(())
     }
 }

@@ -1,19 +1,30 @@
 //! Serving over HTTP.
 
+mod activity;
 mod app;
+mod body;
+mod connections;
 mod guard;
 mod json;
+mod principal;
 mod service;
 mod session;
 mod sse;
 mod streams;
+mod tls;
 
 pub use app::App;
+pub use principal::Principal;
 pub use service::HttpService;
+pub use tls::Tls;
 
+pub(crate) use activity::Draining;
 pub(crate) use session::RequestStream;
 
+use activity::Farewell;
+use principal::Verifier;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// How a server is served over HTTP.
 ///
@@ -28,9 +39,12 @@ pub struct HttpOptions {
     pub(crate) json: bool,
     pub(crate) hosts: Option<Vec<String>>,
     pub(crate) origins: Vec<String>,
-    pub(crate) max_body: usize,
+    /// What a refusal says about hosts, and about origins.
+    pub(crate) hints: [&'static str; 2],
+    pub(crate) verifier: Option<Verifier>,
+    pub(crate) body: body::Bounds,
     pub(crate) keep_alive: Duration,
-    pub(crate) drain: Duration,
+    pub(crate) farewell: Farewell,
     pub(crate) limits: Limits,
 }
 
@@ -38,6 +52,8 @@ pub struct HttpOptions {
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) sessions: usize,
+    /// Of one principal.
+    pub(crate) sessions_each: usize,
     pub(crate) idle: Duration,
     pub(crate) retry: Duration,
     pub(crate) resumption: Resumption,
@@ -73,11 +89,14 @@ impl Default for HttpOptions {
             json: false,
             hosts: Some(local.map(str::to_owned).to_vec()),
             origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
-            max_body: 4 * 1024 * 1024,
+            hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
+            verifier: None,
+            body: body::Bounds { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             keep_alive: Duration::from_secs(15),
-            drain: Duration::from_secs(10),
+            farewell: Farewell { patience: Duration::from_secs(10), interrupt: None },
             limits: Limits {
                 sessions: 10_000,
+                sessions_each: 10_000,
                 idle: Duration::from_secs(30 * 60),
                 retry: Duration::from_secs(3),
                 resumption: Resumption::default(),
@@ -149,10 +168,39 @@ impl HttpOptions {
         self
     }
 
+    /// What the refusal of a host, and of an origin, says about how it is let in: the settings of the program.
+    #[must_use]
+    pub fn hints(mut self, host: &'static str, origin: &'static str) -> Self {
+        self.hints = [host, origin];
+        self
+    }
+
     /// The largest body of a request, in bytes; 4 MiB by default.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
-        self.max_body = bytes;
+        self.body.bytes = bytes;
+        self
+    }
+
+    /// How long the body of a request may take to arrive; 30 seconds by default, then 408.
+    #[must_use]
+    pub fn body_timeout(mut self, time: Duration) -> Self {
+        self.body.time = time;
+        self
+    }
+
+    /// Lets in only requests with a bearer token (RFC 6750) for which `verify` names a principal; others are refused
+    /// with 401. Sessions then belong to principals. `verify` should take the same time for all tokens.
+    #[must_use]
+    pub fn bearer(mut self, verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
+        self.verifier = Some(Verifier::new(verify));
+        self
+    }
+
+    /// The most sessions of one principal; 10 000 by default. More are refused with 503.
+    #[must_use]
+    pub fn max_sessions_each(mut self, sessions: usize) -> Self {
+        self.limits.sessions_each = sessions;
         self
     }
 
@@ -194,7 +242,14 @@ impl HttpOptions {
     /// How long running requests may take to end when the server stops; 10 seconds by default.
     #[must_use]
     pub fn drain_timeout(mut self, drain: Duration) -> Self {
-        self.drain = drain;
+        self.farewell.patience = drain;
+        self
+    }
+
+    /// What is cancelled when requests still run after [`HttpOptions::drain_timeout`]; they have `grace` to answer.
+    #[must_use]
+    pub fn interrupt(mut self, token: CancellationToken, grace: Duration) -> Self {
+        self.farewell.interrupt = Some((token, grace));
         self
     }
 }

@@ -67,7 +67,7 @@
 //!
 //! # What it is not
 //!
-//! A client, an authorization server, a store of sessions or events outside the process, tasks
+//! A client, an authorization server or a client of one, a store of sessions or events outside the process, tasks
 //! (`io.modelcontextprotocol/tasks`).
 
 mod completion;
@@ -95,7 +95,7 @@ pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
 pub use context::{Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer};
 pub use error::{Error, Result, ServeError};
-pub use http::{App, HttpOptions, HttpService, Resumption};
+pub use http::{App, HttpOptions, HttpService, Principal, Resumption, Tls};
 pub use prompt::{IntoMessages, Message, Prompt, PromptArgument, PromptRequest};
 pub use resource::{IntoResourceContents, Resource, ResourceContents, ResourceRequest};
 pub use result::{IntoToolResult, Json, ToolResult};

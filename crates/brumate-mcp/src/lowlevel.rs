@@ -6,7 +6,7 @@ pub use rmcp;
 
 use crate::context::Context;
 use crate::handler::Handler;
-use crate::http::{HttpOptions, HttpService};
+use crate::http::{Draining, HttpOptions, HttpService, Principal, RequestStream};
 use crate::server::Server;
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -20,9 +20,10 @@ impl Server {
 }
 
 impl HttpService {
-    /// Serves handlers of rmcp's over HTTP, one for each session, with this crate's sessions, checks and limits.
+    /// Serves handlers of rmcp's over HTTP, one for each session (each request, where there are none), made for its
+    /// principal, with this crate's sessions, checks and limits. [`App::mount_handlers`](crate::App::mount_handlers) mounts them.
     pub fn from_handlers<H: ServerHandler>(
-        make: impl Fn() -> H + Send + Sync + 'static,
+        make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {
         Self::new(make, options)
@@ -34,4 +35,18 @@ impl Context {
     pub fn rmcp(&self) -> &RequestContext<RoleServer> {
         self.request()
     }
+}
+
+/// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who
+/// could hear its answer. Without such a session for ever.
+pub async fn session_ended(context: &RequestContext<RoleServer>) {
+    match context.extensions.get::<RequestStream>() {
+        Some(stream) => stream.ended().cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the server that serves this request over HTTP begins to stop, for requests that would not end by themselves.
+pub async fn draining(context: &RequestContext<RoleServer>) {
+    Draining::of(context).await;
 }

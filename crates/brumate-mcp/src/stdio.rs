@@ -49,18 +49,31 @@ impl Server {
         T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        match Handler::new(self.clone()).serve_with_ct(transport, token).await {
-            Ok(running) => {
-                let _ = running.waiting().await;
-                Ok(())
-            }
-            // A client that leaves before it has said anything is no failure.
-            Err(
-                rmcp::service::ServerInitializeError::ConnectionClosed(_)
-                | rmcp::service::ServerInitializeError::Cancelled,
-            ) => Ok(()),
-            Err(error) => Err(ServeError::Handshake(error.to_string())),
+        serve_handler(Handler::new(self.clone()), transport, token).await
+    }
+}
+
+/// Serves one client over a transport of rmcp's.
+pub(crate) async fn serve_handler<H, T, E, A>(
+    handler: H,
+    transport: T,
+    token: CancellationToken,
+) -> Result<(), ServeError>
+where
+    H: rmcp::ServerHandler,
+    T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match handler.serve_with_ct(transport, token).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+            Ok(())
         }
+        // A client that leaves before it has said anything is no failure.
+        Err(
+            rmcp::service::ServerInitializeError::ConnectionClosed(_) | rmcp::service::ServerInitializeError::Cancelled,
+        ) => Ok(()),
+        Err(error) => Err(ServeError::Handshake(error.to_string())),
     }
 }
 

@@ -5,7 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_session::sessions::{CellRequest, Sessions};
+use brumate_mcp::lowlevel;
+use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
@@ -20,6 +21,7 @@ use rmcp::{RoleServer, model};
 use serde_json::Value;
 use tokio::task::JoinError;
 
+use crate::clients::Client;
 use crate::format::{ReturnMode, failure_text, result_text, structured};
 use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
@@ -50,6 +52,8 @@ pub struct PythonServer {
     mode: ReturnMode,
     threshold: Arc<Threshold>,
     stop: CancellationToken,
+    /// Whose runs these are.
+    principal: Arc<str>,
     tools: ToolSet,
     /// There unless the tools are [`ToolSet::Run`].
     interpreter: Option<Interpreter>,
@@ -91,6 +95,7 @@ impl PythonServer {
             mode,
             threshold: Arc::default(),
             stop: CancellationToken::new(),
+            principal: LOCAL_PRINCIPAL.into(),
             tools: ToolSet::Run,
             interpreter: None,
             patience: questions::DEFAULT_PATIENCE,
@@ -113,6 +118,18 @@ impl PythonServer {
         self
     }
 
+    /// The same server for another connection.
+    pub(crate) fn for_client(&self, client: &Client) -> Self {
+        let interpreter = self.interpreter.as_ref();
+        Self {
+            threshold: Arc::default(),
+            principal: client.name.clone(),
+            interpreter: interpreter.map(|known| known.for_connection(client.name.clone(), client.connection.clone())),
+            parked: client.parked.clone(),
+            ..self.clone()
+        }
+    }
+
     /// Cancelling this token cancels every call that is under way.
     pub(crate) fn stop_token(&self) -> &CancellationToken {
         &self.stop
@@ -128,8 +145,8 @@ impl PythonServer {
     /// # Errors
     ///
     /// The outer one when there is no such tool, the inner one a text for the model.
-    fn work(&self, name: &str, arguments: Option<JsonObject>) -> Result<Result<Work, String>, ErrorData> {
-        let interpreter = self.interpreter.clone();
+    fn work(&self, name: &str, arguments: Option<JsonObject>, modern: bool) -> Result<Result<Work, String>, ErrorData> {
+        let interpreter = self.interpreter_for(modern);
         match interpreter {
             None if name == tool::TOOL_NAME => return Ok(arguments::parse(arguments).map(Work::Run)),
             Some(interpreter) if name == tool::TOOL_NAME && self.tools == ToolSet::All => {
@@ -151,6 +168,11 @@ impl PythonServer {
         }
         let name: String = name.chars().take(64).collect();
         Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None))
+    }
+
+    /// The interpreter as a request sees it.
+    fn interpreter_for(&self, modern: bool) -> Option<Interpreter> {
+        self.interpreter.as_ref().map(|interpreter| interpreter.of_request(modern))
     }
 
     /// Begins to do it.
@@ -183,7 +205,7 @@ impl PythonServer {
     /// hear.
     async fn attend(&self, mut call: Conversation, context: &RequestContext<RoleServer>) -> CallToolResponse {
         let audience = Arc::new(Audience {
-            log: LogPump::new(context.peer.clone(), self.log_level(context)),
+            log: LogPump::new(context.peer.clone(), context.id.clone(), self.log_level(context)),
             progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
         });
         let cancel = call.cancel();
@@ -202,7 +224,8 @@ impl PythonServer {
                     }
                     Step::Asked(question) => {
                         // Ends with the question.
-                        tokio::spawn(questions::ask(context.peer.clone(), question, self.patience));
+                        let (peer, id) = (context.peer.clone(), context.id.clone());
+                        tokio::spawn(questions::ask(peer, id, question, self.patience));
                     }
                 }
             };
@@ -217,7 +240,10 @@ impl PythonServer {
             }
         };
         let pass_on_cancellation = async {
-            context.ct.cancelled().await;
+            tokio::select! {
+                () = context.ct.cancelled() => {}
+                () = lowlevel::session_ended(context) => {}
+            }
             cancel.cancel();
             std::future::pending::<()>().await;
         };
@@ -249,6 +275,7 @@ impl PythonServer {
         cancel: &CancellationToken,
         onlooker: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
+        let request = request.of_principal(&*self.principal);
         match self.runner.run(request, cancel, onlooker).await {
             Ok(report) => self.report_result(&report),
             Err(failure) => {
@@ -337,7 +364,7 @@ impl ServerHandler for PythonServer {
             },
             None => {
                 let digest = questions::digest(&request);
-                match self.work(&request.name, request.arguments)? {
+                match self.work(&request.name, request.arguments, is_modern(&context))? {
                     Ok(work) => self.begin(work, digest, &context),
                     Err(message) => return Ok(error_result(message).into()),
                 }
@@ -346,7 +373,7 @@ impl ServerHandler for PythonServer {
         let (peer, modern) = (context.peer.clone(), is_modern(&context));
         let cancelled = context.ct.clone();
         let response = self.attend(call, &context).await;
-        if let Some(interpreter) = &self.interpreter {
+        if let Some(interpreter) = self.interpreter_for(modern) {
             tokio::select! {
                 () = interpreter.tell_changes(&peer, modern) => {}
                 () = cancelled.cancelled() => {}
@@ -358,9 +385,11 @@ impl ServerHandler for PythonServer {
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let Some(interpreter) = &self.interpreter else { return Ok(ListResourcesResult::default()) };
+        let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
+            return Ok(ListResourcesResult::default());
+        };
         Ok(ListResourcesResult::with_all_items(interpreter.resources().await))
     }
 
@@ -401,13 +430,14 @@ impl ServerHandler for PythonServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(interpreter) = &self.interpreter else { return Ok(()) };
+        let Some(interpreter) = self.interpreter_for(is_modern(context.request_context())) else { return Ok(()) };
         if !interpreter.subscribe(context.sink()) {
             return Err(ErrorData::internal_error("there are too many subscriptions on this connection", None));
         }
         tokio::select! {
             () = context.cancelled() => {}
             () = self.stop.cancelled() => {}
+            () = lowlevel::draining(context.request_context()) => {}
         }
         interpreter.unsubscribe(context.sink());
         Ok(())

@@ -1,8 +1,8 @@
-//! The MCP server of Brumate over standard input and output: the tool `run_python_code`, and, with
+//! The MCP server of Brumate, over standard input and output and over HTTP: the tool `run_python_code`, and, with
 //! [`PythonServer::with_sessions`], the tools and resources of a code interpreter that keeps its state.
 //!
 //! [`serve`] speaks the Model Context Protocol, all versions from 2024-11-05 to 2026-07-28, over any pair of byte
-//! streams; [`serve_stdio`] over the process's own. Everything that runs is the business of a
+//! streams; [`serve_stdio`] over the process's own; [`http`] over HTTP, to many clients, each with what is its own. Everything that runs is the business of a
 //! [`Runner`](brumate_session::Runner) or of [`Sessions`](brumate_session::sessions::Sessions).
 //!
 //! Two kinds of failure, told apart by whose problem they are: what the code did, and arguments that a model can
@@ -13,9 +13,11 @@
 //! everything in any case.
 
 mod arguments;
+mod clients;
 mod escape;
 mod format;
 mod handler;
+pub mod http;
 mod inflight;
 mod interpreter;
 mod log;

@@ -10,8 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use brumate_engine::api::StreamName;
 use brumate_session::RunEvent;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
-use rmcp::service::Peer;
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam, RequestId, ServerNotification,
+};
+use rmcp::service::{OriginatingRequestId, Peer};
 use tokio::sync::Notify;
 
 /// Messages that may wait for a slow client; later lines join the last one.
@@ -59,6 +61,8 @@ impl Threshold {
 /// The log of one call: takes events without waiting, sends them from [`LogPump::run`].
 pub(crate) struct LogPump {
     peer: Peer<RoleServer>,
+    /// The request, on whose stream the messages belong where each has its own.
+    request: RequestId,
     /// `None`: this client must not be sent log messages.
     threshold: Option<LoggingLevel>,
     state: Mutex<State>,
@@ -74,8 +78,8 @@ struct State {
 }
 
 impl LogPump {
-    pub(crate) fn new(peer: Peer<RoleServer>, threshold: Option<LoggingLevel>) -> Self {
-        Self { peer, threshold, state: Mutex::default(), changed: Notify::new() }
+    pub(crate) fn new(peer: Peer<RoleServer>, request: RequestId, threshold: Option<LoggingLevel>) -> Self {
+        Self { peer, request, threshold, state: Mutex::default(), changed: Notify::new() }
     }
 
     fn wants(&self, level: LoggingLevel) -> bool {
@@ -126,7 +130,10 @@ impl LogPump {
             match next {
                 Some((level, text)) => {
                     let message = LoggingMessageNotificationParam::new(level, text.into());
-                    if self.peer.notify_logging_message(message).await.is_err() {
+                    let mut notification = LoggingMessageNotification::new(message);
+                    notification.extensions.insert(OriginatingRequestId(self.request.clone()));
+                    let notification = ServerNotification::LoggingMessageNotification(notification);
+                    if self.peer.send_notification(notification).await.is_err() {
                         return;
                     }
                 }

@@ -1,96 +1,364 @@
-//! How many runs may be under way and how many may wait.
+//! How many runs may be under way and how many may wait: of everybody, and of each principal.
+//!
+//! Places are given in turn to the principals that wait for one, and to the calls of one principal in their order: who
+//! sends a thousand calls waits for a thousand, and others do not.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::allowance::{Allowances, OverLimit, Spent};
 
 /// Calls that may wait, per run that may be under way. A longer queue would only hide that the host is too small:
 /// at the default time limit the last one in it would wait for minutes.
 const WAITING_PER_RUN: usize = 4;
 
-/// The gate before the machines.
-#[derive(Debug)]
-pub(crate) struct Admission {
-    runs: Arc<Semaphore>,
-    max_running: usize,
-    waiting: AtomicUsize,
+/// The gate before the machines. Clones are the same gate.
+#[derive(Clone)]
+pub struct Admission {
+    gate: Arc<Gate>,
 }
 
-/// All places are taken, those in the queue as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Busy {
-    pub(crate) running: usize,
-    pub(crate) waiting: usize,
+struct Gate {
+    max_running: usize,
+    allowances: Allowances,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    waiting: usize,
+    accounts: HashMap<Arc<str>, Account>,
+    /// Principals with calls that wait; the first one is next.
+    turns: VecDeque<Arc<str>>,
+    next: u64,
+}
+
+#[derive(Default)]
+struct Account {
+    running: usize,
+    waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
+    spent: Spent,
+}
+
+/// Why a call is not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// All places are taken, those in the queue as well.
+    Busy { running: usize, waiting: usize },
+    /// The principal has used what it may.
+    OverLimit(OverLimit),
+}
+
+impl std::fmt::Debug for Admission {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.gate.state();
+        formatter.debug_struct("Admission").field("running", &state.running).field("waiting", &state.waiting).finish()
+    }
 }
 
 impl Admission {
-    pub(crate) fn new(max_running: usize) -> Self {
-        let max_running = max_running.clamp(1, Semaphore::MAX_PERMITS);
-        Self { runs: Arc::new(Semaphore::new(max_running)), max_running, waiting: AtomicUsize::new(0) }
+    /// Lets in `max_running` runs at the same time; each principal has what `allowances` say.
+    pub fn new(max_running: usize, allowances: Allowances) -> Self {
+        let gate = Gate { max_running: max_running.max(1), allowances, state: Mutex::default() };
+        Self { gate: Arc::new(gate) }
     }
 
-    /// Waits for a place; first come, first served. The place is free again when the permit is dropped.
-    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Busy> {
-        if let Ok(permit) = Arc::clone(&self.runs).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _place = self.wait_in_line()?;
-        // The semaphore is never closed; were it, nobody could run.
-        Arc::clone(&self.runs)
-            .acquire_owned()
-            .await
-            .map_err(|_| Busy { running: self.max_running, waiting: self.waiting.load(Ordering::Relaxed) })
+    /// Runs that are under way.
+    pub fn running(&self) -> usize {
+        self.gate.state().running
     }
 
-    fn wait_in_line(&self) -> Result<Place<'_>, Busy> {
-        let limit = self.max_running.saturating_mul(WAITING_PER_RUN);
-        let place = Place(&self.waiting);
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        // The place is given back when it is dropped, also here.
-        if before >= limit { Err(Busy { running: self.max_running, waiting: limit }) } else { Ok(place) }
+    /// Calls that wait.
+    pub fn waiting(&self) -> usize {
+        self.gate.state().waiting
+    }
+
+    /// Waits for a place. It is free again when the permit is dropped.
+    pub(crate) async fn enter(&self, principal: &str) -> Result<Permit, Refused> {
+        let (receiver, _place) = match self.gate.ask(principal)? {
+            Asked::Granted(permit) => return Ok(permit),
+            Asked::Waits(receiver, place) => (receiver, place),
+        };
+        // Senders are dropped with the gate alone; then nobody could run.
+        receiver.await.map_err(|_| Refused::Busy { running: self.gate.max_running, waiting: 0 })
     }
 }
 
-/// A place in the queue.
-struct Place<'a>(&'a AtomicUsize);
+enum Asked {
+    Granted(Permit),
+    Waits(oneshot::Receiver<Permit>, Place),
+}
 
-impl Drop for Place<'_> {
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many runs of one principal may be under way.
+    fn runs_each(&self, principal: &str) -> usize {
+        (self.allowances.of(principal).runs).unwrap_or(self.max_running).clamp(1, self.max_running)
+    }
+
+    fn ask(self: &Arc<Self>, principal: &str) -> Result<Asked, Refused> {
+        let allowance = self.allowances.of(principal);
+        let each = self.runs_each(principal);
+        let mut state = self.state();
+        let state = &mut *state;
+        let name: Arc<str> = match state.accounts.get_key_value(principal) {
+            Some((name, _)) => Arc::clone(name),
+            None => principal.into(),
+        };
+        let account = state.accounts.entry(Arc::clone(&name)).or_default();
+        if let Some(limit) = allowance.cpu_per_hour
+            && let Some(retry_after) = account.spent.exceeds(limit, Instant::now())
+        {
+            return Err(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }));
+        }
+        // Nobody who could go first waits while a place is free: places are given as soon as they are.
+        if state.running < self.max_running && account.running < each && account.waiting.is_empty() {
+            state.running += 1;
+            account.running += 1;
+            return Ok(Asked::Granted(Permit::new(self, name)));
+        }
+        let limit = each.saturating_mul(WAITING_PER_RUN);
+        if account.waiting.len() >= limit {
+            let waiting = account.waiting.len();
+            return Err(match allowance.runs {
+                Some(_) => Refused::OverLimit(OverLimit::Runs { running: account.running, waiting }),
+                None => Refused::Busy { running: state.running, waiting },
+            });
+        }
+        let (sender, receiver) = oneshot::channel();
+        let number = state.next;
+        state.next += 1;
+        if account.waiting.is_empty() {
+            state.turns.push_back(Arc::clone(&name));
+        }
+        account.waiting.push_back((number, sender));
+        state.waiting += 1;
+        let place = Place { gate: Arc::clone(self), principal: name, number };
+        Ok(Asked::Waits(receiver, place))
+    }
+
+    /// Gives free places to those whose turn it is.
+    fn give(self: &Arc<Self>) {
+        let mut given = Vec::new();
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            // Principals that may not have one more are passed over, once each.
+            let mut passed = 0;
+            while state.running < self.max_running && passed < state.turns.len() {
+                let Some(name) = state.turns.pop_front() else { break };
+                let Some(account) = state.accounts.get_mut(&name) else { continue };
+                if account.running >= self.runs_each(&name) {
+                    passed += 1;
+                    state.turns.push_back(name);
+                    continue;
+                }
+                let Some((_, sender)) = account.waiting.pop_front() else { continue };
+                account.running += 1;
+                state.running += 1;
+                state.waiting -= 1;
+                passed = 0;
+                if !account.waiting.is_empty() {
+                    state.turns.push_back(Arc::clone(&name));
+                }
+                given.push((sender, Permit::new(self, name)));
+            }
+        }
+        // Outside of the lock: a permit that nobody waits for any more comes back at once.
+        for (sender, permit) in given {
+            drop(sender.send(permit));
+        }
+    }
+
+    fn leave(self: &Arc<Self>, principal: &Arc<str>, spent: Duration) {
+        {
+            let mut state = self.state();
+            state.running -= 1;
+            if let Some(account) = state.accounts.get_mut(principal) {
+                account.running -= 1;
+                if let Some(limit) = self.allowances.of(principal).cpu_per_hour {
+                    account.spent.add(spent, limit, Instant::now());
+                }
+                if account.running == 0 && account.waiting.is_empty() && account.spent.is_nothing() {
+                    state.accounts.remove(principal);
+                }
+            }
+        }
+        self.give();
+    }
+}
+
+/// A call that waits, until it is dropped.
+struct Place {
+    gate: Arc<Gate>,
+    principal: Arc<str>,
+    number: u64,
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut state = self.gate.state();
+        let state = &mut *state;
+        let Some(account) = state.accounts.get_mut(&self.principal) else { return };
+        let Some(index) = account.waiting.iter().position(|(number, _)| *number == self.number) else { return };
+        account.waiting.remove(index);
+        state.waiting -= 1;
+        if account.waiting.is_empty() {
+            state.turns.retain(|name| *name != self.principal);
+        }
+    }
+}
+
+/// A run that is under way, until it is dropped.
+pub(crate) struct Permit {
+    gate: Arc<Gate>,
+    principal: Arc<str>,
+    /// Since when code runs, and how much CPU time it may take.
+    running: Option<(Instant, Duration)>,
+    spent: Duration,
+}
+
+impl Permit {
+    fn new(gate: &Arc<Gate>, principal: Arc<str>) -> Self {
+        Self { gate: Arc::clone(gate), principal, running: None, spent: Duration::ZERO }
+    }
+
+    /// Code begins to run, and takes at most `cpu`. Should it not be known what it took, it is taken for as much as the time
+    /// that goes by.
+    pub(crate) fn begins(&mut self, cpu: Duration) {
+        self.running = Some((Instant::now(), cpu));
+    }
+
+    /// The code has taken `cpu`.
+    pub(crate) fn took(&mut self, cpu: Duration) {
+        self.running = None;
+        self.spent = self.spent.saturating_add(cpu);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some((since, most)) = self.running.take() {
+            self.took(since.elapsed().min(most));
+        }
+        self.gate.leave(&self.principal, self.spent);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allowance::Allowance;
+
+    async fn settle() {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
 
     #[tokio::test]
     async fn runs_wait_then_are_refused() {
-        let gate = Arc::new(Admission::new(1));
-        let running = gate.enter().await.unwrap();
+        let gate = Admission::new(1, Allowances::default());
+        let running = gate.enter("a").await.unwrap();
         let mut queue: Vec<_> = (0..WAITING_PER_RUN)
             .map(|_| {
-                let gate = Arc::clone(&gate);
-                tokio::spawn(async move { gate.enter().await.map(drop) })
+                let gate = gate.clone();
+                tokio::spawn(async move { gate.enter("a").await.map(drop) })
             })
             .collect();
-        while gate.waiting.load(Ordering::Relaxed) < WAITING_PER_RUN {
+        while gate.waiting() < WAITING_PER_RUN {
             tokio::task::yield_now().await;
         }
-        assert_eq!(gate.enter().await.unwrap_err(), Busy { running: 1, waiting: WAITING_PER_RUN });
+        let busy = Refused::Busy { running: 1, waiting: WAITING_PER_RUN };
+        assert_eq!(gate.enter("a").await.err(), Some(busy));
 
         // One that gives up makes room for another.
         let gone = queue.pop().unwrap();
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
-        assert_eq!(gate.waiting.load(Ordering::Relaxed), WAITING_PER_RUN - 1);
+        assert_eq!(gate.waiting(), WAITING_PER_RUN - 1);
 
         drop(running);
         for waiting in queue {
             waiting.await.unwrap().unwrap();
         }
-        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
-        assert!(gate.enter().await.is_ok());
+        assert_eq!((gate.waiting(), gate.running()), (0, 0));
+        assert!(gate.gate.state().accounts.is_empty());
+        assert!(gate.enter("a").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn principals_take_turns() {
+        let gate = Admission::new(1, Allowances::default());
+        let running = gate.enter("a").await.unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut calls = Vec::new();
+        for name in ["a", "a", "a", "b", "c", "b"] {
+            let (gate, order) = (gate.clone(), Arc::clone(&order));
+            calls.push(tokio::spawn(async move {
+                let _permit = gate.enter(name).await.unwrap();
+                order.lock().unwrap().push(name);
+            }));
+            settle().await;
+        }
+        drop(running);
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "a", "b", "a"]);
+    }
+
+    #[tokio::test]
+    async fn a_principal_has_its_own_places_and_leaves_the_others_free() {
+        let allowances = Allowances::new(|name| Allowance { runs: (name == "a").then_some(1), ..Allowance::default() });
+        let gate = Admission::new(2, allowances);
+        let first = gate.enter("a").await.unwrap();
+        let second = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("a").await.map(drop) }
+        });
+        settle().await;
+        assert!(!second.is_finished());
+        // Somebody else passes those that may not go.
+        drop(gate.enter("b").await.unwrap());
+        settle().await;
+        assert!(!second.is_finished());
+        let queue: Vec<_> = (1..WAITING_PER_RUN).map(|_| gate.gate.ask("a").map(drop)).collect();
+        assert!(queue.iter().all(Result::is_ok));
+        drop(first);
+        second.await.unwrap().unwrap();
+        assert_eq!((gate.running(), gate.waiting()), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cpu_time_of_an_hour_comes_back_in_an_hour() {
+        let limit = Duration::from_secs(60);
+        let allowances = Allowances::new(move |_| Allowance { cpu_per_hour: Some(limit), ..Allowance::default() });
+        let gate = Admission::new(2, allowances);
+        let mut permit = gate.enter("a").await.unwrap();
+        permit.begins(Duration::from_secs(100));
+        permit.took(Duration::from_secs(90));
+        drop(permit);
+        let Some(Refused::OverLimit(OverLimit::Cpu { retry_after, .. })) = gate.enter("a").await.err() else {
+            panic!("it is let in")
+        };
+        // 30 s too much, and 60 s come back in an hour.
+        assert_eq!(retry_after.as_secs(), 1800);
+        assert!(gate.enter("b").await.is_ok());
+        tokio::time::advance(Duration::from_secs(1801)).await;
+        // What nobody knows is what went by, at most what is allowed.
+        let mut permit = gate.enter("a").await.unwrap();
+        permit.begins(Duration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        drop(permit);
+        assert!(gate.enter("a").await.is_err());
     }
 }

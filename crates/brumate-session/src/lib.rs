@@ -25,6 +25,7 @@
 //! The engine is a trait that speaks in messages, so that nothing here knows how a machine is made.
 
 mod admission;
+mod allowance;
 mod choice;
 mod dependencies;
 pub mod engine;
@@ -41,6 +42,8 @@ pub mod sessions;
 pub mod testing;
 pub mod units;
 
+pub use admission::Admission;
+pub use allowance::{Allowance, Allowances, OverLimit};
 pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptRequest};
 pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};

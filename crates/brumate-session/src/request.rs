@@ -3,6 +3,7 @@
 use brumate_engine::api::{Image, Limits, StreamName};
 use thiserror::Error;
 
+use crate::allowance::OverLimit;
 use crate::engine::EngineError;
 use crate::explain;
 use crate::packages::PackageEvent;
@@ -47,6 +48,8 @@ pub struct RunRequest {
     pub globals: serde_json::Map<String, serde_json::Value>,
     /// Who takes the code's questions; nobody: it finds the end of the input.
     pub questions: Option<Questions>,
+    /// Whose run it is.
+    pub principal: String,
 }
 
 impl RunRequest {
@@ -66,6 +69,13 @@ impl RunRequest {
     #[must_use]
     pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
         self.questions = questions;
+        self
+    }
+
+    /// Says whose run it is: each principal has its turn, and its limits.
+    #[must_use]
+    pub fn of_principal(mut self, principal: impl Into<String>) -> Self {
+        self.principal = principal.into();
         self
     }
 
@@ -117,6 +127,9 @@ pub enum Failure {
         /// Calls that wait.
         waiting: usize,
     },
+    /// The principal has used what it may.
+    #[error("the server is busy: {0}")]
+    OverLimit(OverLimit),
     /// The call was cancelled before the code ran.
     #[error("the call was cancelled")]
     Cancelled,

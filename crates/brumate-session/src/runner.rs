@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Permit, Refused};
+use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
 use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
@@ -30,7 +31,7 @@ pub struct Runner {
     engine: Arc<dyn Engine>,
     packages: Packages,
     settings: Arc<RunnerSettings>,
-    admission: Arc<Admission>,
+    admission: Admission,
     /// The image with the layers of `dependencies`, once it is built.
     own_image: Arc<OnceLock<Image>>,
 }
@@ -47,6 +48,7 @@ pub(crate) struct Job {
     pub(crate) execute: Execute,
     pub(crate) inference: Inference,
     pub(crate) asker: Asker,
+    pub(crate) principal: String,
 }
 
 /// How far a job came.
@@ -61,7 +63,7 @@ impl Runner {
     /// A runner over `engine` whose machines have the wheels of `bundle`, and no others.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
-        let admission = Arc::new(Admission::new(settings.max_concurrent));
+        let admission = Admission::new(settings.max_concurrent, Allowances::default());
         Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default() }
     }
 
@@ -70,6 +72,18 @@ impl Runner {
     pub fn with_packages(mut self, packages: Packages) -> Self {
         self.packages = packages;
         self
+    }
+
+    /// Lets runs in by `admission`, in the place of its own.
+    #[must_use]
+    pub fn with_admission(mut self, admission: Admission) -> Self {
+        self.admission = admission;
+        self
+    }
+
+    /// The gate that runs go through.
+    pub fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     /// The package service.
@@ -139,7 +153,7 @@ impl Runner {
         let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
         // Code that installs packages itself knows of modules that nobody else knows.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
-        let job = Job { spec, execute, inference, asker };
+        let job = Job { spec, execute, inference, asker, principal: request.principal };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -193,13 +207,13 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<Driven, Failure> {
-        let Job { spec, execute, inference, asker } = job;
+        let Job { spec, execute, inference, asker, principal } = job;
         let ready = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
-            ready = self.make_ready(spec, &execute.code, inference, &events) => ready?,
+            ready = self.make_ready(spec, &execute.code, inference, &principal, &events) => ready?,
         };
-        let Prepared { _permit, mut machine, dependencies } = match ready {
+        let Prepared { mut permit, mut machine, dependencies } = match ready {
             Ready::Machine(prepared) => prepared,
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
@@ -207,7 +221,11 @@ impl Runner {
                 return Ok(Driven::Ran { dependencies: Vec::new(), end });
             }
         };
+        permit.begins(self.limits().cpu);
         let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
+        if let RunEnd::Ended(outcome) = &end {
+            permit.took(outcome.cpu);
+        }
         Ok(Driven::Ran { dependencies, end })
     }
 
@@ -217,13 +235,13 @@ impl Runner {
         spec: MachineSpec,
         code: &str,
         inference: Inference,
+        principal: &str,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Ready, Failure> {
-        let permit = self
-            .admission
-            .enter()
-            .await
-            .map_err(|busy| Failure::Busy { running: busy.running, waiting: busy.waiting })?;
+        let permit = self.admission.enter(principal).await.map_err(|refused| match refused {
+            Refused::Busy { running, waiting } => Failure::Busy { running, waiting },
+            Refused::OverLimit(over) => Failure::OverLimit(over),
+        })?;
         // Before a machine is taken: most mistakes in metadata cost nothing.
         let stated = match dependencies::stated(&self.settings.dependencies, code) {
             Ok(stated) => stated,
@@ -254,7 +272,7 @@ impl Runner {
             let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
         let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
-        Ok(Ready::Machine(Prepared { _permit: permit, machine, dependencies }))
+        Ok(Ready::Machine(Prepared { permit, machine, dependencies }))
     }
 
     /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
@@ -459,7 +477,7 @@ impl Found {
 
 /// A machine with its packages.
 struct Prepared {
-    _permit: tokio::sync::OwnedSemaphorePermit,
+    permit: Permit,
     machine: Box<dyn Machine>,
     /// The requirements, as the caller would write them.
     dependencies: Vec<String>,

@@ -30,6 +30,8 @@ pub(crate) struct Cli {
     pub(crate) options: Options,
     #[command(flatten)]
     pub(crate) packages: PackageOptions,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
     #[command(subcommand)]
     pub(crate) mode: Mode,
 }
@@ -53,27 +55,16 @@ pub(crate) enum Mode {
     Sessions(SessionsArgs),
     /// Say what is cached, which walls and limits hold, and what is missing
     Doctor(DoctorArgs),
-    /// Serve over streamable HTTP (not in this version)
-    #[command(hide = true, alias = "streamable_http")]
+    /// Serve tools over streamable HTTP, to many clients
+    #[command(alias = "streamable_http")]
     StreamableHttp,
-    /// Serve over streamable HTTP without sessions (not in this version)
-    #[command(hide = true, alias = "streamable_http_stateless")]
+    /// As streamable-http, without sessions of the protocol: each request stands for itself
+    #[command(alias = "streamable_http_stateless")]
     StreamableHttpStateless,
-    /// Serve over HTTP with server-sent events (not in this version)
-    #[command(hide = true)]
+    /// As streamable-http, and with the deprecated HTTP+SSE transport of 2024-11-05
     Sse,
-}
-
-impl Mode {
-    /// The name of a mode that this version does not have.
-    pub(crate) fn missing(&self) -> Option<&'static str> {
-        match self {
-            Mode::StreamableHttp => Some("streamable-http"),
-            Mode::StreamableHttpStateless => Some("streamable-http-stateless"),
-            Mode::Sse => Some("sse"),
-            _ => None,
-        }
-    }
+    /// Make a token for a client of an HTTP mode: the token on standard output, its entry for `--auth-tokens` on standard error
+    Token(TokenArgs),
 }
 
 /// Options of every mode; they may stand before or after it.
@@ -152,12 +143,51 @@ pub(crate) struct Options {
     /// Accepted for compatibility: code has no network unless it is given one
     #[arg(long, global = true, hide = true)]
     pub(crate) disable_networking: bool,
-    /// Port of an HTTP mode
-    #[arg(long, global = true, hide = true, value_name = "PORT")]
-    pub(crate) port: Option<u16>,
-    /// Address of an HTTP mode
-    #[arg(long, global = true, hide = true, value_name = "HOST")]
+}
+
+/// How HTTP modes serve.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpArgs {
+    /// Address to listen at [default: 127.0.0.1] [env: BRUMATE_HOST]
+    #[arg(long, global = true, value_name = "HOST")]
     pub(crate) host: Option<String>,
+    /// Port to listen at; 0 is any free one [default: 3001] [env: BRUMATE_PORT]
+    #[arg(long, global = true, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Path of the endpoint [default: /mcp; of sse: /sse]
+    #[arg(long, global = true, env = env_vars::HTTP_PATH, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// Host name, or name and port, under which clients reach the server, beside this machine's own; `*`: any; may be given
+    /// several times
+    #[arg(long, global = true, env = env_vars::ALLOW_HOST, value_name = "HOST", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
+    /// Web pages that may use the server, such as `https://app.example.com`, beside those of this machine; may be given several
+    /// times
+    #[arg(long, global = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
+    pub(crate) allow_origin: Vec<String>,
+    /// File with the hashes of tokens (`brumate token`); clients then need one
+    #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
+    pub(crate) auth_tokens: Option<PathBuf>,
+    /// Listen beyond this machine without tokens: everybody who reaches the server may use it
+    #[arg(long, global = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
+    pub(crate) allow_unauthenticated: bool,
+    /// Chain of certificates for TLS (PEM)
+    #[arg(long, global = true, env = env_vars::TLS_CERT, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key for TLS (PEM)
+    #[arg(long, global = true, env = env_vars::TLS_KEY, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// How long calls may go on when the server is asked to end; then they are interrupted
+    #[arg(long, global = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
+    pub(crate) drain_timeout: Duration,
+}
+
+/// Arguments of `token`.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// Name of whom it is for: sessions and limits belong to it
+    pub(crate) name: String,
 }
 
 /// Where packages come from, and which may be used. Without a flag pip's and uv's settings hold.
@@ -439,7 +469,8 @@ mod tests {
     #[test]
     fn old_names_of_modes_are_known() {
         for name in ["streamable-http", "streamable_http", "streamable_http_stateless", "sse"] {
-            assert!(Cli::try_parse_from(["brumate", name]).unwrap().mode.missing().is_some(), "{name}");
+            let mode = Cli::try_parse_from(["brumate", name]).unwrap().mode;
+            assert!(matches!(mode, Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse), "{name}");
         }
         assert!(Cli::try_parse_from(["brumate", "noop"]).is_err());
         assert!(Cli::try_parse_from(["brumate"]).is_err());

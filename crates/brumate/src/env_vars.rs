@@ -77,6 +77,26 @@ variables! {
     GRACE = "BRUMATE_GRACE" since "0.1.0";
     /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
     LOG = "BRUMATE_LOG" since "0.1.0";
+    /// Address of HTTP modes; as `--host`.
+    HOST = "BRUMATE_HOST" since "0.1.0";
+    /// Port of HTTP modes; as `--port`.
+    PORT = "BRUMATE_PORT" since "0.1.0";
+    /// Path of the endpoint; as `--path`.
+    HTTP_PATH = "BRUMATE_HTTP_PATH" since "0.1.0";
+    /// Names of hosts that are let in, separated by commas; as `--allow-host`.
+    ALLOW_HOST = "BRUMATE_ALLOW_HOST" since "0.1.0";
+    /// Origins of web pages that are let in, separated by commas; as `--allow-origin`.
+    ALLOW_ORIGIN = "BRUMATE_ALLOW_ORIGIN" since "0.1.0";
+    /// File of tokens; as `--auth-tokens`.
+    AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
+    /// `true`: nobody needs a token; as `--allow-unauthenticated`.
+    ALLOW_UNAUTHENTICATED = "BRUMATE_ALLOW_UNAUTHENTICATED" since "0.1.0";
+    /// Certificates; as `--tls-cert`.
+    TLS_CERT = "BRUMATE_TLS_CERT" since "0.1.0";
+    /// Their key; as `--tls-key`.
+    TLS_KEY = "BRUMATE_TLS_KEY" since "0.1.0";
+    /// Time of calls when the server ends; as `--drain-timeout`.
+    DRAIN_TIMEOUT = "BRUMATE_DRAIN_TIMEOUT" since "0.1.0";
     /// Runs at the same time; as `--max-concurrent`.
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
     /// Interpreters kept ready per image; as `--ready`.

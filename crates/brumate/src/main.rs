@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod env_vars;
 mod exit_status;
+mod http_settings;
 mod logging;
 mod package_settings;
 mod progress;
@@ -72,8 +73,8 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             }
             Mode::Sessions(arguments) => commands::sessions::run(settings, arguments).await,
             Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
-            // Refused when the settings were made.
-            Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => Ok(exit_status::USAGE),
+            Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => commands::http::run(settings).await,
+            Mode::Token(arguments) => commands::token::run(arguments),
         }
     });
     runtime.shutdown_timeout(SHUTDOWN);

@@ -11,6 +11,7 @@ use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
+use crate::http_settings::{self, HttpService};
 use crate::{env_vars, package_settings, session_settings};
 
 /// Longest time limit: a day. What runs longer wants a scheduler.
@@ -48,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) input_timeout: Duration,
     /// `None` when there is no place for them, which matters only when they are wanted.
     pub(crate) sessions: Option<SessionSettings>,
+    /// There in HTTP modes.
+    pub(crate) http: Option<HttpService>,
 }
 
 /// Values of the environment that are no options.
@@ -58,6 +61,8 @@ pub(crate) struct Environment {
     pub(crate) home: Option<PathBuf>,
     pub(crate) allow_package: Option<String>,
     pub(crate) deny_package: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<String>,
 }
 
 impl Environment {
@@ -70,6 +75,8 @@ impl Environment {
             home: absolute(env_vars::HOME),
             allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
             deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
+            host: std::env::var(env_vars::HOST).ok().filter(|host| !host.is_empty()),
+            port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
         }
     }
 }
@@ -82,12 +89,7 @@ impl Settings {
     /// A text that says which option is wrong and what is possible.
     pub(crate) fn resolve(cli: &Cli, environment: &Environment) -> Result<Self, String> {
         let (options, mode) = (&cli.options, &cli.mode);
-        if let Some(name) = mode.missing() {
-            return Err(format!("`{name}` is not in this version; it serves over standard input and output: `stdio`"));
-        }
-        if options.port.is_some() || options.host.is_some() {
-            return Err("`--port` and `--host` need an HTTP mode, and this version has none".to_owned());
-        }
+        let http = http_settings::resolve(mode, &cli.http, environment)?;
         let limits = Limits {
             wall: within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
             cpu: within("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
@@ -136,6 +138,7 @@ impl Settings {
             tools,
             input_timeout,
             sessions,
+            http,
         })
     }
 }
@@ -248,8 +251,6 @@ mod tests {
             (vec!["stdio", "--max-concurrent", "0"], "`--max-concurrent` must be from 1 to 4096, not 0"),
             (vec!["stdio", "--output-limit", "1"], "not 1 byte"),
             (vec!["stdio", "--port", "3001"], "need an HTTP mode"),
-            (vec!["streamable_http"], "`streamable-http` is not in this version"),
-            (vec!["sse"], "`sse` is not in this version"),
             (vec!["stdio", "--max-live-sessions", "0"], "`--max-live-sessions` must be from 1 to 4096, not 0"),
             (vec!["stdio", "--session-timeout", "0"], "`--session-timeout` must be from 1 s to"),
             (vec!["stdio", "--sessions-disk", "1"], "not 1 byte"),

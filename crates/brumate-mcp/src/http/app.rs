@@ -1,9 +1,13 @@
 //! Several servers in one HTTP server, each under its path or host.
 
-use super::HttpOptions;
+use super::activity::Farewell;
+use super::principal::Principal;
 use super::service::HttpService;
 use super::sse::SseEndpoint;
+use super::tls::Tls;
+use super::{HttpOptions, connections};
 use crate::error::ServeError;
+use crate::handler::Handler;
 use crate::server::Server;
 use crate::stdio::cancel_on_signal;
 use axum::Router;
@@ -11,7 +15,7 @@ use axum::body::Body;
 use http::Request;
 use http::header::HOST;
 use http::uri::Authority;
-use std::net::SocketAddr;
+use rmcp::ServerHandler;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
@@ -37,17 +41,19 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default)]
 pub struct App {
     mounts: Vec<Mount>,
+    beside: Router,
 }
 
 #[derive(Clone)]
 struct Mount {
     host: Option<String>,
     prefix: String,
-    server: Server,
+    /// Whose lifespans are started and stopped; handlers of rmcp's have none.
+    server: Option<Server>,
     service: HttpService,
     sse: Option<(String, Arc<SseEndpoint>)>,
     path: String,
-    drain: Duration,
+    farewell: Farewell,
 }
 
 impl std::fmt::Debug for Mount {
@@ -57,6 +63,37 @@ impl std::fmt::Debug for Mount {
 }
 
 impl Mount {
+    fn new<H: ServerHandler>(
+        prefix: String,
+        make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,
+        options: HttpOptions,
+    ) -> Self {
+        let sse = options.sse_path.clone().map(|path| (path, SseEndpoint::new(make.clone(), &options)));
+        let service = HttpService::new(make, &options);
+        let HttpOptions { path, farewell, .. } = options;
+        Self { host: None, prefix, server: None, service, sse, path, farewell }
+    }
+
+    /// Refuses new requests, waits for those that run, and ends all sessions.
+    async fn drain(&self) {
+        self.service.begin_drain();
+        let sse = self.sse.as_ref().map(|(_, sse)| sse);
+        if let Some(sse) = sse {
+            sse.begin_drain();
+        }
+        let finished = async {
+            self.service.finished().await;
+            if let Some(sse) = sse {
+                sse.finished().await;
+            }
+        };
+        self.farewell.wait(finished).await;
+        self.service.end_all();
+        if let Some(sse) = sse {
+            sse.end_all();
+        }
+    }
+
     fn router(&self) -> Router {
         let mut router = Router::new().route_service(&self.path, self.service.clone());
         if let Some((path, sse)) = &self.sse {
@@ -90,24 +127,51 @@ impl App {
     }
 
     fn add(mut self, host: Option<String>, prefix: String, server: Server, options: HttpOptions) -> Self {
-        let sse = options.sse_path.clone().map(|path| (path, SseEndpoint::new(server.clone(), &options)));
-        self.mounts.push(Mount {
-            host,
-            prefix,
-            service: server.http_service(&options),
-            server,
-            sse,
-            path: options.path,
-            drain: options.drain,
-        });
+        let handlers = server.clone();
+        let mount = Mount::new(prefix, move |_| Handler::new(handlers.clone()), options);
+        self.mounts.push(Mount { host, server: Some(server), ..mount });
         self
+    }
+
+    /// Mounts handlers of rmcp's, one for each session (each request, where there are none), made for its principal. See
+    /// [`lowlevel`](crate::lowlevel).
+    #[must_use]
+    pub fn mount_handlers<H: ServerHandler>(
+        mut self,
+        prefix: impl Into<String>,
+        make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,
+        options: HttpOptions,
+    ) -> Self {
+        self.mounts.push(Mount::new(prefix.into(), make, options));
+        self
+    }
+
+    /// Serves other things beside the servers, such as a page that says whether they are well. Nothing checks who asks for
+    /// them.
+    #[must_use]
+    pub fn beside(mut self, router: Router) -> Self {
+        self.beside = self.beside.merge(router);
+        self
+    }
+
+    /// How many sessions of all servers there are.
+    pub fn sessions(&self) -> usize {
+        self.mounts
+            .iter()
+            .map(|mount| mount.service.sessions() + mount.sse.as_ref().map_or(0, |(_, sse)| sse.count()))
+            .sum()
+    }
+
+    /// How many requests are not answered yet.
+    pub fn running(&self) -> usize {
+        self.mounts.iter().map(|mount| mount.service.running()).sum()
     }
 
     /// The servers as an axum router, to be part of another application. That one calls [`App::start`] before and
     /// [`App::drain`] and [`App::stop`] after it serves.
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
-        let default = everywhere.fold(Router::new(), |router, mount| router.merge(mount.router()));
+        let default = everywhere.fold(self.beside.clone(), |router, mount| router.merge(mount.router()));
         let mut by_host: Vec<(String, Router)> = Vec::new();
         for mount in &self.mounts {
             let Some(host) = &mount.host else { continue };
@@ -133,8 +197,8 @@ impl App {
     ///
     /// The first server that cannot be started; those before it are stopped again.
     pub async fn start(&self) -> Result<(), ServeError> {
-        for mount in &self.mounts {
-            if let Err(error) = mount.server.start().await {
+        for server in self.mounts.iter().filter_map(|mount| mount.server.as_ref()) {
+            if let Err(error) = server.start().await {
                 self.stop().await;
                 return Err(error);
             }
@@ -144,19 +208,13 @@ impl App {
 
     /// Refuses new requests, waits for those that run as long as their server's options allow, and ends all sessions.
     pub async fn drain(&self) {
-        let drained = self.mounts.iter().map(async |mount| {
-            mount.service.drain(mount.drain).await;
-            if let Some((_, sse)) = &mount.sse {
-                sse.end_all();
-            }
-        });
-        futures::future::join_all(drained).await;
+        futures::future::join_all(self.mounts.iter().map(Mount::drain)).await;
     }
 
     /// Stops all lifespans, in reverse.
     pub async fn stop(&self) {
-        for mount in self.mounts.iter().rev() {
-            mount.server.stop().await;
+        for server in self.mounts.iter().rev().filter_map(|mount| mount.server.as_ref()) {
+            server.stop().await;
         }
     }
 
@@ -183,28 +241,48 @@ impl App {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
+        self.serve_with(listener, None, shutdown).await
+    }
+
+    /// As [`App::serve`], over TLS, with HTTP/2 for clients that speak it.
+    ///
+    /// # Errors
+    ///
+    /// A server cannot be started.
+    pub async fn serve_tls(
+        self,
+        listener: TcpListener,
+        tls: Tls,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        self.serve_with(listener, Some(tls), shutdown).await
+    }
+
+    async fn serve_with(
+        self,
+        listener: TcpListener,
+        tls: Option<Tls>,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
         self.start().await?;
         if let Ok(address) = listener.local_addr() {
             tracing::info!(%address, "serving MCP over HTTP");
         }
-        let closing = CancellationToken::new();
-        let app = self.clone();
-        let drained = {
-            let closing = closing.clone();
-            async move {
-                shutdown.await;
-                app.drain().await;
-                closing.cancel();
-            }
+        let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
+        let winding_up = async {
+            shutdown.await;
+            self.drain().await;
+            ending.cancel();
+            tokio::time::sleep(CLOSE_TIMEOUT).await;
+            closing.cancel();
+            std::future::pending::<()>().await;
         };
-        let router = self.router().into_make_service_with_connect_info::<SocketAddr>();
-        let serving = axum::serve(listener, router).with_graceful_shutdown(drained).into_future();
-        let served = tokio::select! {
-            served = serving => served,
-            () = async { closing.cancelled().await; tokio::time::sleep(CLOSE_TIMEOUT).await } => Ok(()),
-        };
+        tokio::select! {
+            () = connections::serve(listener, tls, self.router(), ending.clone(), closing.clone()) => {}
+            () = winding_up => {}
+        }
         self.stop().await;
-        Ok(served?)
+        Ok(())
     }
 }
 

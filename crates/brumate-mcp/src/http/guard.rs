@@ -11,11 +11,12 @@ use http::{HeaderValue, Uri};
 pub(crate) struct Guard {
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
+    hints: [&'static str; 2],
 }
 
 impl Guard {
     pub(crate) fn new(options: &HttpOptions) -> Self {
-        Self { hosts: options.hosts.clone(), origins: options.origins.clone() }
+        Self { hosts: options.hosts.clone(), origins: options.origins.clone(), hints: options.hints }
     }
 
     /// Checks the head of a request.
@@ -34,16 +35,13 @@ impl Guard {
                 })
             });
             if !allowed {
-                return Err(format!(
-                    "host `{}` is not allowed; HttpOptions::allow_host lets it in",
-                    named.escape_debug()
-                ));
+                return Err(format!("host `{}` is not allowed; {}", named.escape_debug(), self.hints[0]));
             }
         }
         match request.headers.get(ORIGIN) {
             Some(origin) if !self.allows_origin(origin) => {
                 let origin = String::from_utf8_lossy(origin.as_bytes());
-                Err(format!("origin `{}` is not allowed; HttpOptions::allow_origin lets it in", origin.escape_debug()))
+                Err(format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.hints[1]))
             }
             _ => Ok(()),
         }

@@ -1,8 +1,10 @@
 //! Streamable HTTP: rmcp's service, with our sessions and what it leaves to others.
 
+use super::activity::{Activity, Farewell};
 use super::guard::Guard;
-use super::session::{REFUSED, Sessions};
-use super::{HttpOptions, json};
+use super::principal::{Principal, SCOPE, Scope, Verifier, authenticate};
+use super::session::Sessions;
+use super::{HttpOptions, body, json};
 use crate::handler::Handler;
 use crate::server::Server;
 use axum::body::Body;
@@ -12,14 +14,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::{Layer as _, Service};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Cors, CorsLayer};
@@ -51,39 +50,27 @@ struct Shared {
     guard: Guard,
     json: bool,
     stateless: bool,
+    verifier: Option<Verifier>,
+    body: body::Bounds,
     sessions: Arc<Sessions>,
-    draining: AtomicBool,
-    running: watch::Sender<usize>,
+    activity: Activity,
     token: CancellationToken,
-}
-
-/// A request that runs.
-struct Running(watch::Sender<usize>);
-
-impl Running {
-    fn new(count: watch::Sender<usize>) -> Self {
-        count.send_modify(|running| *running += 1);
-        Self(count)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
-    }
 }
 
 impl Server {
     /// The server as a tower service.
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
-        HttpService::new(move || Handler::new(server.clone()), options)
+        HttpService::new(move |_| Handler::new(server.clone()), options)
     }
 }
 
 impl HttpService {
-    /// Serves handlers of rmcp's, one for each session.
-    pub(crate) fn new<H: ServerHandler>(make: impl Fn() -> H + Send + Sync + 'static, options: &HttpOptions) -> Self {
+    /// Serves handlers of rmcp's, one for each session, made for its principal.
+    pub(crate) fn new<H: ServerHandler>(
+        make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
+        options: &HttpOptions,
+    ) -> Self {
         let sessions = Sessions::new(options.limits.clone());
         let guard = Guard::new(options);
         let token = CancellationToken::new();
@@ -94,10 +81,11 @@ impl HttpService {
             // Our sessions do it, for clients that expect it.
             .with_sse_retry(None)
             .with_cancellation_token(token.clone())
-            .with_max_request_body_bytes(options.max_body);
+            .with_max_request_body_bytes(options.body.bytes);
         // The guard checks both, for this and the older transport.
         config = config.disable_allowed_hosts().disable_allowed_origins();
-        let service = StreamableHttpService::new(move || Ok(make()), sessions.clone(), config);
+        let make = move || Ok(make(Scope::principal().as_ref()));
+        let service = StreamableHttpService::new(make, sessions.clone(), config);
         let call = move |request| -> BoxFuture<'static, Response> {
             let service = service.clone();
             Box::pin(async move { service.handle::<Body>(request).await.map(Body::new) })
@@ -106,9 +94,10 @@ impl HttpService {
             guard: guard.clone(),
             json: options.json,
             stateless: options.stateless,
+            verifier: options.verifier.clone(),
+            body: options.body.clone(),
             sessions,
-            draining: AtomicBool::new(false),
-            running: watch::Sender::new(0),
+            activity: Activity::default(),
             token,
         };
         let endpoint = Endpoint { call: Arc::new(call), shared: Arc::new(shared) };
@@ -124,21 +113,33 @@ impl HttpService {
         self.shared().sessions.count()
     }
 
+    /// How many requests are not answered yet, streams that listen included.
+    pub fn running(&self) -> usize {
+        self.shared().activity.running()
+    }
+
     /// Refuses new requests, waits up to `patience` for those that run, then ends all sessions and streams.
     pub async fn drain(&self, patience: Duration) {
-        let shared = self.shared();
-        shared.draining.store(true, Ordering::Relaxed);
-        let mut running = shared.running.subscribe();
-        let finished = async {
-            // The sender is ours: this fails never.
-            let _ = running.wait_for(|running| *running == 0).await;
-            shared.sessions.finished().await;
-        };
-        if tokio::time::timeout(patience, finished).await.is_err() {
-            tracing::warn!("requests were still running when the server stopped");
-        }
-        shared.token.cancel();
-        shared.sessions.end_all();
+        self.begin_drain();
+        Farewell { patience, interrupt: None }.wait(self.finished()).await;
+        self.end_all();
+    }
+
+    /// Refuses new requests.
+    pub(crate) fn begin_drain(&self) {
+        self.shared().activity.drain();
+    }
+
+    /// Waits until no request runs.
+    pub(crate) async fn finished(&self) {
+        self.shared().activity.finished().await;
+        self.shared().sessions.finished().await;
+    }
+
+    /// Ends all sessions and streams.
+    pub(crate) fn end_all(&self) {
+        self.shared().token.cancel();
+        self.shared().sessions.end_all();
     }
 }
 
@@ -166,23 +167,34 @@ pub(crate) fn refusal(status: StatusCode, text: impl Into<String>) -> Response {
 
 impl Endpoint {
     async fn answer(self, request: Request<Body>) -> Response {
-        let Shared { guard, json, stateless, draining, running, .. } = &*self.shared;
+        let Shared { guard, json, stateless, activity, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
         if let Err(reason) = guard.check(&head) {
             tracing::warn!(reason, "a request was refused");
             return refusal(StatusCode::FORBIDDEN, reason);
         }
-        if draining.load(Ordering::Relaxed) {
+        let principal = match authenticate(self.shared.verifier.as_ref(), &mut head) {
+            Ok(principal) => principal,
+            Err(refusal) => return *refusal,
+        };
+        if activity.is_draining() {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         }
         let method = head.method.clone();
         accept(&mut head.headers, &method, *json);
-        let running = (method == Method::POST).then(|| Running::new(running.clone()));
+        let (running, body) = match method {
+            Method::POST => match self.shared.body.read(body).await {
+                Ok(body) => (Some(activity.begin()), body),
+                Err(refusal) => return *refusal,
+            },
+            _ => (None, Body::empty()),
+        };
+        head.extensions.insert(activity.draining().clone());
         let request = Request::from_parts(head, body);
-        let (mut response, refused) = REFUSED
-            .scope(Cell::new(false), async {
+        let (mut response, refused) = SCOPE
+            .scope(Scope::new(principal), async {
                 let response = (self.call)(request).await;
-                (response, REFUSED.with(Cell::get))
+                (response, SCOPE.with(|scope| scope.refused.get()))
             })
             .await;
         if refused {

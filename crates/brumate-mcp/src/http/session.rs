@@ -4,6 +4,7 @@
 //! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
 
 use super::Limits;
+use super::principal::{Principal, SCOPE, Scope};
 use super::streams::{Next, STANDALONE, Streams};
 use futures::Stream;
 use rmcp::RoleServer;
@@ -15,7 +16,6 @@ use rmcp::service::OriginatingRequestId;
 use rmcp::transport::Transport;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::SessionManager;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -30,11 +30,6 @@ const MAX_WAITING_READERS: usize = 4;
 
 /// The first protocol version whose clients expect a stream to begin with an empty event (SEP-1699).
 const PRIMED_SINCE: &str = "2025-11-25";
-
-tokio::task_local! {
-    /// Set where the request at hand was refused because there are too many sessions.
-    pub(crate) static REFUSED: Cell<bool>;
-}
 
 /// Why a message could not be passed on.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +47,8 @@ pub(crate) enum SessionError {
 /// One client's session.
 #[derive(Debug)]
 pub(crate) struct Session {
+    /// Whose it is: for others it does not exist.
+    principal: Option<Principal>,
     streams: Mutex<Streams>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
     initialized: Mutex<Option<oneshot::Sender<ServerJsonRpcMessage>>>,
@@ -242,9 +239,15 @@ impl Sessions {
     }
 
     fn find(&self, id: &Arc<str>) -> Result<Arc<Session>, SessionError> {
-        let session = lock(&self.sessions).get(id).cloned().ok_or(SessionError::NotFound)?;
+        let session = self.look(id).ok_or(SessionError::NotFound)?;
         session.touch();
         Ok(session)
+    }
+
+    /// The session, if there is one of that name for whoever asks.
+    fn look(&self, id: &Arc<str>) -> Option<Arc<Session>> {
+        let session = lock(&self.sessions).get(id).cloned()?;
+        Scope::admits(session.principal.as_ref()).then_some(session)
     }
 
     /// How many there are.
@@ -337,6 +340,7 @@ impl SessionManager for Sessions {
         let id: Arc<str> = crate::random_id().into();
         let (sender, inbox) = mpsc::channel(INBOX);
         let session = Arc::new(Session {
+            principal: Scope::principal(),
             streams: Mutex::new(Streams::new(self.limits.resumption.clone())),
             inbox: sender,
             initialized: Mutex::default(),
@@ -347,8 +351,11 @@ impl SessionManager for Sessions {
             retry: self.limits.retry,
         });
         let mut sessions = lock(&self.sessions);
-        if sessions.len() >= self.limits.sessions {
-            let _ = REFUSED.try_with(|refused| refused.set(true));
+        let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
+        if sessions.len() >= self.limits.sessions
+            || (session.principal.is_some() && mine() >= self.limits.sessions_each)
+        {
+            let _ = SCOPE.try_with(|scope| scope.refused.set(true));
             return Err(SessionError::TooMany);
         }
         sessions.insert(id.clone(), session.clone());
@@ -371,11 +378,12 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &Arc<str>) -> Result<bool, SessionError> {
-        Ok(lock(&self.sessions).contains_key(id))
+        Ok(self.look(id).is_some())
     }
 
     async fn close_session(&self, id: &Arc<str>) -> Result<(), SessionError> {
-        if let Some(session) = lock(&self.sessions).remove(id) {
+        if let Some(session) = self.look(id) {
+            lock(&self.sessions).remove(id);
             session.ended.cancel();
         }
         Ok(())

@@ -1,9 +1,10 @@
 //! The deprecated HTTP+SSE transport (2024-11-05): a stream of the server's messages, and an address for the client's.
 
-use super::HttpOptions;
+use super::activity::{Activity, Running};
 use super::guard::Guard;
+use super::principal::{Principal, Verifier, authenticate};
 use super::service::{Response, cors, refusal};
-use crate::server::Server;
+use super::{HttpOptions, body};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::OriginalUri;
@@ -11,11 +12,13 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::{get, post};
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use http::request::Parts;
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, ServerJsonRpcMessage};
+use http_body_util::BodyExt as _;
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,13 +31,26 @@ const QUEUE: usize = 256;
 
 /// One server's streams.
 pub(crate) struct SseEndpoint {
-    server: Server,
+    serve: Serve,
     guard: Guard,
-    sessions: Mutex<HashMap<String, mpsc::Sender<ClientJsonRpcMessage>>>,
+    verifier: Option<Verifier>,
+    sessions: Mutex<HashMap<String, Session>>,
     max_sessions: usize,
-    max_body: usize,
+    max_each: usize,
+    body: body::Bounds,
     keep_alive: Duration,
+    activity: Arc<Activity>,
     token: CancellationToken,
+}
+
+/// Serves a stream to its end.
+type Serve = Box<dyn Fn(Option<&Principal>, SseTransport, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Where a client's messages go.
+#[derive(Clone)]
+struct Session {
+    principal: Option<Principal>,
+    inbox: mpsc::Sender<ClientJsonRpcMessage>,
 }
 
 /// A stream that is read; dropped with it.
@@ -52,20 +68,39 @@ impl Drop for Open {
 }
 
 impl SseEndpoint {
-    pub(crate) fn new(server: Server, options: &HttpOptions) -> Arc<Self> {
+    pub(crate) fn new<H: ServerHandler>(
+        make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
+        options: &HttpOptions,
+    ) -> Arc<Self> {
+        let serve: Serve = Box::new(move |principal, transport, token| {
+            let handler = make(principal);
+            Box::pin(async move {
+                if let Err(error) = crate::stdio::serve_handler(handler, transport, token).await {
+                    tracing::info!(%error, "a client's stream ended");
+                }
+            })
+        });
         Arc::new(Self {
-            server,
+            serve,
             guard: Guard::new(options),
+            verifier: options.verifier.clone(),
             sessions: Mutex::default(),
             max_sessions: options.limits.sessions,
-            max_body: options.max_body,
+            max_each: options.limits.sessions_each,
+            body: options.body.clone(),
             keep_alive: options.keep_alive,
+            activity: Arc::default(),
             token: CancellationToken::new(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<ClientJsonRpcMessage>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many streams there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
     }
 
     /// The routes: the stream at `path`, messages beside it.
@@ -78,17 +113,40 @@ impl SseEndpoint {
             .layer(cors(self.guard.clone()))
     }
 
+    /// Refuses new streams and messages.
+    pub(crate) fn begin_drain(&self) {
+        self.activity.drain();
+    }
+
+    /// Waits until no request runs.
+    pub(crate) async fn finished(&self) {
+        self.activity.finished().await;
+    }
+
     /// Ends all streams.
     pub(crate) fn end_all(&self) {
         self.token.cancel();
     }
 
-    async fn stream(self: Arc<Self>, request: Request<Body>) -> Response {
-        let (head, _) = request.into_parts();
-        if let Err(reason) = self.guard.check(&head) {
+    /// Who sends a request, if it is let in.
+    fn admit(&self, head: &mut Parts) -> Result<Option<Principal>, Box<Response>> {
+        if let Err(reason) = self.guard.check(head) {
             tracing::warn!(reason, "a request was refused");
-            return refusal(StatusCode::FORBIDDEN, reason);
+            return Err(Box::new(refusal(StatusCode::FORBIDDEN, reason)));
         }
+        let principal = authenticate(self.verifier.as_ref(), head)?;
+        if self.activity.is_draining() {
+            return Err(Box::new(refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")));
+        }
+        Ok(principal)
+    }
+
+    async fn stream(self: Arc<Self>, request: Request<Body>) -> Response {
+        let (mut head, _) = request.into_parts();
+        let principal = match self.admit(&mut head) {
+            Ok(principal) => principal,
+            Err(refusal) => return *refusal,
+        };
         // Where the stream is mounted, the messages' address is too.
         let path = head.extensions.get::<OriginalUri>().map_or(head.uri.path(), |uri| uri.path());
         let level = path.rfind('/').map_or("", |slash| &path[..slash]);
@@ -99,20 +157,17 @@ impl SseEndpoint {
         let (outbox, to_client) = mpsc::channel(QUEUE);
         {
             let mut sessions = self.lock();
-            if self.token.is_cancelled() || sessions.len() >= self.max_sessions {
+            let mine = || sessions.values().filter(|session| session.principal == principal).count();
+            if sessions.len() >= self.max_sessions || (principal.is_some() && mine() >= self.max_each) {
                 return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions: try again later");
             }
-            sessions.insert(id.clone(), from_client);
+            sessions.insert(id.clone(), Session { principal: principal.clone(), inbox: from_client });
         }
         let token = self.token.child_token();
         let open = Open { endpoint: self.clone(), id, token: token.clone() };
-        let server = self.server.clone();
-        let transport = SseTransport { inbox, outbox, token: token.clone() };
-        tokio::spawn(async move {
-            if let Err(error) = server.serve_connection(transport, token).await {
-                tracing::info!(%error, "a client's stream ended");
-            }
-        });
+        let (activity, running) = (self.activity.clone(), HashMap::new());
+        let transport = SseTransport { inbox, outbox, token: token.clone(), activity, running };
+        tokio::spawn((self.serve)(principal.as_ref(), transport, token));
         let messages = futures::stream::unfold((to_client, open), |(mut messages, open)| async move {
             let message: ServerJsonRpcMessage = tokio::select! {
                 message = messages.recv() => message?,
@@ -127,24 +182,23 @@ impl SseEndpoint {
     }
 
     async fn message(self: Arc<Self>, request: Request<Body>) -> Response {
-        let (head, body) = request.into_parts();
-        if let Err(reason) = self.guard.check(&head) {
-            tracing::warn!(reason, "a request was refused");
-            return refusal(StatusCode::FORBIDDEN, reason);
-        }
+        let (mut head, body) = request.into_parts();
+        let principal = match self.admit(&mut head) {
+            Ok(principal) => principal,
+            Err(refusal) => return *refusal,
+        };
         let pairs = head.uri.query().unwrap_or_default().split('&');
         let id = pairs.filter_map(|pair| pair.strip_prefix("session_id=")).next().unwrap_or_default();
-        let Some(session) = self.lock().get(id).cloned() else {
+        // Somebody else's does not exist.
+        let session = self.lock().get(id).filter(|session| session.principal == principal).cloned();
+        let Some(session) = session else {
             return refusal(StatusCode::NOT_FOUND, "there is no such session");
         };
-        let bytes = match Limited::new(body, self.max_body).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                let text = format!("a message has at most {} bytes", self.max_body);
-                return refusal(StatusCode::PAYLOAD_TOO_LARGE, text);
-            }
-            Err(_) => return refusal(StatusCode::BAD_REQUEST, "the body could not be read"),
+        let bytes = match self.body.read(body).await {
+            Ok(body) => body.collect().await.map(|body| body.to_bytes()).unwrap_or_default(),
+            Err(refusal) => return *refusal,
         };
+        head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,
             Err(error) => return refusal(StatusCode::BAD_REQUEST, format!("no JSON-RPC message: {error}")),
@@ -152,7 +206,7 @@ impl SseEndpoint {
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(head);
         }
-        match session.send(message).await {
+        match session.inbox.send(message).await {
             Ok(()) => refusal(StatusCode::ACCEPTED, "Accepted"),
             Err(_) => refusal(StatusCode::NOT_FOUND, "the session has ended"),
         }
@@ -164,6 +218,27 @@ struct SseTransport {
     inbox: mpsc::Receiver<ClientJsonRpcMessage>,
     outbox: mpsc::Sender<ServerJsonRpcMessage>,
     token: CancellationToken,
+    activity: Arc<Activity>,
+    /// Requests that are not answered yet.
+    running: HashMap<RequestId, Running>,
+}
+
+impl SseTransport {
+    fn note(&mut self, message: &ClientJsonRpcMessage) {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                self.running.insert(request.id.clone(), self.activity.begin());
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.running.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Transport<RoleServer> for SseTransport {
@@ -173,6 +248,11 @@ impl Transport<RoleServer> for SseTransport {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &message {
+            ServerJsonRpcMessage::Response(response) => self.running.remove(&response.id),
+            ServerJsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.running.remove(id)),
+            _ => None,
+        };
         let sent = match (self.outbox.try_send(message), self.outbox.clone()) {
             // Who reads too slowly misses what is said on the way, not answers.
             (Err(mpsc::error::TrySendError::Full(ServerJsonRpcMessage::Notification(_))), _) | (Ok(()), _) => None,
@@ -181,6 +261,8 @@ impl Transport<RoleServer> for SseTransport {
             }
         };
         async move {
+            // It runs until its answer is on its way.
+            let _answered = answered;
             match sent {
                 Some((outbox, message)) => {
                     outbox.send(message).await.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
@@ -191,10 +273,14 @@ impl Transport<RoleServer> for SseTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        tokio::select! {
+        let message = tokio::select! {
             () = self.token.cancelled() => None,
             message = self.inbox.recv() => message,
+        };
+        if let Some(message) = &message {
+            self.note(message);
         }
+        message
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

@@ -21,16 +21,25 @@ pub(crate) use calls::Call;
 const MAX_REMEMBERED: usize = 256;
 /// Subscriptions of one connection.
 const MAX_SINKS: usize = 16;
+/// Subscriptions of one principal, whose requests have no connection.
+const MAX_SHARED_SINKS: usize = 1024;
 
 /// The interpreter as one connection sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Interpreter {
     sessions: Sessions,
+    principal: Arc<str>,
     connection: Arc<Connection>,
+    /// In the place of `connection` for requests that belong to none: those over HTTP since 2026-07-28.
+    shared: Option<Arc<Connection>>,
 }
 
-#[derive(Debug, Default)]
-struct Connection {
+/// What is remembered from call to call.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Sessions are remembered, and so listed. Not where strangers to each other share this.
+    remembers: bool,
+    max_sinks: usize,
     /// Ids of the sessions that this connection has used; the last is the newest.
     used: Mutex<VecDeque<String>>,
     /// Who wants to hear about changes, since 2026-07-28.
@@ -39,9 +48,37 @@ struct Connection {
     changed: AtomicBool,
 }
 
+impl Connection {
+    fn new(remembers: bool, max_sinks: usize) -> Arc<Self> {
+        let (used, sinks, changed) = Default::default();
+        Arc::new(Self { remembers, max_sinks, used, sinks, changed })
+    }
+
+    /// For all requests of one principal, or of everybody.
+    pub(crate) fn shared(remembers: bool) -> Arc<Self> {
+        Self::new(remembers, MAX_SHARED_SINKS)
+    }
+}
+
 impl Interpreter {
     pub(crate) fn new(sessions: Sessions) -> Self {
-        Self { sessions, connection: Arc::default() }
+        let connection = Connection::new(true, MAX_SINKS);
+        Self { sessions, principal: LOCAL_PRINCIPAL.into(), connection, shared: None }
+    }
+
+    /// The same for another connection, of `principal`.
+    pub(crate) fn for_connection(&self, principal: Arc<str>, shared: Arc<Connection>) -> Self {
+        let connection = Connection::new(true, MAX_SINKS);
+        Self { sessions: self.sessions.clone(), principal, connection, shared: Some(shared) }
+    }
+
+    /// As a request sees it that belongs to its connection, or, since 2026-07-28, perhaps to none.
+    pub(crate) fn of_request(&self, modern: bool) -> Self {
+        let mut this = self.clone();
+        if let Some(shared) = this.shared.take().filter(|_| modern) {
+            this.connection = shared;
+        }
+        this
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -49,12 +86,15 @@ impl Interpreter {
     }
 
     /// Whose sessions these are.
-    fn principal(&self) -> &'static str {
-        LOCAL_PRINCIPAL
+    fn principal(&self) -> &str {
+        &self.principal
     }
 
     /// From now on this connection lists the session's files.
     fn remember(&self, id: &str) {
+        if !self.connection.remembers {
+            return;
+        }
         let mut used = self.connection.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.retain(|known| known != id);
         if used.len() >= MAX_REMEMBERED {
@@ -102,7 +142,7 @@ impl Interpreter {
     /// Begins to tell a subscriber; false when there are too many.
     pub(crate) fn subscribe(&self, sink: &SubscriptionSink) -> bool {
         let mut sinks = self.connection.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = sinks.len() < MAX_SINKS;
+        let room = sinks.len() < self.connection.max_sinks;
         if room {
             sinks.push(sink.clone());
         }

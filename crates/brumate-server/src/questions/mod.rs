@@ -12,8 +12,8 @@ use std::time::Duration;
 use brumate_session::units::format_duration;
 use brumate_session::{Question, Reply, explain};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, ServerRequest};
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use rmcp::model::{ClientResult, ElicitRequest, RequestId, ServerRequest};
+use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
 pub(crate) use conversation::{Audience, Conversation, Step};
 pub(crate) use parked::{Parked, Resumed, digest};
@@ -35,9 +35,11 @@ fn too_late(patience: Duration) -> Reply {
     Reply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT))
 }
 
-/// Asks the client during a call, and passes its answer on. The client is told when the code waits no longer.
-pub(crate) async fn ask(peer: Peer<RoleServer>, question: Question, patience: Duration) {
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form::form(&question)));
+/// Asks the client during the call `request`, on its stream where each has its own, and passes its answer on. The client is told when the code waits no longer.
+pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Question, patience: Duration) {
+    let mut elicit = ElicitRequest::new(form::form(&question));
+    elicit.extensions.insert(OriginatingRequestId(request));
+    let request = ServerRequest::ElicitRequest(elicit);
     let mut reply = question.reply;
     let answer = match peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
         Err(error) => failed(&error.to_string()),

@@ -14,6 +14,7 @@ use super::registry::{Parts, Sync};
 use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
+use crate::admission::Refused;
 use crate::engine::{CellAndFiles, Died, EngineError, Session};
 use crate::installs::{Installer, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
@@ -128,13 +129,16 @@ impl Sessions {
             return Err(SessionError::ShuttingDown);
         }
         self.awake(slot, &mut turn, cancel).await?;
+        let principal = slot.record().principal.clone();
         let admitted = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(SessionError::Cancelled),
-            admitted = self.inner.admission.enter() => admitted,
+            admitted = self.inner.admission.enter(&principal) => admitted,
         };
-        let _admitted =
-            admitted.map_err(|busy| SessionError::TooManyRuns { running: busy.running, waiting: busy.waiting })?;
+        let mut permit = admitted.map_err(|refused| match refused {
+            Refused::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
+            Refused::OverLimit(over) => SessionError::OverLimit(over),
+        })?;
         // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
         let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
 
@@ -149,9 +153,13 @@ impl Sessions {
         let allow_install = self.inner.settings.packages.is_some();
         let execute = Execute { allow_stdin: asker.allows(), allow_install, ..execute(request, number) };
         let listener = Listener { gatherer: &mut gatherer, said, asker };
+        permit.begins(self.limits().cpu);
         let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
         let (ended, listed) = match ended {
-            Ok((outcome, listed)) => (Ok(outcome), listed),
+            Ok((outcome, listed)) => {
+                permit.took(outcome.cpu);
+                (Ok(outcome), listed)
+            }
             Err(error) => (Err(error), Ok(Vec::new())),
         };
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));

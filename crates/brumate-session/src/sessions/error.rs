@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::id::SessionId;
+use crate::allowance::OverLimit;
 use crate::engine::{EngineError, FileError};
 use crate::explain::{MAX_LIVE_SESSIONS, MAX_SESSIONS, SESSIONS_DISK};
 use crate::units::{format_duration, format_size};
@@ -94,6 +95,9 @@ pub enum SessionError {
         /// Bytes.
         limit: u64,
     },
+    /// The principal has used what it may.
+    #[error("{}: {_0}.", _0.kind())]
+    OverLimit(OverLimit),
     /// A file name that leaves the session's directory, or is none.
     #[error("`{name}` is no name of a file in a session: names are relative, with `/` between parts, without `..`")]
     FileName {

@@ -17,6 +17,7 @@ use super::registry::{Parts, Sync};
 use super::settings::WAITING_PER_LIVE;
 use super::slot::{Body, Live, Slot};
 use super::{Sessions, Waiting};
+use crate::allowance::OverLimit;
 use crate::engine::{EngineError, Session};
 
 /// Who waits for a place looks this often whether there will be one.
@@ -170,7 +171,7 @@ impl Sessions {
         }
         match why {
             Some(error) if stuck >= self.inner.settings.max_live => Err(match error {
-                SessionError::DiskFull { .. } => error,
+                SessionError::DiskFull { .. } | SessionError::OverLimit(_) => error,
                 error => SessionError::NoneSleeps { limit: stuck, reason: error.to_string() },
             }),
             _ => Ok(()),
@@ -190,7 +191,7 @@ impl Sessions {
                 Ok(image) => image,
                 Err(error) => {
                     // Space may be free the next time.
-                    if !matches!(error, SessionError::DiskFull { .. }) {
+                    if !matches!(error, SessionError::DiskFull { .. } | SessionError::OverLimit(_)) {
                         slot.set_unkeepable(error.clone());
                     }
                     if let SessionError::Engine(EngineError::Died { reason, .. }) = &error {
@@ -224,6 +225,13 @@ impl Sessions {
         if others.saturating_add(bytes) > limit {
             self.inner.directory.remove_image(&name);
             return Err(SessionError::DiskFull { limit });
+        }
+        let principal = slot.record().principal.clone();
+        if let Some(limit) = self.inner.settings.allowances.of(&principal).disk_bytes
+            && self.disk_bytes_of(&principal).saturating_sub(own).saturating_add(bytes) > limit
+        {
+            self.inner.directory.remove_image(&name);
+            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
         }
         Ok(ImageFile { name, bytes, generation })
     }

@@ -50,6 +50,7 @@ pub use report::{CellImage, CellReport, SessionFile, WholeText};
 pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image};
 
 use crate::admission::Admission;
+use crate::allowance::OverLimit;
 use crate::engine::Engine;
 use directory::DataDir;
 use registry::Registry;
@@ -102,7 +103,8 @@ impl Sessions {
             slots: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
-            admission: Admission::new(settings.max_concurrent),
+            admission: (settings.admission.clone())
+                .unwrap_or_else(|| Admission::new(settings.max_concurrent, settings.allowances.clone())),
             closing: CancellationToken::new(),
             settings,
         };
@@ -206,7 +208,16 @@ impl Sessions {
         if self.disk_bytes() >= settings.max_disk_bytes {
             return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
         }
+        let (principal, allowance) = (record.principal.as_str(), settings.allowances.of(&record.principal));
+        if let Some(limit) = allowance.disk_bytes.filter(|limit| self.disk_bytes_of(principal) >= *limit) {
+            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
+        }
         let mut slots = self.slots();
+        if let Some(limit) = allowance.sessions
+            && slots.values().filter(|slot| slot.record().principal == principal).count() >= limit
+        {
+            return Err(SessionError::OverLimit(OverLimit::Sessions { limit }));
+        }
         if slots.len() >= settings.max_sessions {
             return Err(SessionError::TooMany { limit: settings.max_sessions });
         }
@@ -227,6 +238,16 @@ impl Sessions {
         slots.iter().filter_map(|slot| slot.record().image.as_ref().map(|image| image.bytes)).sum()
     }
 
+    /// Those of one principal.
+    fn disk_bytes_of(&self, principal: &str) -> u64 {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let bytes = |slot: &Arc<Slot>| {
+            let record = slot.record();
+            record.image.as_ref().filter(|_| record.principal == principal).map(|image| image.bytes)
+        };
+        slots.iter().filter_map(bytes).sum()
+    }
+
     fn now(&self) -> i64 {
         let since = (self.inner.settings.now)().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -245,6 +266,11 @@ impl Sessions {
     fn spec(&self) -> MachineSpec {
         let settings = &self.inner.settings;
         MachineSpec { image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
+    }
+
+    /// Sessions in all.
+    pub fn count(&self) -> usize {
+        self.slots().len()
     }
 
     /// Sessions that are awake.

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 use brumate_engine::api::{Image, Limits};
 
 use super::inputs::InputDirs;
+use crate::admission::Admission;
+use crate::allowance::Allowances;
 use crate::packages::Packages;
 
 /// Where a session's code works and its files lie, in the guest.
@@ -76,6 +78,10 @@ pub struct SessionSettings {
     pub packages: Option<Packages>,
     /// Requirements that every session begins with.
     pub dependencies: Vec<String>,
+    /// The gate that cells go through, shared with other runs; without it there is one of their own, for `max_concurrent`.
+    pub admission: Option<Admission>,
+    /// What each principal may use.
+    pub allowances: Allowances,
     /// The time of day; another one in tests.
     pub now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
 }
@@ -98,6 +104,8 @@ impl SessionSettings {
             durability: Durability::default(),
             packages: None,
             dependencies: Vec::new(),
+            admission: None,
+            allowances: Allowances::default(),
             now: Arc::new(SystemTime::now),
         }
     }

@@ -1,7 +1,8 @@
 //! How many sessions there may be, how many awake, how much of the disk.
 
-use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionState};
+use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, SessionError, SessionState};
 use brumate_session::testing::Script;
+use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
 
 use super::support::{Host, engine};
 
@@ -148,6 +149,47 @@ async fn code_that_runs_at_the_same_time_is_bounded() {
     }
     assert_eq!(host.engine.executed().len(), 3);
     host.sessions.interrupt(LOCAL_PRINCIPAL, &ids[0]).await.unwrap();
+    running.await.unwrap().unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn a_principal_has_limits_of_its_own_and_no_more_than_these() {
+    let host = Host::with(engine(), |settings| {
+        settings.max_live = 1;
+        settings.allowances = Allowances::new(|name| match name {
+            LOCAL_PRINCIPAL => Allowance { sessions: Some(2), disk_bytes: Some(1 << 20), ..Allowance::default() },
+            _ => Allowance { disk_bytes: Some(0), ..Allowance::default() },
+        });
+    })
+    .await;
+    let (_, second) = (host.open("x = 1").await, host.open("x = 2").await);
+    let error = host.cell(None, "x = 1").await.unwrap_err();
+    assert_eq!(error, SessionError::OverLimit(OverLimit::Sessions { limit: 2 }));
+    assert!(error.to_string().contains("you have 2 sessions"), "{error}");
+    assert!(host.sessions.clear(LOCAL_PRINCIPAL, &second).await.unwrap());
+    host.open("x = 1").await;
+    // Who may have nothing on disk makes no session that would have to sleep there.
+    let cell = CellRequest::new(None, "x = 1");
+    let ran = host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await;
+    assert_eq!(ran.unwrap_err(), SessionError::OverLimit(OverLimit::Disk { limit: 0 }));
+}
+
+#[tokio::test]
+async fn runs_of_a_principal_wait_for_each_other_and_for_nobody_else() {
+    let host = Host::with(engine(), |settings| {
+        settings.allowances =
+            Allowances::new(|name| Allowance { runs: (name == LOCAL_PRINCIPAL).then_some(1), ..Allowance::default() });
+    })
+    .await;
+    let (busy, other) = (host.open("x = 1").await, host.open("x = 2").await);
+    let running = host.begin(&busy, "loop");
+    host.until_executed(3).await;
+    let waiting = host.begin(&other, "x");
+    let cell = CellRequest::new(None, "x = 1");
+    assert!(host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await.is_ok());
+    assert!(!waiting.is_finished());
+    assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &busy).await.unwrap());
     running.await.unwrap().unwrap();
     assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("2"));
 }

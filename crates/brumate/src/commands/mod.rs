@@ -4,9 +4,12 @@ pub(crate) mod bundle;
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod exec;
+pub(crate) mod http;
 pub(crate) mod lock;
+pub(crate) mod serving;
 pub(crate) mod sessions;
 pub(crate) mod stdio;
+pub(crate) mod token;
 pub(crate) mod warmup;
 
 use std::io::Write;

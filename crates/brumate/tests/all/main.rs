@@ -12,6 +12,7 @@ mod layers;
 mod libraries;
 mod machines;
 mod mcp_clients;
+mod mcp_http;
 mod mcp_sessions;
 mod notebook;
 mod random_stops;

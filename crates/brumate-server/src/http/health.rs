@@ -1,0 +1,82 @@
+//! What watches over the server asks: does it live, is it ready, what does it do?
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use brumate_mcp::App;
+use brumate_session::sessions::Sessions;
+use brumate_session::{Admission, CancellationToken};
+
+/// The state of a server, as `/healthz`, `/readyz` and `/metrics` tell it.
+#[derive(Debug, Clone, Default)]
+pub struct Health {
+    ready: Arc<AtomicBool>,
+    admission: Option<Admission>,
+    sessions: Option<Sessions>,
+}
+
+impl Health {
+    /// With the numbers of these sessions.
+    #[must_use]
+    pub fn with_sessions(mut self, sessions: Option<Sessions>) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// With the numbers of this gate.
+    #[must_use]
+    pub fn with_admission(mut self, admission: Admission) -> Self {
+        self.admission = Some(admission);
+        self
+    }
+
+    /// From now on the server is ready for code.
+    pub fn set_ready(&self) {
+        self.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// The pages. They say nothing of who uses the server, and of what.
+    pub(crate) fn router(&self, app: App, shutdown: CancellationToken) -> Router {
+        let ready = Arc::clone(&self.ready);
+        let is_ready = move || async move {
+            match (shutdown.is_cancelled(), ready.load(Ordering::Relaxed)) {
+                (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
+                (_, false) => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+                _ => (StatusCode::OK, "ready\n"),
+            }
+        };
+        let this = self.clone();
+        let metrics =
+            move || async move { ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], this.metrics(&app)) };
+        Router::new()
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(is_ready))
+            .route("/metrics", get(metrics))
+    }
+
+    /// Prometheus's text format, version 0.0.4.
+    fn metrics(&self, app: &App) -> String {
+        let mut text = String::new();
+        let mut gauge = |name: &str, help: &str, value: usize| {
+            // Writing to a string fails never.
+            let _ = write!(text, "# HELP brumate_{name} {help}\n# TYPE brumate_{name} gauge\nbrumate_{name} {value}\n");
+        };
+        gauge("ready", "Whether the server is ready for code.", usize::from(self.ready.load(Ordering::Relaxed)));
+        gauge("mcp_sessions", "Sessions of the protocol.", app.sessions());
+        gauge("mcp_requests", "Requests that are not answered yet, subscriptions included.", app.running());
+        if let Some(admission) = &self.admission {
+            gauge("runs", "Runs of code that are under way, in sessions and without.", admission.running());
+            gauge("runs_waiting", "Runs of code that wait for a place.", admission.waiting());
+        }
+        if let Some(sessions) = &self.sessions {
+            gauge("interpreter_sessions", "Sessions of the code interpreter, asleep or awake.", sessions.count());
+            gauge("interpreter_sessions_awake", "Sessions of the code interpreter that are awake.", sessions.live());
+        }
+        text
+    }
+}

@@ -1,0 +1,96 @@
+//! What every MCP server of this binary serves, whatever the transport.
+
+use std::sync::Arc;
+
+use brumate_engine::api::Image;
+use brumate_server::{PythonServer, ToolSet};
+use brumate_session::engine::{Engine, LocalEngine};
+use brumate_session::sessions::{Sessions, session_image};
+use brumate_session::{Admission, Allowances, CancellationToken};
+
+use super::complain;
+use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
+use crate::settings::Settings;
+
+/// A server and what it needs; its sandbox is being started.
+pub(crate) struct Service {
+    pub(crate) server: PythonServer,
+    pub(crate) sessions: Option<Sessions>,
+    pub(crate) engine: LocalEngine,
+    pub(crate) admission: Admission,
+    /// Cancelled when whatever still starts needs not any more.
+    pub(crate) ends: CancellationToken,
+}
+
+impl Service {
+    /// Makes a server. Clients are answered at once; code waits for the sandbox if it has to. None, and a complaint, when there
+    /// is no place for sessions. Each principal has what `allowances` say.
+    pub(crate) async fn start(settings: &Settings, allowances: Allowances) -> anyhow::Result<Option<Self>> {
+        let mut sandbox = sandbox(settings)?;
+        // Runs in sessions and without are the same to the host.
+        let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
+        sandbox.runner = sandbox.runner.with_admission(admission.clone());
+        let sessions = match sessions(settings, &sandbox, allowances).await {
+            Ok(sessions) => sessions,
+            Err(reason) => {
+                complain(&format!("brumate: {reason}"));
+                return Ok(None);
+            }
+        };
+        let ends = CancellationToken::new();
+        sandbox.engine.start_in_background(ends.clone());
+        if !settings.runner.dependencies.is_empty() {
+            warm_in_background(sandbox.clone(), settings.clone());
+        }
+        let mut server =
+            PythonServer::new(sandbox.runner, settings.return_mode).with_input_timeout(settings.input_timeout);
+        if let Some(sessions) = &sessions {
+            server = server.with_sessions(sessions.clone(), settings.tools);
+            prepare_in_background(sandbox.engine.clone(), ends.clone());
+        }
+        Ok(Some(Self { server, sessions, engine: sandbox.engine, admission, ends }))
+    }
+}
+
+/// Gets what `--deps` names before the first run needs it. What fails is met again, and told, by that run.
+fn warm_in_background(sandbox: Sandbox, settings: Settings) {
+    tokio::spawn(async move {
+        match warm_dependencies(&sandbox, &settings, &|_| {}).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(error, "the packages given at start cannot be had"),
+            Err(error) => tracing::debug!(%error, "the packages given at start were not prepared"),
+        }
+    });
+}
+
+/// The sessions, if the tools need any.
+async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances) -> Result<Option<Sessions>, String> {
+    match &settings.sessions {
+        Some(sessions) if settings.tools != ToolSet::Run => {
+            let mut sessions = sessions.clone();
+            sessions.admission = Some(sandbox.runner.admission().clone());
+            sessions.allowances = allowances;
+            sessions.packages = Some(sandbox.runner.packages().clone());
+            sessions.dependencies.clone_from(&settings.runner.dependencies);
+            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions).await;
+            opened.map(Some).map_err(|error| error.to_string())
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Compiles what sessions begin with, and builds their image, before the first one needs it.
+fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
+    tokio::spawn(async move {
+        let wheels = Image::DATA.map(str::to_owned);
+        let prepared = async {
+            engine.prepare(&wheels).await?;
+            engine.warm(&session_image()).await
+        };
+        match prepared.await {
+            Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
+            Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
+            Ok(()) => {}
+        }
+    });
+}

@@ -1,0 +1,80 @@
+//! The HTTP modes under real MCP clients: cases that hold over standard input and output hold here as well, each with
+//! the clients and transports that differ in what it is about; `http_cases.py` has what is of HTTP alone.
+
+use crate::support::mcp_client::{Client, MCP1, MCP2, MCP2_LEGACY, run, run_over};
+
+/// A transport, a client, and a word for both.
+type Way = (&'static str, Client);
+
+const MODERN: Way = ("http", MCP2);
+const LEGACY: Way = ("http", MCP2_LEGACY);
+const FIRST: Way = ("http", MCP1);
+const STATELESS: Way = ("http-stateless", MCP2);
+const STATELESS_LEGACY: Way = ("http-stateless", MCP2_LEGACY);
+const SSE: Way = ("sse", MCP1);
+
+macro_rules! cases {
+    ($($module:ident { $($case:ident: $($way:ident)+;)+ })+) => {
+        $(mod $module {
+            $(mod $case {
+                $(
+                    #[test]
+                    #[allow(non_snake_case, reason = "named as the way is")]
+                    fn $way() {
+                        let (transport, client) = super::super::$way;
+                        super::super::run_over(transport, stringify!($module), stringify!($case), client);
+                    }
+                )+
+            })+
+        })+
+    };
+}
+
+cases! {
+    cases {
+        listing: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
+        golden: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
+        structured: MODERN FIRST;
+        arguments: MODERN LEGACY STATELESS SSE;
+        busy: MODERN FIRST SSE;
+        cancel: MODERN LEGACY FIRST SSE;
+        progress: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
+        logging: MODERN LEGACY FIRST STATELESS SSE;
+    }
+    session_cases {
+        transcript: MODERN LEGACY FIRST STATELESS SSE;
+        stopping: MODERN LEGACY SSE;
+        restart: MODERN FIRST;
+        traversal: MODERN;
+        files: MODERN FIRST;
+        uploads: MODERN;
+        questions: MODERN LEGACY FIRST STATELESS SSE;
+        nobody_to_ask: MODERN FIRST;
+    }
+    contract_cases {
+        resource_types: MODERN FIRST;
+        missing_sessions: MODERN LEGACY;
+        list_changed: MODERN FIRST SSE;
+    }
+}
+
+macro_rules! of_http {
+    ($($case:ident),+ $(,)?) => {
+        /// Every case of HTTP alone.
+        const CASES: &[&str] = &[$(stringify!($case)),+];
+        $(#[test]
+        fn $case() {
+            run("http_cases", stringify!($case), MCP2);
+        })+
+    };
+}
+
+of_http! { tokens, strangers, guarded, health, draining, vanished, abuse, encrypted }
+
+#[test]
+fn no_case_is_forgotten() {
+    let python = include_str!("../../../../tests/python/http_cases.py");
+    let definitions = python.lines().filter_map(|line| line.strip_prefix("async def "));
+    let written: Vec<&str> = definitions.filter_map(|line| line.strip_suffix("(setup: Setup) -> None:")).collect();
+    assert_eq!(written, CASES);
+}
