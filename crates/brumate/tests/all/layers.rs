@@ -62,7 +62,7 @@ async fn wheels_are_there_from_the_start_and_between_cells() {
     let seen = say(&session, LOOK).await;
     let expected = format!(
         "1.0 1.0 1.0 {PACKAGES}/demo/__init__.py\nran 1.0 parts.a ['part-a>=1']\n\
-         ['demo/__init__.py', 'demo/only_1_0.py'] True\nshared\n"
+         ['demo/__init__.py', 'demo/only_1_0.py', 'demo_extra.py'] True\nshared\n"
     );
     assert_eq!(seen, expected);
 
