@@ -1,5 +1,6 @@
-"""Fresh Jupyter kernels of native CPython: `kernel.py ROUNDS [CELLS]`, with jupyter_client. Prints a JSON list of the seconds
-from the start of each to its result of `1+1`; with `CELLS` instead that of as many later cells in one kernel."""
+"""Fresh Jupyter kernels of native CPython: `kernel.py ROUNDS [CELLS PAUSE]`, with jupyter_client. Prints a JSON list of the seconds
+from the start of each to its result of `1+1`; with `CELLS` instead that of as many later cells in one kernel, each after a pause of
+`PAUSE` seconds."""
 
 import json
 import sys
@@ -8,8 +9,8 @@ import time
 from jupyter_client.manager import KernelManager
 
 
-def first_result(cells=None):
-    """Seconds to the first result; those of `cells` later ones are put into a list, if there is one."""
+def first_result(cells=None, pause=0.0):
+    """Seconds to the first result; those of later ones, each after a pause, are put into the list `cells`, if there is one."""
     start = time.perf_counter()
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel()
@@ -25,6 +26,7 @@ def first_result(cells=None):
     client.execute_interactive("1+1", output_hook=listen, timeout=120)
     [(text, end)] = results
     for number in range(len(cells or ())):
+        time.sleep(pause)
         begin = time.perf_counter()
         client.execute_interactive("1+1", output_hook=listen, timeout=120)
         cells[number] = results[-1][1] - begin
@@ -37,7 +39,7 @@ def first_result(cells=None):
 
 if len(sys.argv) > 2:
     later = [None] * int(sys.argv[2])
-    first_result(later)
+    first_result(later, float(sys.argv[3]))
     print(json.dumps(later))
 else:
     print(json.dumps([first_result() for _ in range(int(sys.argv[1]))]))

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tempfile
+import time
 
 from harness.contestants import BENCH
 from harness.figures import Summary, decimal, paired_ratio, percentile
@@ -14,10 +15,13 @@ CODE, RESULT = "1+1", "2"
 # Of a round: new sessions and cells of Brumate, those of the server of kernels, cells of the bare kernel.
 NEW, CELLS, PEER_CELLS, KERNEL_CELLS = 40, 200, 3, 100
 WARM_UP = 20
+# Between two cells, in seconds: whoever asks looks at an answer before asking again.
+PAUSE = 0.005
 
 
 def cell(client, session=""):
-    """Runs a cell; returns the seconds and the session."""
+    """Runs a cell after a pause; returns the seconds and the session."""
+    time.sleep(PAUSE)
     seconds, answer = client.tool("execute_code", {"code": CODE, "session_id": session})
     if answer["result"] != RESULT:
         raise Failed(f"a cell said {answer}")
@@ -51,7 +55,7 @@ def measure(contestants, options):
                     "peer_new": [new_session(peer)],
                     "peer_cell": [cell(peer, peer_session)[0] for _ in range(PEER_CELLS)],
                     "kernel_new": kernel(options, 1),
-                    "kernel_cell": kernel(options, 1, KERNEL_CELLS),
+                    "kernel_cell": kernel(options, 1, KERNEL_CELLS, PAUSE),
                 }
                 for name, of_round in values.items():
                     sample[name] += of_round
@@ -66,8 +70,8 @@ def measure(contestants, options):
         ]
         result.table([what, "ms", "p99, ms", "÷ Brumate"], rows)
     result.notes.append(
-        "One at a time; median and quartiles. The server of kernels is written after the documentation of MCP Python Code "
-        "Interpreter, with the 0.2 s that each of its calls waits; a new kernel has nothing imported, Brumate's sessions have numpy, "
+        f"One at a time, {decimal(1000 * PAUSE)} ms between them; median and quartiles. The server of kernels is written after the "
+        "documentation of MCP Python Code Interpreter, with the 0.2 s that each of its calls waits; a new kernel has nothing imported, Brumate's sessions have numpy, "
         "pandas and matplotlib ready."
     )
     result.raw = {f"{name}_seconds": values for name, values in sample.items()}

@@ -3,6 +3,7 @@
 from .pristine import __builtins__
 
 import builtins
+import importlib.machinery
 import linecache
 import os
 import sys
@@ -15,6 +16,7 @@ DEFAULT_FILE_NAME = "main.py"
 WORKSPACE = "/workspace"
 
 _Module = type(sys)
+_FileFinder = importlib.machinery.FileFinder
 
 
 class Space:
@@ -113,9 +115,15 @@ def _forget_stale_paths():
     `importlib.invalidate_caches` would also make zipimport read the directory of the standard library's zip again.
     """
     finders = sys.path_importer_cache
-    for path, finder in list(finders.items()):
+    # Written to only when it knows something: each finder lies on a page of its own.
+    knowing = [
+        path
+        for path, finder in finders.items()
+        if finder is None or type(finder) is not _FileFinder or finder._path_mtime != -1
+    ]
+    for path in knowing:
+        finder = finders[path]
         if finder is None:
             del finders[path]
-        # Written to only when it knows something: each finder lies on a page of its own.
         elif getattr(finder, "_path_mtime", -1) != -1:
             finder._path_mtime = -1

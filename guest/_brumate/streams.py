@@ -140,6 +140,11 @@ def start_run():
         sys.stderr = _Current.err
 
 
+def is_ours(stream):
+    """Whether [`flush`] takes care of a stream."""
+    return stream is _Current.out or stream is _Current.err
+
+
 def flush():
     """Passes on what our own streams hold. Never raises."""
     for stream in (_Current.out, _Current.err):

@@ -22,7 +22,8 @@ fn main() -> ExitCode {
         return code;
     }
     let count = arguments.first().and_then(|text| text.to_str()?.parse().ok()).unwrap_or(COUNT).max(1);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One thread, as `brumate stdio` has.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(_) => return ExitCode::FAILURE,
     };

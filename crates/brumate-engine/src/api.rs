@@ -113,6 +113,9 @@ impl Image {
     /// Distributions of which something may be imported in it and whose place one of `layers` takes: a machine of this image
     /// would go on using the version that it has. Normalised names (PEP 503), sorted.
     pub fn replaced_by(&self, layers: &[Layer]) -> Vec<String> {
+        if layers.is_empty() {
+            return Vec::new();
+        }
         let mut replaced = crate::bundle::replaced(&self.modules, layers);
         let others = layers.iter().filter(|layer| !self.layers.contains(layer));
         let others: Vec<String> = others.map(|layer| crate::bundle::distribution(&layer.name)).collect();

@@ -193,7 +193,8 @@ pub enum ToMachine {
         /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
         list: Option<String>,
         /// Fork a checkpoint once the answer is sent, as for [`ToMachine::Fork`]; its socket is the one descriptor that follows.
-        /// Its hello, or the end of its socket, is all that is heard of it.
+        /// Its hello, or the end of its socket, is all that is heard of it. A second descriptor, if there is one, is the machine's
+        /// own page map (proc_pid_pagemap(5)): to learn from it what cells write to.
         checkpoint: bool,
     },
     /// Answer to [`Event::InputRequest`].

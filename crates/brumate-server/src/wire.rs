@@ -1,6 +1,10 @@
 //! One line of the stdio transport: JSON text → messages, or the error that answers it.
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonObject, JsonRpcMessage,
+    Request, RequestId, ServerJsonRpcMessage,
+};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Messages in one JSON-RPC batch (protocol 2025-03-26 has them).
@@ -21,6 +25,9 @@ pub(crate) fn parse_line(line: &[u8]) -> Vec<Parsed> {
     if line.is_empty() {
         return Vec::new();
     }
+    if let Some(message) = plain_call(line) {
+        return vec![Parsed::Message(Box::new(message))];
+    }
     match serde_json::from_slice(line) {
         Ok(Value::Array(batch)) if batch.is_empty() => vec![refused(None, "Invalid request: an empty batch")],
         Ok(Value::Array(batch)) if batch.len() > MAX_BATCH => {
@@ -33,6 +40,32 @@ pub(crate) fn parse_line(line: &[u8]) -> Vec<Parsed> {
             vec![Parsed::Refused(Box::new(JsonRpcMessage::error(data, None)))]
         }
     }
+}
+
+/// The message that comes most, the call of a tool with nothing else to it, read without trying first which of all messages it
+/// may be. `None` for everything else, errors included.
+fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Call {
+        jsonrpc: String,
+        id: RequestId,
+        method: String,
+        params: Params,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Params {
+        name: String,
+        arguments: Option<JsonObject>,
+    }
+    let Call { jsonrpc, id, method, params } = serde_json::from_slice(line).ok()?;
+    if jsonrpc != "2.0" || method != "tools/call" {
+        return None;
+    }
+    let mut call = CallToolRequestParams::new(params.name);
+    call.arguments = params.arguments;
+    Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(call)), id))
 }
 
 /// The answer to a line that is longer than `limit`, which was not kept.
@@ -86,6 +119,33 @@ mod tests {
         assert_eq!(parsed(&format!("[{ping},{initialized}]")), ["ok", "ok"]);
         assert_eq!(parsed("  \n"), Vec::<String>::new());
         assert_eq!(parsed(r#"{"method":"textDocument/didOpen"}"#), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_plain_call_is_what_it_would_be_otherwise() {
+        for (line, plain) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run","arguments":{"a":[1,null]}}}"#,
+                true,
+            ),
+            (r#"{"id":"x","params":{"name":"run"},"method":"tools/call","jsonrpc":"2.0"}"#, true),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run","arguments":null}}"#, true),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"r","_meta":{"progressToken":1}}}"#,
+                false,
+            ),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"r","requestState":"s"}}"#, false),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"tools/call","params":{"name":"run"}}"#, false),
+            (r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"run"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, false),
+        ] {
+            let message = plain_call(line.as_bytes());
+            assert_eq!(message.is_some(), plain, "{line}");
+            if let Some(message) = message {
+                let otherwise: ClientJsonRpcMessage = serde_json::from_str(line).unwrap();
+                assert_eq!(format!("{message:?}"), format!("{otherwise:?}"), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -238,45 +238,22 @@ impl Runner {
             Ok(stated) => stated,
             Err(error) => return Ok(Ready::InstallError(error)),
         };
-        let mut spec = spec;
-        let (machine, wanted, installation) = if stated.infer {
-            // The parser is in a machine; the packages come into the same one, unless its image stands in their way.
-            let second = copy(&spec)?;
-            let mut machine = self.engine.machine(spec).await.map_err(Failure::Engine)?;
-            let analysis = match self.analyze(&mut *machine, code).await? {
-                Ok(analysis) => analysis,
-                Err(died) => return Ok(died),
-            };
-            let (wanted, installation) = match self.inferred(&stated, &analysis, inference, events).await {
-                Ok(found) => found,
-                Err(error) => return Ok(Ready::InstallError(error)),
-            };
-            if !second.image.replaced_by(&installation.layers).is_empty() {
-                let spec = MachineSpec { image: Image::plain(), layers: installation.layers.clone(), ..second };
-                drop(machine);
-                machine = match self.engine.machine(spec).await {
-                    Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
-                    machine => machine.map_err(Failure::Engine)?,
-                };
-            } else if !installation.layers.is_empty() {
-                match machine.mount(&installation.layers).await {
-                    Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
-                    mounted => mounted.map_err(Failure::Engine)?,
+        let found = match stated.infer {
+            true => self.machine_and_imports(spec, &stated, code, inference, events).await?,
+            false => {
+                let wanted = stated.wanted();
+                match self.install(wanted.clone(), events).await {
+                    Err(error) => Found::Nothing(Ready::InstallError(error.to_string())),
+                    Ok(installation) => {
+                        let spec = MachineSpec { layers: installation.layers.clone(), ..spec };
+                        Found::of(self.engine.machine(spec).await, wanted, installation)?
+                    }
                 }
             }
-            (machine, wanted, installation)
-        } else {
-            let wanted = stated.wanted();
-            let installation = match self.install(wanted.clone(), events).await {
-                Ok(installation) => installation,
-                Err(error) => return Ok(Ready::InstallError(error.to_string())),
-            };
-            spec.layers.clone_from(&installation.layers);
-            let machine = match self.engine.machine(spec).await {
-                Err(EngineError::Layer(error)) => return Ok(Ready::InstallError(error)),
-                machine => machine.map_err(Failure::Engine)?,
-            };
-            (machine, wanted, installation)
+        };
+        let (machine, wanted, installation) = match found {
+            Found::Nothing(ready) => return Ok(ready),
+            Found::Machine(machine, wanted, installation) => (machine, wanted, installation),
         };
         let wheels = &installation.wheels;
         if !wheels.is_empty() {
@@ -287,6 +264,37 @@ impl Runner {
         }
         let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
         Ok(Ready::Machine(Prepared { permit, machine, dependencies }))
+    }
+
+    /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
+    /// unless its image stands in their way.
+    async fn machine_and_imports(
+        &self,
+        spec: MachineSpec,
+        stated: &dependencies::Stated,
+        code: &str,
+        inference: Inference,
+        events: &mpsc::Sender<RunEvent>,
+    ) -> Result<Found, Failure> {
+        let mut machine = self.engine.machine(copy(&spec)?).await.map_err(Failure::Engine)?;
+        let analysis = match self.analyze(&mut *machine, code).await? {
+            Ok(analysis) => analysis,
+            Err(died) => return Ok(Found::Nothing(died)),
+        };
+        let (wanted, installation) = match self.inferred(stated, &analysis, inference, events).await {
+            Ok(found) => found,
+            Err(error) => return Ok(Found::Nothing(Ready::InstallError(error))),
+        };
+        let layers = installation.layers.clone();
+        let made = if !spec.image.replaced_by(&layers).is_empty() {
+            drop(machine);
+            self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
+        } else if !layers.is_empty() {
+            machine.mount(&layers).await.map(|()| machine)
+        } else {
+            Ok(machine)
+        };
+        Found::of(made, wanted, installation)
     }
 
     /// The imports of `code`, or the end of the machine that looked for them.
@@ -437,6 +445,27 @@ enum Ready {
     Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
+/// What there is before the bundle's wheels are prepared.
+enum Found {
+    Machine(Box<dyn Machine>, Vec<Wanted>, Arc<Installation>),
+    Nothing(Ready),
+}
+
+impl Found {
+    /// `machine` with the installation's layers, if they could be mounted.
+    fn of(
+        machine: Result<Box<dyn Machine>, EngineError>,
+        wanted: Vec<Wanted>,
+        installation: Arc<Installation>,
+    ) -> Result<Found, Failure> {
+        match machine {
+            Ok(machine) => Ok(Found::Machine(machine, wanted, installation)),
+            Err(EngineError::Layer(error)) => Ok(Found::Nothing(Ready::InstallError(error))),
+            Err(error) => Err(Failure::Engine(error)),
+        }
+    }
+}
+
 /// A machine with its packages.
 struct Prepared {
     permit: Permit,
@@ -445,7 +474,7 @@ struct Prepared {
     dependencies: Vec<String>,
 }
 
-/// The same again, should the first machine not do.
+/// The same again: the first machine may not do.
 fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
     let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;

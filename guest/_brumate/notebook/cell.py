@@ -54,7 +54,7 @@ def _output_directory(request):
     wanted = environment.get(OUTPUT_DIRECTORY)
     if not wanted:
         environment[OUTPUT_DIRECTORY] = os.getcwd()
-    elif any(name == OUTPUT_DIRECTORY for name, _ in request.get("env") or ()):
+    elif wanted != space.WORKSPACE and any(name == OUTPUT_DIRECTORY for name, _ in request.get("env") or ()):
         try:
             if not os.path.isdir(wanted):
                 os.makedirs(wanted, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from ..pristine import __builtins__
 
+import builtins
 import contextlib
 import sys
 
@@ -11,6 +12,7 @@ from IPython.lib import pretty
 
 from .. import channel, display, figures, pictures, streams
 from ..text import quote
+from .attributes import value_of
 
 # In a bundle of this type: `{"display_id": ..., "update": bool}`. Updates repeat all of the bundle.
 DISPLAY_ID = "application/vnd.brumate.display+json"
@@ -24,9 +26,10 @@ _by_repr = pretty._type_pprinters[int]
 
 def _flush():
     for stream in (sys.stdout, sys.stderr):
-        flush = getattr(stream, "flush", None)
-        if flush is not None:
-            flush()
+        if not streams.is_ours(stream):
+            flush = getattr(stream, "flush", None)
+            if flush is not None:
+                flush()
     streams.flush()
 
 
@@ -81,17 +84,40 @@ class DisplayHook(_DisplayHook):
         """Numbers and texts have one form, unless somebody registered another."""
         kind = type(result)
         formatter = self.shell.display_formatter
-        if kind in _PLAIN:
-            forms = formatter.formatters
-            others = [formatter.mimebundle_formatter, formatter.ipython_display_formatter]
-            others += [other for name, other in forms.items() if name != "text/plain"]
-            if not any([kind in other.type_printers for other in others]):
-                plain = forms["text/plain"]
-                if kind in _REPR and plain.type_printers.get(kind) is _by_repr and id(result) not in plain.singleton_printers:
-                    with contextlib.suppress(ValueError):  # an integer of too many digits is IPython's to report
-                        return {"text/plain": repr(result)}, {}
-                return {"text/plain": plain(result)}, {}
+        if kind in _PLAIN and not _is_registered(kind, formatter):
+            plain = formatter.formatters["text/plain"]
+            if (
+                kind in _REPR
+                and value_of(plain, "type_printers").get(kind) is _by_repr
+                and id(result) not in value_of(plain, "singleton_printers")
+            ):
+                with contextlib.suppress(ValueError):  # an integer of too many digits is IPython's to report
+                    return {"text/plain": repr(result)}, {}
+            return {"text/plain": plain(result)}, {}
         return formatter.format(result)
+
+    def update_user_ns(self, result):
+        """`_`, `__`, `___`, `_1`, ... and `Out`, by IPython's rules: names that somebody else has set are left alone."""
+        shell = self.shell
+        names = shell.user_ns
+        outputs = names["_oh"]
+        if not self.cache_size or result is outputs:
+            return
+        if self.do_full_cache and len(outputs) >= self.cache_size:
+            self.cull_cache()
+        known = shell.user_ns_hidden
+        free = True
+        for name in ("_", "__", "___"):
+            if name in names:
+                value = names[name]
+                free = free and (known[name] if name in known else getattr(self, name)) is value
+        self.___, self.__, self._ = self.__, self._, result
+        if free and "_" not in vars(builtins):
+            shell.push({"_": result, "__": self.__, "___": self.___}, interactive=False)
+        if self.do_full_cache:
+            count = self.prompt_count
+            shell.push({f"_{count}": result}, interactive=False)
+            outputs[count] = result
 
     def write_format_data(self, format_dict, md_dict=None):
         _flush()
@@ -109,6 +135,15 @@ class DisplayHook(_DisplayHook):
         shell.history_manager.output_hist_reprs[self.prompt_count] = text
         if shell._logger is not None and shell._logger.log_output:
             shell._logger.log_write(text, "output")
+
+
+def _is_registered(kind, formatter):
+    """Whether somebody has told how to show this type in other forms than text."""
+    forms = formatter.formatters
+    for other in (formatter.mimebundle_formatter, formatter.ipython_display_formatter, *forms.values()):
+        if kind in value_of(other, "type_printers") and other is not forms["text/plain"]:
+            return True
+    return False
 
 
 def register_formatters(formatter):

@@ -23,11 +23,13 @@ from traitlets.config import Config
 
 from .. import commands, loops
 from . import magics
+from .attributes import settle
 from .errors import Errors
 from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
 from .transforming import Transformers
 
+_NOTHING = contextlib.nullcontext()
 _BACKENDS = (None, "auto", "inline", "agg")
 
 
@@ -183,10 +185,9 @@ class ZMQInteractiveShell(InteractiveShell):
 
     # Running.
 
-    @contextlib.contextmanager
     def _tee(self, channel):
         """Output is not kept a second time."""
-        yield
+        return _NOTHING
 
     def should_run_async(self, raw_cell, *, transformed_cell=None, preprocessing_exc_tuple=None):
         """Whether a cell awaits: those without the words are not compiled to find out."""
@@ -314,4 +315,12 @@ def make():
     shell.extension_manager.load_extension("storemagic")
     if sys.flags.utf8_mode:
         shell.stdin_encoding = "utf-8"
+    settle(shell.display_formatter, "formatters", "mimebundle_formatter", "ipython_display_formatter")
+    settle(shell.display_trap, "hook")
+    settle(shell.displayhook, "shell")
+    settle(shell.history_manager, "shell", "db_input_cache", "input_hist_parsed", "input_hist_raw", "output_hist_reprs")
+    settle(
+        shell, "builtin_trap", "display_formatter", "display_trap", "history_manager", "input_transformer_manager",
+        "input_transformers_post", "prefilter_manager",
+    )  # fmt: skip
     return shell

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::error::{Error, cut};
 use super::machine::Machine;
-use super::session::{Session, State};
+use super::session::Session;
 use super::stop::Interrupter;
 use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
@@ -185,21 +185,6 @@ impl Session {
         let mut state = self.ready().await?;
         let result = state.machine.remove_tree(directory).await;
         self.changed(state, result).await
-    }
-
-    /// After an attempt to change files: the state is another now, also when only a part was done.
-    async fn changed(
-        &self,
-        mut state: tokio::sync::MutexGuard<'_, State>,
-        result: Result<(), Error>,
-    ) -> Result<(), Error> {
-        match result {
-            Ok(()) | Err(Error::File { .. }) => {
-                self.moved_on(state);
-                result
-            }
-            other => self.judge(&mut state, other).await,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -106,34 +106,40 @@ fn name(key: &[u8; 32]) -> String {
 
 /// Digest of everything an image is made from. What the CPU or wasmtime's settings change is not part of an image.
 fn key(image: &Image) -> [u8; 32] {
-    let mut sha = Sha256::new();
-    let mut add = |bytes: &[u8]| {
-        sha.update((bytes.len() as u64).to_le_bytes());
-        sha.update(bytes);
-    };
-    add(env!("CARGO_PKG_VERSION").as_bytes());
-    add(&FORMAT.to_le_bytes());
-    add(&TRANSLATION.to_le_bytes());
-    for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
-        add(archive.sha256.as_bytes());
-    }
-    for wheel in bundle::wheels() {
-        add(wheel.sha256.as_bytes());
-    }
-    for (path, content) in bundle::GUEST {
-        add(path.as_bytes());
-        add(content);
-    }
+    /// What goes into every image. Each machine asks for a key, and this is some hundred kilobytes.
+    static COMMON: LazyLock<Sha256> = LazyLock::new(|| {
+        let mut sha = Sha256::new();
+        add(&mut sha, env!("CARGO_PKG_VERSION").as_bytes());
+        add(&mut sha, &FORMAT.to_le_bytes());
+        add(&mut sha, &TRANSLATION.to_le_bytes());
+        for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
+            add(&mut sha, archive.sha256.as_bytes());
+        }
+        for wheel in bundle::wheels() {
+            add(&mut sha, wheel.sha256.as_bytes());
+        }
+        for (path, content) in bundle::GUEST {
+            add(&mut sha, path.as_bytes());
+            add(&mut sha, content);
+        }
+        sha
+    });
+    let mut sha = COMMON.clone();
     for module in image.modules() {
-        add(module.as_bytes());
+        add(&mut sha, module.as_bytes());
     }
     if !image.layers().is_empty() {
         // No module is called like that.
-        add(b"");
+        add(&mut sha, b"");
         for layer in image.layers() {
-            add(layer.name.as_bytes());
-            add(&layer.sha256);
+            add(&mut sha, layer.name.as_bytes());
+            add(&mut sha, &layer.sha256);
         }
     }
     sha.finalize().into()
+}
+
+fn add(sha: &mut Sha256, bytes: &[u8]) {
+    sha.update((bytes.len() as u64).to_le_bytes());
+    sha.update(bytes);
 }

@@ -102,11 +102,7 @@ impl Session {
     pub async fn mount(&self, layers: &[Layer]) -> Result<(), Error> {
         let mut state = self.ready().await?;
         let result = state.machine.mount(layers).await;
-        if result.is_ok() {
-            self.moved_on(state);
-            return result;
-        }
-        self.judge(&mut state, result).await
+        self.changed(state, result).await
     }
 
     /// As [`Machine::unmount`], while no cell runs.
@@ -116,11 +112,7 @@ impl Session {
     pub async fn unmount(&self, packages: &[String]) -> Result<(), Error> {
         let mut state = self.ready().await?;
         let result = state.machine.unmount(packages).await;
-        if result.is_ok() {
-            self.moved_on(state);
-            return result;
-        }
-        self.judge(&mut state, result).await
+        self.changed(state, result).await
     }
 
     /// Wheels that are mounted at present. What a cell has installed is among them while it runs; when that cell is rolled back

@@ -25,6 +25,7 @@ use super::will::WillFiles;
 use super::zygote::Exit;
 use crate::api::{Analysis, Event, Execute, FileInfo, Limits, MachineSpec, Outcome, StopReason};
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
+use crate::worker::hot_pages::learns_after;
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl Machine {
     ///
     /// # Errors
     /// When none can be had, or a directory of `spec` cannot be opened.
-    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: MachineSpec) -> Result<Machine, Error> {
+    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: &MachineSpec) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
         let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
         let blank = take(&pool, spec.limits, stdin, &mounts).await?;
@@ -161,7 +162,9 @@ impl Machine {
         let number = self.interrupter().number();
         let question =
             ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
-        let fds: Vec<_> = checkpoint.into_iter().collect();
+        let learns = checkpoint.is_some() && learns_after(number);
+        let page_map = if learns { self.page_map() } else { None };
+        let fds: Vec<_> = checkpoint.into_iter().chain(page_map.as_ref().map(AsFd::as_fd)).collect();
         let answer = self.converse(&question, &fds, Some(events), self.limits.wall).await;
         self.interrupter.execution_ended();
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {

@@ -179,13 +179,12 @@ impl Sandbox {
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
-        let usable = self.has_image(&spec.image) && spec.image.replaced_by(&spec.layers).is_empty();
-        if usable {
+        let replaced = spec.image.replaced_by(&spec.layers);
+        if replaced.is_empty() && self.has_image(&spec.image) {
             let image = spec.image.clone();
             return self.machine_of(&image, spec).await;
         }
         let mut layers = spec.image.layers().to_vec();
-        let replaced = spec.image.replaced_by(&spec.layers);
         layers.retain(|layer| !replaced.contains(&bundle::distribution(&layer.name)));
         let others = spec.layers.iter().filter(|layer| !spec.image.layers().contains(layer));
         layers.extend(others.cloned());
@@ -197,19 +196,7 @@ impl Sandbox {
         let mut last = Error::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
             let pool = self.shared.pool(image).await?;
-            // A descriptor is used up by an attempt.
-            let stdin = match &spec.stdin {
-                Some(fd) => Some(fd.try_clone()?),
-                None => None,
-            };
-            let attempt = MachineSpec {
-                stdin,
-                limits: spec.limits,
-                mounts: spec.mounts.clone(),
-                layers: spec.layers.clone(),
-                image: Image::plain(),
-            };
-            let started = Machine::start(self.shared.clone(), pool.clone(), attempt);
+            let started = Machine::start(self.shared.clone(), pool.clone(), &spec);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;
                 last = Error::Unavailable("a new machine did not answer".to_owned());

@@ -175,6 +175,21 @@ impl Session {
         }
     }
 
+    /// After an attempt to change something: the state is another now, also when files were changed in part only.
+    pub(super) async fn changed(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
+        match result {
+            Ok(()) | Err(Error::File { .. }) => {
+                self.moved_on(state);
+                result
+            }
+            other => self.judge(&mut state, other).await,
+        }
+    }
+
     /// Rolls back when the machine has ended.
     pub(super) async fn judge<T>(&self, state: &mut State, result: Result<T, Error>) -> Result<T, Error> {
         match result {

@@ -149,20 +149,32 @@ impl Machine {
         let (start, length) = (memory.as_mut_ptr(), memory.len());
         memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
         self.refresh_fork()?;
+        // As a server of sessions asks for them.
+        let cell = |code: &str| Execute {
+            code: code.to_owned(),
+            file_name: "cell_1.py".to_owned(),
+            env: vec![("OUTPUT_DIR".to_owned(), "/workspace".to_owned())],
+            shell,
+            session: true,
+            rich: true,
+            figures: true,
+            allow_install: true,
+            ..Execute::default()
+        };
         for code in FIRST_RUNS {
+            let run = || Execute { code: code.to_owned(), allow_install: true, ..Execute::default() };
             self.call_driver("analyze", code)?;
-            self.trace_execution(&Execute { code: code.to_owned(), shell, ..Execute::default() })?;
+            self.trace_execution(&if shell { cell(code) } else { run() })?;
         }
         let mut pages = crate::trace::pages();
-        let later = |code: &str| Execute { code: code.to_owned(), shell, session: true, ..Execute::default() };
         // What happens once is not part of it.
         for code in LATER_RUNS {
-            self.trace_execution(&later(code))?;
+            self.trace_execution(&cell(code))?;
         }
         crate::trace::restart().map_err(|error| MachineError::Trap(error.to_string()))?;
         for _ in 0..LATER_ROUNDS {
             for code in LATER_RUNS {
-                self.trace_execution(&later(code))?;
+                self.trace_execution(&cell(code))?;
             }
         }
         pages.later = crate::trace::pages().written;

@@ -39,10 +39,12 @@ impl Worker {
                     // copies only what it needs.
                     for pages in self.base.pages.later.chunks(PREFAULTED_AT_ONCE) {
                         if self.channel.is_readable() {
-                            break;
+                            return Ok(());
                         }
                         self.machine.prefault(pages);
                     }
+                    self.hot.prefault(|| self.channel.is_readable());
+                    self.rehearse_messages()?;
                 }
                 Ok(())
             }

@@ -2,6 +2,7 @@
 
 mod files;
 mod fork;
+pub(crate) mod hot_pages;
 mod limits;
 mod will;
 
@@ -25,9 +26,12 @@ use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::vfs::Vfs;
-use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
+use crate::wire::{
+    Ending, FileReply, FileRequest, FromMachine, HEADER, ModuleRequest, ToMachine, WireError, decode, encode,
+};
 
 use fork::Fork;
+use hot_pages::HotPages;
 use will::{Phase, Will};
 
 /// Answer of the driver's `execute`.
@@ -59,13 +63,14 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         given: Vec::new(),
         paused: false,
         cold: false,
+        hot: HotPages::default(),
         busy: false,
         generation: 0,
         will: None,
     };
     // Before anything is asked of it: a machine that is kept ready has done this long ago.
     worker.machine.prefault(&worker.base.pages.written);
-    let mut next = worker.machine.refresh_fork().map_err(Failure::from);
+    let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.rehearse()?));
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),
@@ -132,6 +137,7 @@ struct Worker {
     paused: bool,
     /// Pages that a cell writes were given back.
     cold: bool,
+    hot: HotPages,
     /// In the middle of a request that changes the state.
     busy: bool,
     /// Changes of the state that the server was told of.
@@ -140,6 +146,31 @@ struct Worker {
 }
 
 impl Worker {
+    /// Goes the way of a first request and its answer, without the guest: what a fork shares of code and memory comes page by
+    /// page, when it is used for the first time.
+    fn rehearse(&mut self) -> Result<(), WireError> {
+        self.start(self.limits, None, Vec::new());
+        self.rehearse_messages()
+    }
+
+    /// The part of [`Worker::rehearse`] that comes again with every request.
+    fn rehearse_messages(&self) -> Result<(), WireError> {
+        let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
+        decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
+        let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
+        let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
+        if let ToMachine::Execute { request, .. } = decode(&encode(&question, 0)?[HEADER..])? {
+            // Cannot fail: it has been a request before.
+            drop(serde_json::to_string(&*request));
+        }
+        let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
+        if let Ok(Executed { ended }) = serde_json::from_str(answer) {
+            let outcome = Box::new(self.outcome(ended, cpu_time(), false));
+            encode(&FromMachine::Done { outcome, listed: None }, 0)?;
+        }
+        Ok(())
+    }
+
     /// Receives what makes this machine the caller's.
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
         self.limits = limits;
@@ -247,6 +278,7 @@ impl Worker {
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
             self.machine.prefault(&self.base.pages.later);
+            self.hot.prefault(|| false);
         }
         match request {
             ToMachine::Start { limits, stdin, mounts } => {
@@ -271,6 +303,9 @@ impl Worker {
                 if let Some(socket) = checkpoint {
                     // Who was told may wait for this processor, and somebody for it.
                     std::thread::yield_now();
+                    if let Some(page_map) = fds.next() {
+                        self.hot.learn(&File::from(page_map), self.machine.memory(), &self.base.pages.later);
+                    }
                     self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
                 }
             }
@@ -355,14 +390,18 @@ impl Worker {
         let answer = answer?;
         let executed: Executed =
             serde_json::from_str(&answer).map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
-        let output_dropped = self.lock_output().end();
-        Ok(Outcome {
-            ended: executed.ended,
+        Ok(self.outcome(executed.ended, before, cpu_limit))
+    }
+
+    /// What is told of an execution that began at the CPU time `before` and has ended.
+    fn outcome(&self, ended: Ended, before: Duration, cpu_limit: bool) -> Outcome {
+        Outcome {
+            ended,
             stopped: cpu_limit.then_some(StopReason::CpuLimit),
-            output_dropped,
+            output_dropped: self.lock_output().end(),
             peak_memory_bytes: self.machine.memory_bytes(),
             cpu: cpu_time().saturating_sub(before),
-        })
+        }
     }
 
     fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::Output> {

@@ -53,7 +53,7 @@ impl Packages {
             installation.packages.push(package);
             installation.layers.extend(layer);
         }
-        installation.wheels = self.bundled_wheels(&installation.packages)?;
+        installation.wheels = self.bundled_wheels(&installation.packages);
         self.inner.engine.prepare_layers(&installation.layers).await.map_err(PackageError::internal)?;
         let _ = events.send(PackageEvent::Ready { packages: installation.packages.len() });
         Ok(installation)
@@ -67,10 +67,10 @@ impl Packages {
     }
 
     /// The bundle's wheels among `packages`, in the order in which they are prepared.
-    fn bundled_wheels(&self, packages: &[InstalledPackage]) -> Result<Vec<String>, PackageError> {
+    fn bundled_wheels(&self, packages: &[InstalledPackage]) -> Vec<String> {
         let bundled = packages.iter().filter(|package| package.layer.is_none());
         // What these require in turn may be replaced by layers: only what is named counts.
-        Ok(bundled.filter_map(|package| self.inner.bundle.key(&package.name)).map(str::to_owned).collect())
+        bundled.filter_map(|package| self.inner.bundle.key(&package.name)).map(str::to_owned).collect()
     }
 
     async fn get(

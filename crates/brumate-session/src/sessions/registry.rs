@@ -180,7 +180,17 @@ impl Registry {
     ///
     /// When the disk refuses; the registry is as it was.
     pub(crate) async fn put(&self, record: Record, parts: Parts, sync: Sync) -> Result<(), SessionError> {
-        self.write(sync, move |transaction| put(transaction, &record, parts)).await
+        self.write(sync, move |connection| match parts {
+            // One statement is a transaction.
+            Parts::WithoutFiles => put(connection, &record),
+            Parts::All => {
+                let transaction = connection.transaction()?;
+                put(&transaction, &record)?;
+                put_files(&transaction, &record)?;
+                transaction.commit()
+            }
+        })
+        .await
     }
 
     /// Forgets sessions.
@@ -189,9 +199,12 @@ impl Registry {
     ///
     /// As [`Registry::put`].
     pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
-        self.write(Sync::Disk, move |transaction| {
-            let mut statement = transaction.prepare("DELETE FROM sessions WHERE id = ?1")?;
-            ids.iter().try_for_each(|id| statement.execute([id.as_str()]).map(drop))
+        self.write(Sync::Disk, move |connection| {
+            let transaction = connection.transaction()?;
+            for id in &ids {
+                transaction.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])?;
+            }
+            transaction.commit()
         })
         .await
     }
@@ -199,7 +212,7 @@ impl Registry {
     async fn write(
         &self,
         sync: Sync,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+        change: impl FnOnce(&mut Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), SessionError> {
         let write = move |store: &mut Store| store.write(sync, change);
         // What goes to the page cache only takes less time than to wake a thread for it.
@@ -244,7 +257,7 @@ impl Store {
     fn write(
         &mut self,
         sync: Sync,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+        change: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<Log> {
         if self.sync != Some(sync) {
             let level = if sync == Sync::Disk { "FULL" } else { "NORMAL" };
@@ -252,9 +265,7 @@ impl Store {
             self.sync = Some(sync);
         }
         self.writes = self.writes.wrapping_add(1);
-        let transaction = self.connection.transaction()?;
-        change(&transaction)?;
-        transaction.commit()?;
+        change(&mut self.connection)?;
         Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { Log::Long } else { Log::Short })
     }
 
@@ -267,12 +278,12 @@ impl Store {
     }
 }
 
-fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite::Result<()> {
+fn put(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     let image = record.image.as_ref();
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed numbers only; the bits are what counts.
-    let mut statement = transaction.prepare(
+    let mut statement = connection.prepare_cached(
         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
              image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
@@ -291,11 +302,12 @@ fn put(transaction: &Transaction<'_>, record: &Record, parts: Parts) -> rusqlite
         record.executions.cast_signed(),
         packages,
     ])?;
-    if parts == Parts::WithoutFiles {
-        return Ok(());
-    }
-    transaction.prepare("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
-    let mut statement = transaction.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    Ok(())
+}
+
+fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
+    let mut statement = transaction.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (path, file) in &record.files {
         let (size, stamp) = (file.size.cast_signed(), file.stamp.cast_signed());
         statement.execute(params![record.id.as_str(), path, size, stamp, file.mime])?;

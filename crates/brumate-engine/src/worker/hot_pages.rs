@@ -1,0 +1,193 @@
+//! Pages that each cell of a session writes to, beside those that are known from its image: learnt from its page map.
+//!
+//! A checkpoint shares all pages with its machine; the first write to one copies it in a page fault. What two cells in a row
+//! have written the next one will write as well, and it is copied while nobody waits.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use rustix::mm::{Advice, madvise};
+
+use crate::image::file::PAGE_BYTES;
+
+/// Pages that are kept in mind at most.
+const MAX_LEARNT: usize = 384;
+/// Pages that one cell may have written, for it to be one like others.
+const MAX_WRITTEN: usize = 1 << 16;
+
+/// Bytes of the heap, from its end backwards, and of the stack around the present frame, that are looked at.
+const HEAP: usize = 32 << 20;
+const STACK_BELOW: usize = 128 << 10;
+const STACK_ABOVE: usize = 16 << 10;
+
+/// Bits of a page map's entry (proc_pid_pagemap(5)): in memory, of a file, mapped by this process alone.
+const PRESENT: u64 = 1 << 63;
+const OF_FILE: u64 = 1 << 61;
+const EXCLUSIVE: u64 = 1 << 56;
+
+/// Cells from one lesson to the next: what is allocated moves on from page to page.
+const LESSON: u64 = 8;
+
+/// Whether there is something to learn after the execution with this number: after two in a row, soon and then now and again.
+pub(crate) fn learns_after(execution: u64) -> bool {
+    matches!(execution, 2 | 3) || (execution >= LESSON && execution % LESSON < 2)
+}
+
+/// What has been learnt.
+#[derive(Debug, Default)]
+pub(super) struct HotPages {
+    /// Written by the last cell that was looked at; addresses, sorted.
+    last: Vec<usize>,
+    /// Written by one of that one and the one before; by both, when these are too many.
+    learnt: Vec<usize>,
+}
+
+impl HotPages {
+    /// Learns from a cell that has just run, while the checkpoint from before it lives. `page_map` is this process's own; `known`
+    /// are pages of the linear memory `memory`, by number, that are copied in any case.
+    pub(super) fn learn(&mut self, page_map: &File, memory: &[u8], known: &[u32]) {
+        let base = memory.as_ptr() as usize;
+        let mut ranges = vec![base..base + memory.len(), heap(), stack()];
+        ranges.extend(data());
+        let written = ranges.into_iter().flat_map(|range| exclusive(page_map, range)).collect();
+        self.add(written, base, known);
+    }
+
+    /// What one cell has written; `known` are pages by number, counted from the address `base`.
+    fn add(&mut self, mut written: Vec<usize>, base: usize, known: &[u32]) {
+        written.sort_unstable();
+        written.dedup();
+        if written.len() > MAX_WRITTEN {
+            written.clear();
+        }
+        let is_known = |address: usize| {
+            let page = u32::try_from(address.wrapping_sub(base) / PAGE_BYTES);
+            page.is_ok_and(|page| known.binary_search(&page).is_ok())
+        };
+        written.retain(|&address| !is_known(address));
+        let both = |address: &usize| written.binary_search(address).is_ok();
+        let before = std::mem::take(&mut self.last);
+        self.learnt = before.iter().copied().filter(both).take(MAX_LEARNT).collect();
+        let all: BTreeSet<usize> = before.iter().chain(&written).copied().take(2 * MAX_LEARNT).collect();
+        if !before.is_empty() && all.len() <= MAX_LEARNT && before.len() + written.len() <= 2 * MAX_LEARNT {
+            self.learnt = all.into_iter().collect();
+        }
+        self.last = written;
+    }
+
+    /// Copies these pages, until `stop` says that there is something better to do.
+    pub(super) fn prefault(&self, stop: impl Fn() -> bool) {
+        let mut rest = self.learnt.iter().copied().peekable();
+        let mut calls = 0;
+        while let Some(first) = rest.next() {
+            let mut end = first + PAGE_BYTES;
+            while rest.next_if_eq(&end).is_some() {
+                end += PAGE_BYTES;
+            }
+            // SAFETY: the advice leaves the content of memory as it is, whatever lies at these addresses by now: the kernel refuses
+            // it for what is not mapped writable.
+            let _ = unsafe { madvise(first as *mut _, end - first, Advice::LinuxPopulateWrite) };
+            calls += 1;
+            if calls % 16 == 0 && stop() {
+                return;
+            }
+        }
+    }
+}
+
+/// Addresses of the private pages in `range` that no other process shares.
+fn exclusive(page_map: &File, range: Range<usize>) -> Vec<usize> {
+    const ENTRY: usize = size_of::<u64>();
+    let first = range.start / PAGE_BYTES;
+    let mut entries = vec![0; (range.end.div_ceil(PAGE_BYTES) - first) * ENTRY];
+    // Beyond the last mapping it ends; what is missing is not mapped.
+    let Ok(read) = page_map.read_at(&mut entries, (first * ENTRY) as u64) else { return Vec::new() };
+    entries.truncate(read);
+    let is_own = |entry: u64| entry & (PRESENT | OF_FILE | EXCLUSIVE) == PRESENT | EXCLUSIVE;
+    let (entries, _) = entries.as_chunks();
+    let numbered = (first..).zip(entries.iter().map(|&entry| u64::from_ne_bytes(entry)));
+    numbered.filter(|&(_, entry)| is_own(entry)).map(|(page, _)| page * PAGE_BYTES).collect()
+}
+
+/// Where the heap grows.
+fn heap() -> Range<usize> {
+    // SAFETY: asks for the break, and leaves it where it is.
+    let end = unsafe { libc::sbrk(0) } as usize;
+    end.saturating_sub(HEAP)..end
+}
+
+/// Where the stack is in use.
+fn stack() -> Range<usize> {
+    let here = 0u8;
+    let here = &raw const here as usize;
+    here.saturating_sub(STACK_BELOW)..here.saturating_add(STACK_ABOVE)
+}
+
+/// Where the program and its libraries keep what they write to.
+fn data() -> Vec<Range<usize>> {
+    extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, found: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the C library passes a valid description with that many headers, and `found` is what `data` gave it.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
+            for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0) {
+                let start = (*info).dlpi_addr as usize + header.p_vaddr as usize;
+                (*found.cast::<Vec<Range<usize>>>()).push(start..start + header.p_memsz as usize);
+            }
+        }
+        0
+    }
+    let mut found: Vec<Range<usize>> = Vec::new();
+    // SAFETY: the callback fits the function's contract and `found` lives across the call.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut found).cast()) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cells_write_is_learnt() {
+        let page = |number: usize| 64 * PAGE_BYTES + number * PAGE_BYTES;
+        let mut hot = HotPages::default();
+        hot.add(vec![page(1), page(5), page(2)], page(0), &[5]);
+        assert!(hot.learnt.is_empty(), "one cell may be any");
+        hot.add(vec![page(6), page(5), page(1), 3 * PAGE_BYTES], page(0), &[5]);
+        assert_eq!(hot.learnt, [3 * PAGE_BYTES, page(1), page(2), page(6)]);
+        // Of a cell that wrote much, what the next one wrote as well.
+        hot.add((0..MAX_LEARNT + 1).map(page).collect(), page(0), &[]);
+        assert_eq!(hot.learnt, [page(1), page(6)]);
+        hot.add((0..MAX_WRITTEN + 1).map(page).collect(), page(0), &[]);
+        assert!(hot.learnt.is_empty() && hot.last.is_empty());
+    }
+
+    #[test]
+    fn pages_of_this_process_are_seen_and_stay_as_they_are() {
+        let mut memory = vec![0u8; 9 * PAGE_BYTES];
+        let start = memory.as_ptr().align_offset(PAGE_BYTES);
+        let memory = &mut memory[start..start + 8 * PAGE_BYTES];
+        memory[2 * PAGE_BYTES] = 1;
+        let address = memory.as_ptr() as usize;
+        let map = File::open("/proc/self/pagemap").expect("one's own");
+        let own = exclusive(&map, address..address + 8 * PAGE_BYTES);
+        assert!(own.contains(&(address + 2 * PAGE_BYTES)));
+        assert!(stack().contains(&(&raw const map as usize)));
+        static mut WRITTEN: u8 = 1;
+        assert!(data().iter().any(|range| range.contains(&(&raw const WRITTEN as usize))));
+        let before = memory.to_vec();
+        let hot = HotPages { last: Vec::new(), learnt: (0..8).map(|page| address + page * PAGE_BYTES).collect() };
+        hot.prefault(|| false);
+        assert_eq!(before, memory);
+        // Nothing lies there: the kernel refuses, and nothing happens.
+        HotPages { last: Vec::new(), learnt: vec![PAGE_BYTES] }.prefault(|| false);
+    }
+
+    #[test]
+    fn lessons_come_in_pairs() {
+        let due: Vec<u64> = (0..70).filter(|&number| learns_after(number)).collect();
+        assert_eq!(due, [2, 3, 8, 9, 16, 17, 24, 25, 32, 33, 40, 41, 48, 49, 56, 57, 64, 65]);
+    }
+}
