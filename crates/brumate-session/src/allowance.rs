@@ -26,7 +26,9 @@ pub struct Allowance {
 
 /// What all of them may use.
 #[derive(Clone, Default)]
-pub struct Allowances(Option<Arc<dyn Fn(&str) -> Allowance + Send + Sync>>);
+pub struct Allowances(Option<Arc<Of>>);
+
+type Of = dyn Fn(&str) -> Allowance + Send + Sync;
 
 impl std::fmt::Debug for Allowances {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

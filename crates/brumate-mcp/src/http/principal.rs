@@ -36,7 +36,9 @@ impl fmt::Display for Principal {
 
 /// Finds whose token it is.
 #[derive(Clone)]
-pub(crate) struct Verifier(Arc<dyn Fn(&str) -> Option<Principal> + Send + Sync>);
+pub(crate) struct Verifier(Arc<Verify>);
+
+type Verify = dyn Fn(&str) -> Option<Principal> + Send + Sync;
 
 impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
