@@ -362,7 +362,22 @@ impl Context {
                 Some(json!({"requiredCapabilities": capability})),
             ));
         }
+        if self.lacks_session() {
+            let message = format!(
+                "this needs {what}, which takes a session: the server keeps none, and the client's protocol is older than \
+                 2026-07-28"
+            );
+            return Err(Error::new(message));
+        }
         Err(Error::new(format!("this needs a client that supports {what}, and this one does not")))
+    }
+
+    /// Whether the request came over HTTP and belongs to no session, so that nobody knows what the client can do.
+    fn lacks_session(&self) -> bool {
+        let of_session = |head: &http::request::Parts| {
+            head.headers.contains_key("mcp-session-id") || head.uri.query().is_some_and(|q| q.contains("session_id="))
+        };
+        self.http().is_some_and(|head| !of_session(head))
     }
 
     fn action(&self, answer: &Value) -> Result<UrlAnswer, Error> {

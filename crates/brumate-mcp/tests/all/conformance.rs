@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 const SUITE: &str = "BRUMATE_TEST_CONFORMANCE";
 
-struct Running(Child);
+/// A server, which ends with the test.
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -38,13 +38,26 @@ impl Pipe {
         let (input, output) = tokio::io::split(served);
         let server = server.clone();
         tokio::spawn(async move { server.serve_streams(input, output).await });
+        Self::over(client)
+    }
+
+    fn over(client: DuplexStream) -> Self {
         let (input, output) = tokio::io::split(client);
         Self { lines: BufReader::new(input).lines(), output, next: 1, heard: Vec::new(), modern: None }
     }
 
     /// With a handshake.
     pub(crate) async fn legacy(server: &Server, capabilities: Value) -> Self {
-        let mut pipe = Self::open(server);
+        Self::open(server).handshake(capabilities).await
+    }
+
+    /// With a handshake, over a pipe to any server.
+    pub(crate) async fn over_legacy(client: DuplexStream) -> Self {
+        Self::over(client).handshake(json!({})).await
+    }
+
+    async fn handshake(self, capabilities: Value) -> Self {
+        let mut pipe = self;
         let client = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client});
         let answer = pipe.request("initialize", params).await;
@@ -165,6 +178,17 @@ impl Http {
     pub(crate) fn new(server: &Server, options: HttpOptions) -> Self {
         let app = App::new().mount("", server.clone(), options);
         Self { router: app.router(), app, headers: HeaderMap::new() }
+    }
+
+    /// Of a server that is none of this crate's.
+    pub(crate) fn of(router: Router) -> Self {
+        Self { router, app: App::new(), headers: HeaderMap::new() }
+    }
+
+    pub(crate) fn initialize() -> Value {
+        let client = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client});
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
     }
 
     /// With one more header, in all requests.

@@ -29,6 +29,11 @@ const CONFORMANCE_PACKAGES: &[&str] = &["@modelcontextprotocol/conformance@0.2.0
 
 const CONFORMANCE: &str = "BRUMATE_TEST_CONFORMANCE";
 
+/// The TypeScript SDK's clients, of both lines; and a Node for them.
+const CLIENT_PACKAGES: &[&str] = &["@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0", "node@22"];
+
+const CLIENTS: &str = "BRUMATE_TEST_CLIENTS";
+
 const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
@@ -50,7 +55,8 @@ impl Environment {
             variables.push((*variable, python(&base.join(name), requirement)?));
         }
         variables.push((NODE_MODULES, node_modules(&base)?));
-        variables.push((CONFORMANCE, conformance(&base)?));
+        variables.push((CONFORMANCE, npm_packages(&base.join("conformance"), CONFORMANCE_PACKAGES)?));
+        variables.push((CLIENTS, npm_packages(&base.join("clients"), CLIENT_PACKAGES)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
         variables.push((WHEELS, wheels::prepare(&base)?));
         let tools = base.join("tools");
@@ -108,12 +114,9 @@ fn node_modules(base: &Path) -> Result<PathBuf> {
     Ok(directory.join("node_modules"))
 }
 
-/// The conformance suite; returns its `node_modules`.
-fn conformance(base: &Path) -> Result<PathBuf> {
-    let directory = base.join("conformance");
-    once(&directory, &CONFORMANCE_PACKAGES.join(" "), || {
-        process::run(npm_install(&directory)?.args(CONFORMANCE_PACKAGES))
-    })?;
+/// Packages in a directory of their own; returns its `node_modules`.
+fn npm_packages(directory: &Path, packages: &[&str]) -> Result<PathBuf> {
+    once(directory, &packages.join(" "), || process::run(npm_install(directory)?.args(packages)))?;
     Ok(directory.join("node_modules"))
 }
 
