@@ -30,8 +30,22 @@ struct Exception(&'static str, &'static str, &'static str, &'static str, &'stati
 const PROTOCOL: &str = "connected";
 
 const EXCEPTIONS: &[Exception] = &[
-    Exception(PY1.0, "*", "modern", PROTOCOL, LEGACY, "the client knows protocols up to 2025-11-25, and is served by that"),
-    Exception(TS1.0, "*", "modern", PROTOCOL, LEGACY, "the client knows protocols up to 2025-11-25, and is served by that"),
+    Exception(
+        PY1.0,
+        "*",
+        "modern",
+        PROTOCOL,
+        LEGACY,
+        "the client knows protocols up to 2025-11-25, and is served by that",
+    ),
+    Exception(
+        TS1.0,
+        "*",
+        "modern",
+        PROTOCOL,
+        LEGACY,
+        "the client knows protocols up to 2025-11-25, and is served by that",
+    ),
     Exception("*", "stateless", "legacy", "logging", "a detail", "without a session no level is kept: all are sent"),
     Exception(
         "*",
@@ -41,7 +55,14 @@ const EXCEPTIONS: &[Exception] = &[
         "the call runs on",
         "without a session nobody knows which call a message cancels; closing its connection does",
     ),
-    Exception("*", "stateless", "legacy", "elicitation", "takes a session", "without a session answers find no way back"),
+    Exception(
+        "*",
+        "stateless",
+        "legacy",
+        "elicitation",
+        "takes a session",
+        "without a session answers find no way back",
+    ),
 ];
 
 impl Exception {
@@ -79,11 +100,20 @@ fn found(client: &Client, transport: &str, era: &str, failing: &[&str]) -> Map<S
     let kind = if ["stdio", "sse"].contains(&transport) { transport } else { "http" };
     let mut command = if name.contains("Python") {
         let mut python = Command::new(place);
-        python.arg(scripts.join("python/interop.py")).env("PYTHONDONTWRITEBYTECODE", "1").arg("--failing").args(failing);
+        python
+            .arg(scripts.join("python/interop.py"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg("--failing")
+            .args(failing);
         python
     } else {
         let mut node = Command::new(place.join("node/bin/node"));
-        node.arg(scripts.join("node/interop.mjs")).args(["--major", &major.to_string(), "--failing", &failing.join(",")]);
+        node.arg(scripts.join("node/interop.mjs")).args([
+            "--major",
+            &major.to_string(),
+            "--failing",
+            &failing.join(","),
+        ]);
         node
     };
     let output = command.args(["--transport", kind, "--era", era, "--target"]).args(target).output().expect("it runs");

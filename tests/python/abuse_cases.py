@@ -1,0 +1,474 @@
+"""Abuse over loopback: slow, broken, oversized, thieving and stormy clients, in numbers. Nothing of it stays with the server, nobody gets
+what is another's, and everybody else is served meanwhile.
+
+With `BRUMATE_TEST_LONG` set there are as many of them as a hostile crowd would be (`FULL`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cases import contains, same
+from harness import PATIENCE, Setup, resident_bytes
+from http_cases import LEGACY, Answer, Client, initialize, numbers, server, until
+from http_server import Served, make_token, serve
+
+FULL = bool(os.environ.get('BRUMATE_TEST_LONG'))
+SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))
+
+# Clients of each kind, here and with everything.
+CROWD = 1000 if FULL else 90
+STORM = 1000 if FULL else 24
+MALFORMED = 5000 if FULL else 300
+LARGE_BODIES = 16 if FULL else 2
+CELLS = 16 if FULL else 4
+
+# What the server may keep of memory that it had while it was abused: its allocator's, not its clients'.
+SLACK = 64 << 20
+# Descriptors that come and go with processes which are kept ready.
+READY = 40
+
+
+class Watch:
+    """What a server holds: descriptors, memory, sessions, requests."""
+
+    def __init__(self, running: Served) -> None:
+        self.pid, self.client = running.process.pid, Client(running, token='')
+        self.port = int(self.client.address.rpartition(':')[2])
+        self.first = self.held()
+
+    def held(self) -> dict[str, int]:
+        told = numbers(self.client)
+        return {
+            'descriptors': self.descriptors(), 'connections': self.connections(),
+            'sessions': int(told['brumate_mcp_sessions']), 'requests': int(told['brumate_mcp_requests']),
+            'runs': int(told['brumate_runs']), 'memory': resident_bytes(self.pid) or 0,
+        }
+
+    def descriptors(self) -> int:
+        """Descriptors that are no files: compiled modules are opened when they are needed, and stay."""
+        found = 0
+        for entry in Path(f'/proc/{self.pid}/fd').iterdir():
+            with contextlib.suppress(OSError):
+                found += not os.readlink(entry).startswith('/')
+        return found
+
+    def connections(self) -> int:
+        """Connections to the server's port that are established, or that its client has ended and it has not."""
+        wanted = f':{self.port:04X}'
+        lines = [line.split() for line in Path('/proc/net/tcp').read_text().splitlines()[1:]]
+        return sum(1 for line in lines if line[1].endswith(wanted) and line[3] in ('01', '08'))
+
+    async def back(self) -> dict[str, int]:
+        """Waits until nothing is left."""
+
+        def is_back() -> bool:
+            held = self.held()
+            return (
+                # The one that asks for the numbers may still be there.
+                held['connections'] <= 1 and held['descriptors'] <= self.first['descriptors'] + READY
+                and all(held[name] <= self.first[name] for name in ('sessions', 'requests', 'runs'))
+            )
+
+        try:
+            await until(is_back)
+        except TimeoutError:
+            raise AssertionError(f'left behind: {self.held()}, at first {self.first}') from None
+        return self.held()
+
+
+def told(case: str, **numbers: Any) -> None:
+    """What a case has seen, for who runs it at full size."""
+    print(case, json.dumps(numbers), flush=True)
+
+
+def served(client: Client) -> None:
+    contains(client.tool('run_python_code', python_code='40 + 2').body, '42')
+
+
+def head(client: Client, **headers: Any) -> bytes:
+    lines = {'Host': 'localhost', **client.headers, **{name.replace('_', '-'): value for name, value in headers.items()}}
+    text = f'POST {client.path} HTTP/1.1\r\n' + ''.join(f'{name}: {value}\r\n' for name, value in lines.items())
+    return f'{text}\r\n'.encode()
+
+
+def dial(client: Client, receive: int | None = None) -> socket.socket:
+    name, _, port = client.address.partition(':')
+    dialled = socket.socket()
+    if receive:
+        dialled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    dialled.settimeout(PATIENCE)
+    dialled.connect((name, int(port)))
+    return dialled
+
+
+def slow_head(client: Client, number: int) -> socket.socket:
+    dialled = dial(client)
+    dialled.sendall(head(client)[: number % 150])
+    return dialled
+
+
+def slow_body(client: Client, number: int) -> socket.socket:
+    dialled = dial(client)
+    dialled.sendall(head(client, Content_Length=1000) + b'{' * (number % 999))
+    return dialled
+
+
+def slow_reader(client: Client, _number: int) -> socket.socket:
+    """Asks for more than any buffer holds, and reads nothing of it."""
+    dialled = dial(client, receive=4096)
+    body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'}).encode()
+    request = head(client, Content_Length=len(body)) + body
+    dialled.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(200):
+            dialled.send(request)
+    return dialled
+
+
+SLOW: list[Callable[[Client, int], socket.socket]] = [slow_head, slow_body, slow_reader]
+
+
+async def slow(setup: Setup) -> None:
+    """Clients that do not go on, three kinds of them: a head, a body, answers that are not read; then they are gone at once."""
+    with server(setup) as running:
+        client = Client(running)
+        reader = client.session()
+        served(client)
+        watch = Watch(running)
+        rounds = []
+        for _ in range(2):
+            crowd = [SLOW[number % 3](reader, number) for number in range(CROWD)]
+            await until(lambda: watch.connections() >= CROWD)
+            served(client)
+            same(reader.post('tools/list').status, 200)
+            during = watch.held()
+            for one in crowd:
+                one.close()
+            rounds.append((during, await watch.back()))
+        told('slow', clients=CROWD, first=watch.first, rounds=rounds)
+        assert rounds[1][1]['memory'] <= rounds[0][1]['memory'] + SLACK, rounds
+        served(client)
+
+
+async def halves(setup: Setup) -> None:
+    """Bodies that end early, and bodies without end: the first leave nothing, the second are refused without being kept."""
+    with server(setup) as running:
+        client = Client(running)
+        session = client.session()
+        served(client)
+        watch = Watch(running)
+        for number in range(CROWD):
+            slow_body(session, number).close()
+        large = 100 << 20
+        piece = b' ' * (1 << 20)
+
+        def whole(length: bool) -> int | None:
+            connection = client.connect()
+            with contextlib.closing(connection):
+                body: Any = (piece for _ in range(large // len(piece)))
+                headers = {**session.headers} | ({'Content-Length': str(large)} if length else {})
+                try:
+                    connection.request('POST', client.path, body, headers, encode_chunked=not length)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # It need not read all of it.
+                try:
+                    return connection.getresponse().status
+                except (http.client.HTTPException, OSError):
+                    return None
+
+        with ThreadPoolExecutor(LARGE_BODIES) as threads:
+            statuses = list(threads.map(whole, [number % 2 == 0 for number in range(2 * LARGE_BODIES)]))
+        assert set(statuses) <= {413, None} and 413 in statuses, statuses
+        after = await watch.back()
+        told('halves', bodies=len(statuses), first=watch.first, after=after)
+        # Many times less than was sent.
+        assert after['memory'] <= watch.first['memory'] + (32 << 20) * LARGE_BODIES + SLACK, (watch.first, after)
+        served(client)
+
+
+async def floods(setup: Setup) -> None:
+    """Heads without end, and foreign pages."""
+    with server(setup) as running:
+        client = Client(running)
+        watch = Watch(running)
+        floods = [
+            {f'X-{number}': 'x' * 200 for number in range(1000)},
+            {'X-Long': 'x' * (1 << 20)},
+            {f'X-{number}': '' for number in range(50_000)},
+            {'Cookie': '; '.join(f'a{number}=b' for number in range(100_000))},
+        ]
+        for flood in floods:
+            for _ in range(STORM // 4):
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
+                    same(client.send('GET', **flood).status, 431)
+        for number in range(STORM):
+            origin = ['http://evil.example', 'null', 'https://localhost.evil.example', 'http://127.0.0.1.evil.example'][number % 4]
+            same(client.send('POST', initialize(), Origin=origin).status, 403)
+            same(client.send('POST', initialize(), Host=f'evil{number}.example').status, 403)
+        told('floods', first=watch.first, after=await watch.back())
+        served(client)
+
+
+def malformed(chance: random.Random, message: bytes) -> bytes:
+    """A message that something has happened to."""
+    text = bytearray(message)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(text) or 1)
+        match chance.randrange(5):
+            case 0:
+                del text[place : place + chance.randint(1, 20)]
+            case 1:
+                text[place:place] = chance.randbytes(chance.randint(1, 8))
+            case 2:
+                text[place : place + 1] = chance.choice([b'{', b'}', b'[', b'"', b'\\u0000', b'null', b'-', b'1e999', b'\xff'])
+            case 3:
+                text[place:place] = b'[' * chance.randint(1, 300)
+            case 4:
+                text *= 2
+        if not text:
+            break
+    return bytes(text)
+
+
+async def nonsense(setup: Setup) -> None:
+    """Messages that are none: an error of the protocol, or of HTTP; never one of the server."""
+    with server(setup) as running:
+        client = Client(running)
+        session = client.session()
+        served(client)
+        watch = Watch(running)
+        chance = random.Random(SEED)
+        messages = [json.dumps(message).encode() for message in (
+            initialize(), {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'},
+            {'jsonrpc': '2.0', 'id': 2, 'method': 'resources/read', 'params': {'uri': 'kernel://a/b'}},
+            {'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 3}},
+            {'jsonrpc': '2.0', 'id': 3, 'result': {}},
+        )]
+        seen: dict[int, int] = {}
+        connection = client.connect()
+        for number in range(MALFORMED):
+            body = malformed(chance, chance.choice(messages))
+            headers = (session if number % 2 else client).headers
+            try:
+                connection.request('POST', client.path, body, headers)
+                status = connection.getresponse()
+                text = status.read()
+            except (http.client.HTTPException, OSError):
+                connection.close()
+                continue
+            assert status.status < 500, (SEED, number, body, status.status, text)
+            seen[status.status] = seen.get(status.status, 0) + 1
+            begun = status.headers.get('mcp-session-id')
+            if status.status == 200 and begun and begun != session.headers['Mcp-Session-Id']:
+                client.send('DELETE', Mcp_Session_Id=begun)
+        connection.close()
+        assert seen.get(400, 0) + seen.get(415, 0) + seen.get(422, 0) > MALFORMED // 4, seen
+        told('nonsense', seed=SEED, statuses=seen, first=watch.first, after=await watch.back())
+        served(client)
+
+
+def event_ids(text: str) -> list[str]:
+    return [line[3:].strip() for line in text.splitlines() if line.startswith('id:')]
+
+
+async def thieves(setup: Setup) -> None:
+    """Somebody who knows every id of somebody else gets nothing with them: sessions, streams, messages of the older transport."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / 'tokens.toml'
+        ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
+        with server(setup, tokens=file, token=ada) as running:
+            watch = Watch(running)
+            owner, thief = Client(running), Client(running, token=bob)
+            own = thief.session()
+            owned = [owner.session() for _ in range(STORM)]
+            secrets = {}
+            for number, one in enumerate(owned):
+                call = {'name': 'run_python_code', 'arguments': {'python_code': f'"secret-{number}"'}}
+                answer = one.post('tools/call', call)
+                contains(answer.body, f'secret-{number}')
+                secrets[one.headers['Mcp-Session-Id']] = event_ids(answer.body)
+
+            def steal(session: str) -> None:
+                for client in (thief, own):
+                    for event in ['', *secrets[session]]:
+                        more = {'Mcp_Session_Id': session, 'Mcp_Protocol_Version': LEGACY} | ({'Last_Event_ID': event} if event else {})
+                        refused(client.send('GET', **more))
+                    message = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'}
+                    refused(client.send('POST', message, Mcp_Session_Id=session, Mcp_Protocol_Version=LEGACY))
+                    refused(client.send('POST', {'jsonrpc': '2.0', 'id': 0, 'result': {}}, Mcp_Session_Id=session))
+                    refused(client.send('DELETE', Mcp_Session_Id=session), 200, 202)
+                # Events of others in a session of one's own.
+                for event in secrets[session]:
+                    with own_stream(own, event) as text:
+                        assert 'secret' not in text, text
+
+            with ThreadPoolExecutor(8) as threads:
+                list(threads.map(steal, secrets))
+            # All of them are still their owner's.
+            for one in owned:
+                assert one.post('tools/list').result['tools']
+                same(one.send('DELETE').status, 200)
+            same(own.send('DELETE').status, 200)
+            told('thieves', sessions=len(owned), first=watch.first, after=await watch.back())
+        with serve(setup.brumate, setup.cache_dir, 'sse', tokens=file, token=ada) as running:
+            with older_session(Client(running)) as (address, stream):
+                message = {'jsonrpc': '2.0', 'id': 7, **{key: value for key, value in initialize().items() if key in ('method', 'params')}}
+                unknown = address.partition('=')[0] + '=' + '0' * 32
+                stolen, never = (Client(running, token=bob).send('POST', message, path=path) for path in (address, unknown))
+                same((stolen.status, stolen.body), (never.status, never.body))
+                same(stolen.status, 404)
+                same(Client(running).send('POST', message, path=address).status, 202)
+                assert '"id":7' in next_event(stream)
+
+
+def refused(answer: Answer, *also: int) -> None:
+    assert 'secret' not in answer.body and answer.status in (401, 403, 404, 500, *also), (answer.status, answer.body)
+
+
+@contextlib.contextmanager
+def own_stream(client: Client, event: str) -> Iterator[str]:
+    """What a stream begins with that is resumed after an event."""
+    connection = client.connect()
+    with contextlib.closing(connection):
+        connection.request('GET', client.path, headers={**client.headers, 'Last-Event-ID': event})
+        response = connection.getresponse()
+        if response.status != 200:
+            yield response.read().decode()
+            return
+        connection.sock and connection.sock.settimeout(0.2)
+        text = b''
+        with contextlib.suppress(TimeoutError, OSError):
+            text = response.read1(65536)
+        yield text.decode()
+
+
+@contextlib.contextmanager
+def older_session(client: Client) -> Iterator[tuple[str, Any]]:
+    """A session over HTTP+SSE: where its messages go, and its stream."""
+    connection = client.connect()
+    with contextlib.closing(connection):
+        connection.request('GET', client.path, headers=client.headers)
+        response = connection.getresponse()
+        same(response.status, 200)
+        first = next_event(response)
+        yield next(line[5:].strip() for line in first.splitlines() if line.startswith('data:')), response
+
+
+def next_event(response: Any) -> str:
+    lines = []
+    while True:
+        line = response.readline().decode()
+        if not line:
+            raise AssertionError('the stream has ended')
+        if not line.strip() and any(one.startswith('data:') for one in lines):
+            return ''.join(lines)
+        lines.append(line)
+
+
+async def storm(setup: Setup) -> None:
+    """Clients that lose their connection in the middle of a call, all at once, and come back: each gets its own answer, once."""
+    with server(setup, '--max-concurrent', '4') as running:
+        client = Client(running)
+        served(client)
+        watch = Watch(running)
+        begun = time.monotonic()
+
+        def lose(number: int) -> str:
+            session = client.session()
+            call = {'name': 'run_python_code', 'arguments': {'python_code': f'{number} * 1000 + 7'}}
+            body = json.dumps({'jsonrpc': '2.0', 'id': number, 'method': 'tools/call', 'params': call})
+            connection = session.connect()
+            with contextlib.closing(connection):
+                connection.request('POST', session.path, body, session.headers)
+                response = connection.getresponse()
+                # The stream's first event is empty, and says how to come back.
+                (event,) = event_ids(next_event(response))
+            for _ in range(3):
+                # Coming back and leaving again changes nothing.
+                with contextlib.closing(session.connect()) as visit:
+                    visit.request('GET', session.path, headers={**session.headers, 'Last-Event-ID': event})
+                    same(visit.getresponse().status, 200)
+            connection = session.connect()
+            with contextlib.closing(connection):
+                connection.request('GET', session.path, headers={**session.headers, 'Last-Event-ID': event})
+                response = connection.getresponse()
+                while '"result"' not in (text := next_event(response)):
+                    pass
+            same(session.send('DELETE').status, 200)
+            contains(text, f'"id":{number}', str(number * 1000 + 7))
+            return text
+
+        def leave(number: int) -> None:
+            # Others come, and go without a word.
+            session = Client(running).session()
+            if number % 2:
+                same(session.send('DELETE').status, 200)
+            dial(client).close()
+
+        with ThreadPoolExecutor(32) as threads:
+            answers = threads.map(lose, range(1, STORM + 1))
+            list(threads.map(leave, range(0, STORM, 2)))
+            same(len(set(await anyio.to_thread.run_sync(list, answers))), STORM)
+        # Who went without a word has a session until it has been idle for long; there is nothing else of them.
+        watch.first['sessions'] += len(range(0, STORM, 4))
+        told('storm', clients=STORM, seconds=round(time.monotonic() - begun, 1), first=watch.first, after=await watch.back())
+        served(client)
+
+
+async def ending(setup: Setup) -> None:
+    """SIGTERM while cells run, clients are slow and others keep coming: who runs is told, the process ends, and what was done is kept."""
+    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / 'tokens.toml'
+        options = {'data': data, 'tokens': file, 'token': make_token(setup.brumate, 'ada', file)}
+        flags = ('--max-concurrent', str(CELLS), '--timeout', '1h', '--cpu-timeout', '1h')
+        with file.open('a') as entries:
+            entries.write(f'\n[defaults]\nruns = {CELLS}\n')
+        with server(setup, '--drain-timeout', '1s', *flags, **options) as running:
+            client = Client(running)
+            cells = [client.cell(f'x = {number}')['session_info']['session_id'] for number in range(CELLS)]
+            crowd = [SLOW[number % 3](client.session() if number % 3 == 2 else client, number) for number in range(CROWD // 3)]
+
+            def run(number: int) -> Any:
+                call = {'name': 'execute_code', 'arguments': {'code': 'x += 100\nwhile True: pass', 'session_id': cells[number]}}
+                return client.session().post('tools/call', call).result['structuredContent']['error']
+
+            def come(_number: int) -> set[int]:
+                seen = set()
+                while running.process.poll() is None:
+                    try:
+                        seen.add(client.send('POST', initialize()).status)
+                    except (OSError, http.client.HTTPException):
+                        seen.add(0)
+                    time.sleep(0.01)
+                return seen
+
+            with ThreadPoolExecutor(CELLS + 8) as threads:
+                runs = [threads.submit(run, number) for number in range(CELLS)]
+                await until(lambda: int(numbers(client)['brumate_runs']) == CELLS)
+                coming = [threads.submit(come, number) for number in range(8)]
+                same(await anyio.to_thread.run_sync(running.stop), 0)
+                for one in runs:
+                    contains(one.result(), 'KeyboardInterrupt')
+                seen = set().union(*(one.result() for one in coming))
+            # While it drains it says so, then it is gone.
+            assert seen <= {0, 200, 503}, seen
+            for one in crowd:
+                one.close()
+            told('ending', cells=CELLS, slow=len(crowd), statuses=sorted(seen))
+        with server(setup, *flags, **options) as running:
+            for number, session in enumerate(cells):
+                same(Client(running).cell('x', session)['result'], str(number + 100))
