@@ -1,5 +1,6 @@
 //! The HTTP modes under real MCP clients: cases that hold over standard input and output hold here as well, each with
-//! the clients and transports that differ in what it is about; `http_cases.py` has what is of HTTP alone.
+//! the clients and transports that differ in what it is about; `http_cases.py` and `abuse_cases.py` have what is of HTTP
+//! alone; `typescript_cases.py` runs clients of another SDK.
 
 use crate::support::mcp_client::{Client, MCP1, MCP2, MCP2_LEGACY, run, run_over};
 
@@ -58,23 +59,30 @@ cases! {
     }
 }
 
-macro_rules! of_http {
-    ($($case:ident),+ $(,)?) => {
-        /// Every case of HTTP alone.
-        const CASES: &[&str] = &[$(stringify!($case)),+];
-        $(#[test]
-        fn $case() {
-            run("http_cases", stringify!($case), MCP2);
+/// Every case of a module, with the newer client's interpreter: they bring clients of their own.
+macro_rules! modules {
+    ($($module:ident: $($case:ident),+;)+) => {
+        $(mod $module {
+            $(#[test]
+            fn $case() {
+                super::run(stringify!($module), stringify!($case), super::MCP2);
+            })+
         })+
+
+        #[test]
+        fn no_case_is_forgotten() {
+            $(
+                let python = include_str!(concat!("../../../../tests/python/", stringify!($module), ".py"));
+                let definitions = python.lines().filter_map(|line| line.strip_prefix("async def "));
+                let written: Vec<&str> = definitions.filter_map(|line| line.strip_suffix("(setup: Setup) -> None:")).collect();
+                assert_eq!(written, [$(stringify!($case)),+]);
+            )+
+        }
     };
 }
 
-of_http! { tokens, strangers, guarded, health, draining, vanished, abuse, encrypted }
-
-#[test]
-fn no_case_is_forgotten() {
-    let python = include_str!("../../../../tests/python/http_cases.py");
-    let definitions = python.lines().filter_map(|line| line.strip_prefix("async def "));
-    let written: Vec<&str> = definitions.filter_map(|line| line.strip_suffix("(setup: Setup) -> None:")).collect();
-    assert_eq!(written, CASES);
+modules! {
+    http_cases: tokens, strangers, guarded, health, draining, vanished, abuse, encrypted;
+    abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
+    typescript_cases: over_stdio, over_http, over_sse;
 }
