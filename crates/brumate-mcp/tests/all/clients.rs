@@ -47,3 +47,23 @@ fn mcp2() {
 fn mcp2_legacy() {
     run("BRUMATE_TEST_PYTHON_MCP2", "2", "legacy");
 }
+
+/// Every example is in the manual, and run: here, by the conformance suite or by `interop.rs`; `load` measures only.
+#[test]
+fn no_example_is_forgotten() {
+    let manual = include_str!("../../../../docs/sdk.md");
+    let (_, table) = manual.split_once("| example | shows |\n").expect("the table of examples");
+    let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut told: Vec<String> = rows.map(str::to_owned).collect();
+    told.push("load".to_owned());
+    told.sort();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let files = std::fs::read_dir(directory).expect("the examples").map(|file| file.expect("a file").path());
+    let mut written: Vec<_> = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    written.sort();
+    assert_eq!(told, written);
+    let cases = include_str!("../../../../tests/python/sdk_examples.py");
+    for name in told.iter().filter(|name| !["conformance", "interop", "load"].contains(&name.as_str())) {
+        assert!(cases.contains(&format!("async def {name}()")), "nobody runs {name}");
+    }
+}
