@@ -381,7 +381,8 @@ def next_event(response: Any) -> str:
 
 async def storm(setup: Setup) -> None:
     """Clients that lose their connection in the middle of a call, all at once, and come back: each gets its own answer, once."""
-    with server(setup, '--max-concurrent', '4') as running:
+    # Four times as many wait: more than there are at a time, so that none is turned away.
+    with server(setup, '--max-concurrent', '8') as running:
         client = Client(running)
         served(client)
         watch = Watch(running)
