@@ -1,6 +1,6 @@
 """packages.py BRUMATE [--only REQUIREMENT]… [--write] [-- FLAG…]: which packages of an index install and work in the sandbox.
 
-Each of `packages.toml` is installed by a script of its own that states it as its dependency, imported and used. Says for each
+Each of those in `packages` is installed by a script of its own that states it as its dependency, imported and used. Says for each
 whether it worked, else why not; with `--write` also in `docs/compatibility.md`. What follows `--` goes to `brumate exec`
 (`--find-links`, say). Needs an index, so no test runs it.
 """
@@ -8,11 +8,13 @@ whether it worked, else why not; with `--write` also in `docs/compatibility.md`.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -29,6 +31,27 @@ print('works', importlib.metadata.version({project!r}))
 """
 # Longest time of one package, its downloads included.
 SECONDS = 600
+
+
+@dataclasses.dataclass
+class Outcome:
+    """Whether a package works; its version or the reason; what of it does not work although the rest does."""
+
+    works: bool
+    text: str
+    missing: str
+
+
+def entries(only: list[str] | None) -> Iterator[tuple[str, str | dict[str, str]]]:
+    """What is to be tried, each requirement once."""
+    seen = set()
+    for path in sorted((HERE / 'packages').glob('*.toml')):
+        for requirement, entry in tomllib.loads(path.read_text()).items():
+            if requirement in seen:
+                raise SystemExit(f'{path.name}: {requirement} is listed twice')
+            seen.add(requirement)
+            if not only or requirement in only:
+                yield requirement, entry
 
 
 def attempt(brumate: str, flags: list[str], requirement: str, code: str) -> tuple[bool, str]:
@@ -50,21 +73,25 @@ def attempt(brumate: str, flags: list[str], requirement: str, code: str) -> tupl
     return False, reason[:300] or f'exit status {done.returncode}'
 
 
-def table(outcomes: dict[str, tuple[bool, str]], version: str) -> str:
+def table(outcomes: dict[str, Outcome], version: str) -> str:
     """The section of the document."""
-    works = [f'{requirement} ({text})' for requirement, (good, text) in outcomes.items() if good]
-    fails = [(requirement, text) for requirement, (good, text) in outcomes.items() if not good]
+    good = {name: outcome for name, outcome in outcomes.items() if outcome.works}
+    works = [f'{name} ({outcome.text})' for name, outcome in good.items() if not outcome.missing]
+    partly = [(f'{name} ({outcome.text})', outcome.missing) for name, outcome in good.items() if outcome.missing]
+    fails = [(name, outcome.text) for name, outcome in outcomes.items() if not outcome.works]
     lines = [
         '## Packages of PyPI',
         '',
-        'Pure packages among the most downloaded, each installed from the index by a script that states it as its dependency, imported and',
-        f'used (`tests/compat/packages.py`). {len(works)} of {len(outcomes)} work ({version}, {datetime.date.today()}):',
+        'Of science, of data and among the most downloaded: each installed from the index by a script that states it as its dependency,',
+        f'imported and used (`tests/compat/packages.py`). Of {len(outcomes)}, {len(works)} work and {len(partly)} work partly ({version},',
+        f'{datetime.date.today()}).',
         '',
         ', '.join(works) + '.',
     ]
-    if fails:
-        lines += ['', '| not | why |', '|---|---|']
-        lines += [f'| {requirement} | {text.replace("|", "/").replace("<", "&lt;")} |' for requirement, text in fails]
+    for heading, rows in (('| partly | not |', partly), ('| not | why |', fails)):
+        if rows:
+            lines += ['', heading, '|---|---|']
+            lines += [f'| {name} | {text.replace("|", "/").replace("<", "&lt;")} |' for name, text in rows]
     return '\n'.join(lines)
 
 
@@ -81,15 +108,13 @@ def main() -> None:
     if arguments.write and arguments.only:
         parser.error('--write is for all of them')
 
-    packages = tomllib.loads((HERE / 'packages.toml').read_text())
     outcomes = {}
-    for requirement, code in packages.items():
-        if arguments.only and requirement not in arguments.only:
-            continue
-        outcomes[requirement] = attempt(arguments.brumate, flags, requirement, code)
-        good, text = outcomes[requirement]
+    for requirement, entry in entries(arguments.only):
+        code, missing = (entry['code'], entry['not']) if isinstance(entry, dict) else (entry, '')
+        good, text = attempt(arguments.brumate, flags, requirement, code)
+        outcomes[requirement] = Outcome(good, text, missing)
         print(f'{requirement}: {"works, " if good else ""}{text}', flush=True)
-    print(f'{sum(good for good, _ in outcomes.values())} of {len(outcomes)} work')
+    print(f'{sum(outcome.works for outcome in outcomes.values())} of {len(outcomes)} work')
     if arguments.write:
         version = subprocess.run([arguments.brumate, '--version'], capture_output=True, text=True, check=True).stdout.strip()
         text = DOCUMENT.read_text()
