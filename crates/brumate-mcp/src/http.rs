@@ -19,8 +19,10 @@ pub use service::HttpService;
 pub use tls::Tls;
 
 pub(crate) use activity::Draining;
+pub(crate) use principal::principal;
 pub(crate) use session::RequestStream;
 
+use crate::tasks::Tasks;
 use activity::Farewell;
 use principal::Verifier;
 use std::time::Duration;
@@ -46,6 +48,7 @@ pub struct HttpOptions {
     pub(crate) keep_alive: Duration,
     pub(crate) farewell: Farewell,
     pub(crate) limits: Limits,
+    pub(crate) tasks: Option<Tasks>,
 }
 
 /// Bounds of sessions.
@@ -101,6 +104,7 @@ impl Default for HttpOptions {
                 retry: Duration::from_secs(3),
                 resumption: Resumption::default(),
             },
+            tasks: None,
         }
     }
 }

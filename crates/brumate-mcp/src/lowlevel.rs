@@ -2,6 +2,7 @@
 //!
 //! Everything else in the crate has types of its own and stays as it is when rmcp changes; what is here changes with it.
 
+pub use crate::tasks::{NewTask, NoRoom, TaskEnd, TaskHandle, Tasks};
 pub use rmcp;
 
 use crate::context::Context;
@@ -27,6 +28,16 @@ impl HttpService {
         options: &HttpOptions,
     ) -> Self {
         Self::new(make, options)
+    }
+}
+
+impl HttpOptions {
+    /// The tasks of handlers of rmcp's that are served: the server's end waits for those that run, and lets their clients
+    /// ask for them meanwhile.
+    #[must_use]
+    pub fn tasks(mut self, tasks: &Tasks) -> Self {
+        self.tasks = Some(tasks.clone());
+        self
     }
 }
 

@@ -7,6 +7,7 @@ use super::session::Sessions;
 use super::{HttpOptions, body, json};
 use crate::handler::Handler;
 use crate::server::Server;
+use crate::tasks::Tasks;
 use axum::body::Body;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -54,6 +55,7 @@ struct Shared {
     body: body::Bounds,
     sessions: Arc<Sessions>,
     activity: Activity,
+    tasks: Option<Tasks>,
     token: CancellationToken,
 }
 
@@ -61,7 +63,8 @@ impl Server {
     /// The server as a tower service.
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
-        HttpService::new(move |_| Handler::new(server.clone()), options)
+        let options = options.clone().tasks(&server.shared.tasks);
+        HttpService::new(move |_| Handler::new(server.clone()), &options)
     }
 }
 
@@ -98,6 +101,7 @@ impl HttpService {
             body: options.body.clone(),
             sessions,
             activity: Activity::default(),
+            tasks: options.tasks.clone(),
             token,
         };
         let endpoint = Endpoint { call: Arc::new(call), shared: Arc::new(shared) };
@@ -127,11 +131,17 @@ impl HttpService {
 
     /// Refuses new requests.
     pub(crate) fn begin_drain(&self) {
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.begin_drain();
+        }
         self.shared().activity.drain();
     }
 
-    /// Waits until no request runs.
+    /// Waits until no request runs, and until the tasks that ran are fetched.
     pub(crate) async fn finished(&self) {
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.settled().await;
+        }
         self.shared().activity.finished().await;
         self.shared().sessions.finished().await;
     }
@@ -140,6 +150,9 @@ impl HttpService {
     pub(crate) fn end_all(&self) {
         self.shared().token.cancel();
         self.shared().sessions.end_all();
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.end_all();
+        }
     }
 }
 
@@ -166,6 +179,13 @@ pub(crate) fn refusal(status: StatusCode, text: impl Into<String>) -> Response {
 }
 
 impl Endpoint {
+    /// Whether a request may be let in though the server is stopping: it asks for a task that is waited for.
+    fn asks_for_task(&self, headers: &HeaderMap) -> bool {
+        let method = headers.get("mcp-method").and_then(|method| method.to_str().ok());
+        method.is_some_and(|method| method.starts_with("tasks/"))
+            && self.shared.tasks.as_ref().is_some_and(Tasks::is_awaited)
+    }
+
     async fn answer(self, request: Request<Body>) -> Response {
         let Shared { guard, json, stateless, activity, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
@@ -177,7 +197,7 @@ impl Endpoint {
             Ok(principal) => principal,
             Err(refusal) => return *refusal,
         };
-        if activity.is_draining() {
+        if activity.is_draining() && !self.asks_for_task(&head.headers) {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         }
         let method = head.method.clone();
