@@ -129,7 +129,15 @@ impl ServerHandler for Handler {
     ) -> Result<wire::InitializeResult, ErrorData> {
         self.server.start().await.map_err(internal)?;
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut result = self.negotiate_initialize(&request)?;
+        // Protocols that begin so know no tasks.
+        if let Some(extensions) = &mut result.capabilities.extensions {
+            extensions.remove(EXTENSION);
+            if extensions.is_empty() {
+                result.capabilities.extensions = None;
+            }
+        }
+        Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -48,6 +48,11 @@ impl Context {
     }
 }
 
+/// Whose request it is, where bearer tokens say so.
+pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
+    crate::http::principal(context)
+}
+
 /// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who
 /// could hear its answer. Without such a session for ever.
 pub async fn session_ended(context: &RequestContext<RoleServer>) {

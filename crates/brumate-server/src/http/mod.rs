@@ -117,7 +117,7 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let stop = server.stop_token().clone();
     let _cancel_calls = stop.clone().drop_guard();
-    let options = settings.options().interrupt(stop, server.grace() + LAST_WORDS);
+    let options = settings.options().interrupt(stop, server.grace() + LAST_WORDS).tasks(&server.tasks);
     let clients = Arc::new(Clients::default());
     let make = move |principal: Option<&brumate_mcp::Principal>| server.for_client(&clients.of(principal));
     let app = App::new().mount_handlers("", make, options);
