@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use crate::resource::ResourceContents;
 use crate::run::run;
 use crate::server::{CacheScope, Server};
-use crate::tasks::{EXTENSION, TaskSupport};
+use crate::tasks::{EXTENSION, TaskSupport, follow};
 use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -366,7 +366,12 @@ impl ServerHandler for Handler {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let _listening = self.server.shared.hub.listen(context.sink().clone());
+        let following = async {
+            follow(&self.server.shared.tasks, &context).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
+            () = following => {}
             () = context.cancelled() => {}
             () = Draining::of(context.request_context()) => {}
         }

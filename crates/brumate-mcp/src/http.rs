@@ -9,13 +9,19 @@ mod json;
 mod principal;
 mod service;
 mod session;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod sse;
+mod store;
 mod streams;
 mod tls;
 
 pub use app::App;
 pub use principal::Principal;
 pub use service::HttpService;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteEventStore;
+pub use store::{EventStore, StoreError, StoredSession, StoredStream};
 pub use tls::Tls;
 
 pub(crate) use activity::Draining;
@@ -25,6 +31,7 @@ pub(crate) use session::RequestStream;
 use crate::tasks::Tasks;
 use activity::Farewell;
 use principal::Verifier;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +56,7 @@ pub struct HttpOptions {
     pub(crate) farewell: Farewell,
     pub(crate) limits: Limits,
     pub(crate) tasks: Option<Tasks>,
+    pub(crate) store: Option<Arc<dyn EventStore>>,
 }
 
 /// Bounds of sessions.
@@ -105,6 +113,7 @@ impl Default for HttpOptions {
                 resumption: Resumption::default(),
             },
             tasks: None,
+            store: None,
         }
     }
 }
@@ -240,6 +249,14 @@ impl HttpOptions {
     #[must_use]
     pub fn resumption(mut self, resumption: Resumption) -> Self {
         self.limits.resumption = resumption;
+        self
+    }
+
+    /// Keeps sessions and their events in `store` too, for clients that come back after the process has ended. Without it
+    /// they are in memory alone.
+    #[must_use]
+    pub fn event_store(mut self, store: Arc<dyn EventStore>) -> Self {
+        self.store = Some(store);
         self
     }
 

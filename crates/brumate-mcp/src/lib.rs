@@ -73,7 +73,7 @@
 //!
 //! # What it is not
 //!
-//! A client, an authorization server or a client of one, a store of sessions or events outside the process.
+//! A client, an authorization server or a client of one.
 
 mod completion;
 mod connection;
@@ -101,7 +101,11 @@ pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
 pub use context::{Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer};
 pub use error::{Error, Result, ServeError};
-pub use http::{App, HttpOptions, HttpService, Principal, Resumption, Tls};
+#[cfg(feature = "sqlite")]
+pub use http::SqliteEventStore;
+pub use http::{
+    App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
+};
 pub use prompt::{IntoMessages, Message, Prompt, PromptArgument, PromptRequest};
 pub use resource::{IntoResourceContents, Resource, ResourceContents, ResourceRequest};
 pub use result::{IntoToolResult, Json, ToolResult};

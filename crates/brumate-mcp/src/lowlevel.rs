@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::handler::Handler;
 use crate::http::{Draining, HttpOptions, HttpService, Principal, RequestStream};
 use crate::server::Server;
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
 impl Server {
@@ -60,6 +60,11 @@ pub async fn session_ended(context: &RequestContext<RoleServer>) {
         Some(stream) => stream.ended().cancelled().await,
         None => std::future::pending().await,
     }
+}
+
+/// Tells a subscription over HTTP of the tasks that it named, as they go; returns when they have all ended.
+pub async fn follow_tasks(tasks: &Tasks, context: &SubscriptionContext) {
+    crate::tasks::follow(tasks, context).await;
 }
 
 /// Waits until the server that serves this request over HTTP begins to stop, for requests that would not end by themselves.

@@ -9,7 +9,7 @@ mod following;
 mod handle;
 mod store;
 
-pub(crate) use following::follow;
+pub(crate) use following::{Followed, follow};
 pub use handle::{TaskEnd, TaskHandle};
 pub use store::{NewTask, NoRoom, Tasks};
 

@@ -512,20 +512,30 @@ impl ServerHandler for PythonServer {
     }
 
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.interpreter.as_ref().map(|_| SubscriptionFilter::builder().resources_list_changed().build())
+        let changes = SubscriptionFilter::builder();
+        Some(if self.interpreter.is_some() { changes.resources_list_changed().build() } else { changes.build() })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_modern(context.request_context())) else { return Ok(()) };
-        if !interpreter.subscribe(context.sink()) {
+        let interpreter = self.interpreter_for(is_modern(context.request_context()));
+        if let Some(interpreter) = &interpreter
+            && !interpreter.subscribe(context.sink())
+        {
             return Err(ErrorData::internal_error("there are too many subscriptions on this connection", None));
         }
+        let following = async {
+            lowlevel::follow_tasks(&self.tasks, &context).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
+            () = following => {}
             () = context.cancelled() => {}
             () = self.stop.cancelled() => {}
             () = lowlevel::draining(context.request_context()) => {}
         }
-        interpreter.unsubscribe(context.sink());
+        if let Some(interpreter) = &interpreter {
+            interpreter.unsubscribe(context.sink());
+        }
         Ok(())
     }
 

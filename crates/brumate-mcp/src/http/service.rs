@@ -4,14 +4,18 @@ use super::activity::{Activity, Farewell};
 use super::guard::Guard;
 use super::principal::{Principal, SCOPE, Scope, Verifier, authenticate};
 use super::session::Sessions;
+use super::store::Kept;
 use super::{HttpOptions, body, json};
 use crate::handler::Handler;
 use crate::server::Server;
-use crate::tasks::Tasks;
+use crate::tasks::{Followed, Tasks};
 use axum::body::Body;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body::Frame;
 use http_body_util::BodyExt as _;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -74,7 +78,7 @@ impl HttpService {
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {
-        let sessions = Sessions::new(options.limits.clone());
+        let sessions = Sessions::new(options.limits.clone(), options.store.clone());
         let guard = Guard::new(options);
         let token = CancellationToken::new();
         let mut config = StreamableHttpServerConfig::default()
@@ -85,6 +89,9 @@ impl HttpService {
             .with_sse_retry(None)
             .with_cancellation_token(token.clone())
             .with_max_request_body_bytes(options.body.bytes);
+        if let Some(store) = &options.store {
+            config.session_store = Some(Arc::new(Kept::new(store.clone(), options.limits.idle)));
+        }
         // The guard checks both, for this and the older transport.
         config = config.disable_allowed_hosts().disable_allowed_origins();
         let make = move || Ok(make(Scope::principal().as_ref()));
@@ -186,6 +193,16 @@ impl Endpoint {
             && self.shared.tasks.as_ref().is_some_and(Tasks::is_awaited)
     }
 
+    /// The tasks that a request wants to hear of, and its body as it was.
+    async fn followed(&self, head: &Parts, body: Body, principal: Option<&Principal>) -> (Body, Option<Followed>) {
+        let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        let Some(tasks) = self.shared.tasks.as_ref().filter(|_| listens) else { return (body, None) };
+        // It was read before, within its bounds.
+        let Ok(bytes) = body.collect().await.map(|body| body.to_bytes()) else { return (Body::empty(), None) };
+        let followed = Followed::read(&bytes, principal, tasks);
+        (Body::from(bytes), followed)
+    }
+
     async fn answer(self, request: Request<Body>) -> Response {
         let Shared { guard, json, stateless, activity, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
@@ -210,6 +227,11 @@ impl Endpoint {
             _ => (None, Body::empty()),
         };
         head.extensions.insert(activity.draining().clone());
+        let (body, followed) = self.followed(&head, body, principal.as_ref()).await;
+        head.extensions.remove::<Followed>();
+        if let Some(followed) = &followed {
+            head.extensions.insert(followed.clone());
+        }
         let request = Request::from_parts(head, body);
         let (mut response, refused) = SCOPE
             .scope(Scope::new(principal), async {
@@ -227,6 +249,9 @@ impl Endpoint {
         if *json && !*stateless && method == Method::POST {
             response = json::fold(response).await;
         }
+        if let Some(followed) = followed {
+            response = response.map(|body| Body::new(body.map_frame(move |frame| acknowledging(&followed, frame))));
+        }
         match running {
             // The request runs until the last of its answer is read, or given up.
             Some(running) => response.map(|body| {
@@ -237,6 +262,15 @@ impl Endpoint {
             }),
             None => response,
         }
+    }
+}
+
+/// The event that acknowledges a subscription names its tasks; events come in a frame each.
+fn acknowledging(followed: &Followed, frame: Frame<Bytes>) -> Frame<Bytes> {
+    let text = frame.data_ref().and_then(|data| std::str::from_utf8(data).ok());
+    match text.and_then(|text| followed.acknowledge(text)) {
+        Some(text) => Frame::data(text.into()),
+        None => frame,
     }
 }
 
@@ -285,7 +319,7 @@ impl Service<Request<Body>> for Endpoint {
 
 impl<B> Service<Request<B>> for HttpService
 where
-    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response;

@@ -99,6 +99,8 @@ struct Entries {
     by_id: HashMap<String, Entry>,
     /// Of all results.
     bytes: usize,
+    /// The server begins to stop: what begins now is waited for too.
+    draining: bool,
 }
 
 impl Default for Tasks {
@@ -116,7 +118,7 @@ impl fmt::Debug for Tasks {
 impl Tasks {
     /// None yet.
     pub fn new(limits: TaskLimits) -> Self {
-        let entries = Entries { limits, by_id: HashMap::new(), bytes: 0 };
+        let entries = Entries { limits, by_id: HashMap::new(), bytes: 0, draining: false };
         Self { shared: Arc::new(Shared { entries: Mutex::new(entries), changes: watch::Sender::new(0) }) }
     }
 
@@ -136,11 +138,12 @@ impl Tasks {
     /// There are too many.
     pub fn reserve(&self, owner: Option<&Principal>) -> Result<NewTask, NoRoom> {
         let id = crate::random_id();
-        let entry = Entry::new(owner.cloned());
+        let mut entry = Entry::new(owner.cloned());
         let cancel = entry.cancel.clone();
         let mut entries = self.lock();
         entries.sweep();
         entries.admit(owner)?;
+        entry.awaited = entries.draining;
         entries.by_id.insert(id.clone(), entry);
         Ok(NewTask { handle: TaskHandle { tasks: self.clone(), id, cancel }, begun: false })
     }
@@ -254,9 +257,11 @@ impl Tasks {
         }
     }
 
-    /// From now on those that run now are waited for by [`Tasks::settled`].
+    /// Those that run now, and those that still begin, are waited for by [`Tasks::settled`].
     pub(crate) fn begin_drain(&self) {
-        for entry in self.lock().by_id.values_mut().filter(|entry| entry.is_running()) {
+        let mut entries = self.lock();
+        entries.draining = true;
+        for entry in entries.by_id.values_mut().filter(|entry| entry.is_running()) {
             entry.awaited = true;
         }
     }

@@ -6,6 +6,9 @@ mod conformance;
 mod http;
 mod listing;
 mod macros;
+#[cfg(feature = "sqlite")]
+mod restart;
 mod results;
 mod sessions;
 mod support;
+mod tasks;
