@@ -79,7 +79,9 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
     }
     serving.allow_origins.clone_from(&args.allow_origin);
     if args.event_store.is_some() && transport == Transport::Stateless {
-        return Err("`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned());
+        return Err(
+            "`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned()
+        );
     }
     serving.drain = within("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);

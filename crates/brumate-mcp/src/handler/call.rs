@@ -50,12 +50,10 @@ impl Handler {
             Box::pin(async move { handler(arguments, context).await })
         };
         if let Some(becomes) = becomes {
-            let time = async || {
-                match becomes {
-                    BecomesTask::AtOnce => {}
-                    BecomesTask::After(time) => tokio::time::sleep(time).await,
-                    BecomesTask::WhenSaid => context.detaching().await,
-                }
+            let time = async || match becomes {
+                BecomesTask::AtOnce => {}
+                BecomesTask::After(time) => tokio::time::sleep(time).await,
+                BecomesTask::WhenSaid => context.detaching().await,
             };
             let outcome = match becomes {
                 BecomesTask::AtOnce => None,

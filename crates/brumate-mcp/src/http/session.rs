@@ -6,8 +6,8 @@
 #![expect(deprecated, reason = "log levels, which the protocol keeps until July 2027 at least")]
 
 use super::Limits;
-use super::store::{EventStore, Journal};
 use super::principal::{Principal, SCOPE, Scope};
+use super::store::{EventStore, Journal};
 use super::streams::{Next, STANDALONE, Streams};
 use futures::Stream;
 use rmcp::RoleServer;
@@ -298,7 +298,8 @@ impl Sessions {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(this) = this.upgrade() else { return };
-                lock(&this.sessions).retain(|id, session| {
+                let mut sessions = lock(&this.sessions);
+                sessions.retain(|id, session| {
                     let keep = session.idle() < idle;
                     if !keep {
                         tracing::info!(session = %id, "an idle session was ended");
@@ -309,6 +310,12 @@ impl Sessions {
                     }
                     keep
                 });
+                if let Some(store) = &this.store {
+                    let ids: Vec<&str> = sessions.keys().map(AsRef::as_ref).collect();
+                    if let Err(error) = store.touch(&ids) {
+                        tracing::error!(%error, "the event store failed");
+                    }
+                }
             }
         });
     }

@@ -83,11 +83,11 @@ impl SqliteEventStore {
         let mut connection = Connection::open(&file)?;
         // Another server's lock stays as long as it lives.
         connection.busy_timeout(std::time::Duration::ZERO)?;
-        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        connection.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "OFF")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        connection.pragma_update(None, "secure_delete", "FAST")?;
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         match transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
             0 => {
@@ -203,9 +203,12 @@ impl EventStore for SqliteEventStore {
             )?
             .execute(params![session, integer(stream), integer(number + 1)])?;
         if known > 0 {
-            transaction
-                .prepare_cached("INSERT OR REPLACE INTO events VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![session, integer(stream), integer(number), message])?;
+            transaction.prepare_cached("INSERT OR REPLACE INTO events VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+                session,
+                integer(stream),
+                integer(number),
+                message
+            ])?;
             self.make_room(&transaction, session)?;
         }
         transaction.commit()?;
@@ -243,18 +246,26 @@ impl EventStore for SqliteEventStore {
         let mut events = connection
             .prepare_cached("SELECT number, message FROM events WHERE session = ?1 AND stream = ?2 ORDER BY number")?;
         for stream in &mut streams {
-            let found = events.query_map(params![session, integer(stream.id)], |row| {
-                Ok((count(row.get(0)?), row.get(1)?))
-            })?;
+            let found =
+                events.query_map(params![session, integer(stream.id)], |row| Ok((count(row.get(0)?), row.get(1)?)))?;
             stream.events = found.collect::<Result<_, _>>()?;
         }
         Ok(streams)
     }
 
+    fn touch(&self, ids: &[&str]) -> Result<(), StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        let now = milliseconds(SystemTime::now());
+        for id in ids {
+            transaction.prepare_cached("UPDATE sessions SET used = ?2 WHERE id = ?1")?.execute(params![id, now])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
     fn expire(&self, unused_since: SystemTime) -> Result<(), StoreError> {
-        self.lock()
-            .prepare_cached("DELETE FROM sessions WHERE used < ?1")?
-            .execute([milliseconds(unused_since)])?;
+        self.lock().prepare_cached("DELETE FROM sessions WHERE used < ?1")?.execute([milliseconds(unused_since)])?;
         Ok(())
     }
 }

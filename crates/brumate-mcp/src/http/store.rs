@@ -113,6 +113,13 @@ pub trait EventStore: fmt::Debug + Send + Sync + 'static {
     /// The store fails.
     fn streams(&self, session: &str) -> Result<Vec<StoredStream>, StoreError>;
 
+    /// These sessions are in use; asked once in a while for all that are in memory.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    fn touch(&self, ids: &[&str]) -> Result<(), StoreError>;
+
     /// Forgets sessions that were not used since then.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! All tasks of a server.
 
+use super::TaskLimits;
 use super::entry::{Entry, Open};
 use super::handle::{TaskEnd, TaskHandle};
-use super::TaskLimits;
 use crate::http::Principal;
 use futures::FutureExt as _;
 use rmcp::ErrorData;
@@ -341,9 +341,7 @@ impl Entries {
     /// There is none, or it is not the owner's.
     fn find(&mut self, owner: Option<&Principal>, id: &str) -> Result<&mut Entry, ErrorData> {
         let found = self.by_id.get_mut(id).filter(|entry| entry.owner.as_ref() == owner);
-        found.ok_or_else(|| {
-            ErrorData::invalid_params("there is no such task: it never was, or its time is over", None)
-        })
+        found.ok_or_else(|| ErrorData::invalid_params("there is no such task: it never was, or its time is over", None))
     }
 
     /// Forgets those whose time is over.
@@ -370,9 +368,10 @@ impl Entries {
     /// when that is not enough.
     fn make_room(&mut self, owner: Option<&Principal>, too_much: impl Fn(&Self) -> bool) -> bool {
         while too_much(self) {
-            let fetched = self.by_id.iter().filter(|(_, entry)| {
-                entry.is_fetched() && (owner.is_none() || entry.owner.as_ref() == owner)
-            });
+            let fetched = self
+                .by_id
+                .iter()
+                .filter(|(_, entry)| entry.is_fetched() && (owner.is_none() || entry.owner.as_ref() == owner));
             let oldest = fetched.min_by_key(|(_, entry)| entry.ended.as_ref().map(|ended| ended.at));
             let Some(id) = oldest.map(|(id, _)| id.clone()) else { return false };
             if let Some(ended) = self.by_id.remove(&id).and_then(|entry| entry.ended) {
@@ -395,5 +394,3 @@ fn failed(message: String, error: &ErrorData) -> (TaskPayload, usize, Option<Str
 fn failed_because(text: &str) -> (TaskPayload, usize, Option<String>) {
     failed(text.to_owned(), &ErrorData::internal_error(text.to_owned(), None))
 }
-
-

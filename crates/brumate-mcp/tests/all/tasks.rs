@@ -240,9 +240,7 @@ async fn a_task_of_another_principal_is_one_that_never_was() {
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let asked = |who: &'static str, id: String| {
             let http = of(&http, who);
-            async move {
-                request(&http, method, &id, json!({"taskId": id, "inputResponses": {}})).await.last()
-            }
+            async move { request(&http, method, &id, json!({"taskId": id, "inputResponses": {}})).await.last() }
         };
         let foreign = asked("bob", id.clone()).await;
         assert_eq!(foreign["error"]["code"], -32602, "{foreign}");

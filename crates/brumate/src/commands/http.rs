@@ -77,7 +77,8 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 
 /// The store of sessions of the protocol.
 fn open_event_store(directory: &Path) -> anyhow::Result<Arc<EventStore>> {
-    let store = EventStore::open(directory).map_err(|error| anyhow!("`--event-store {}`: {error}", directory.display()));
+    let store =
+        EventStore::open(directory).map_err(|error| anyhow!("`--event-store {}`: {error}", directory.display()));
     Ok(Arc::new(store?))
 }
 
