@@ -7,6 +7,7 @@ use axum::body::Body;
 use brumate_mcp::{Content, Context, HttpOptions, Principal, Server, SqliteEventStore, State, tool};
 use http::StatusCode;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,13 @@ fn serve(store: &Path) -> (Http, Arc<Notify>) {
     (Http::new(&server, HttpOptions::new().bearer(known).event_store(store)), gate)
 }
 
+/// A directory of its owner alone.
+fn place() -> TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).expect("a mode");
+    place
+}
+
 /// What `client` is, at another server.
 fn with_headers_of(mut http: Http, client: &Http) -> Http {
     http.headers.clone_from(&client.headers);
@@ -47,7 +55,7 @@ fn with_headers_of(mut http: Http, client: &Http) -> Http {
 
 /// The store as it is now, for another process.
 fn died(store: &Path) -> TempDir {
-    let copy = tempfile::tempdir().expect("a directory");
+    let copy = place();
     for file in std::fs::read_dir(store).expect("files") {
         let file = file.expect("a file");
         std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
@@ -57,7 +65,7 @@ fn died(store: &Path) -> TempDir {
 
 #[tokio::test]
 async fn a_client_goes_on_where_it_was() {
-    let first = tempfile::tempdir().expect("a directory");
+    let first = place();
     let (http, gate) = serve(first.path());
     let ada = http.with("authorization", "Bearer ada").session().await;
     let set = json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "warning"}});
@@ -110,7 +118,7 @@ async fn a_client_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn an_idle_session_is_forgotten_everywhere() {
-    let place = tempfile::tempdir().expect("a directory");
+    let place = place();
     let known = |_: &str| Some(Principal::new("ada"));
     let store = Arc::new(SqliteEventStore::open(place.path()).expect("a store"));
     let options = HttpOptions::new().bearer(known).event_store(store).idle_timeout(Duration::from_millis(20));

@@ -45,7 +45,7 @@ async fn must() -> Content {
 /// Asks the same thing twice.
 #[tool(tasks = "optional")]
 async fn asks(context: Context) -> Result<Content, Error> {
-    let question = || Elicitation::schema("Well?", json!({"type": "object"})).key("same");
+    let question = || Elicitation::schema("Well?", json!({"type": "object", "properties": {}})).key("same");
     let first = context.elicit(question()).await?;
     let second = context.elicit(question()).await?;
     Ok(Content::text(format!("{:?} {:?}", first.accepted(), second.accepted())))

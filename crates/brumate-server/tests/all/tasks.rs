@@ -76,7 +76,7 @@ async fn answer(client: &mut Client, id: &str, line: &str) -> Value {
 async fn what_is_quick_is_answered_and_what_is_not_is_a_task() {
     let mut client = Client::connect_tasks(scripts(), NEVER).await;
     let quick = call(&mut client, "1").await;
-    assert_eq!((&quick["resultType"], &quick["structuredContent"]["result"]), (&json!("complete"), &json!("1")));
+    assert_eq!((&quick["resultType"], &quick["structuredContent"]["success"]), (&json!("complete"), &json!(true)));
     let mut client = Client::connect_tasks(scripts(), Duration::from_millis(1)).await;
     let id = begin(&mut client, "endless").await;
     while !task(&mut client, "tasks/get", &id, json!({})).await["statusMessage"].to_string().contains("begun") {
@@ -139,7 +139,7 @@ async fn clients_that_know_no_tasks_are_given_none() {
     let mut client = Client::connect_tasks(scripts(), Duration::ZERO).await;
     let about = client.initialize("2025-11-25").await;
     assert_eq!(about["capabilities"].get("extensions"), None, "{about}");
-    assert_eq!(client.tool("execute_code", json!({"code": "1"})).await["structuredContent"]["result"], "1");
+    assert_eq!(client.tool("execute_code", json!({"code": "1"})).await["structuredContent"]["success"], true);
 }
 
 #[tokio::test]
