@@ -257,6 +257,121 @@ def running_code(client: Client) -> bool:
     return int(numbers(client)['brumate_runs']) > 0
 
 
+# What a client says that takes tasks for answers and can ask a person.
+TASKS = {'elicitation': {}, 'extensions': {'io.modelcontextprotocol/tasks': {}}}
+
+
+async def tasks(setup: Setup) -> None:
+    """Code that takes its time goes on as a task: it says how it goes, asks, is stopped, and exists for its principal alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / 'tokens.toml'
+        ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
+        flags = ('--timeout', '1h', '--cpu-timeout', '1h', '--drain-timeout', '1h')
+        with server(setup, *flags, tokens=file, token=ada) as running:
+            client, stranger = Client(running), Client(running, token=bob)
+
+            def call(code: str, session: str = '') -> dict[str, Any]:
+                arguments = {'code': code, 'session_id': session}
+                return client.modern('tools/call', {'name': 'execute_code', 'arguments': arguments}, 'execute_code', TASKS).result
+
+            def ask(method: str, task: str, who: Client = client, **more: Any) -> Any:
+                (answer,) = who.modern(method, {'taskId': task, **more}, task, TASKS).messages
+                return answer.get('result') or answer['error']
+
+            async def after(task: str, *statuses: str) -> dict[str, Any]:
+                await until(lambda: ask('tasks/get', task)['status'] not in statuses)
+                return ask('tasks/get', task)
+
+            async def finished(result: dict[str, Any]) -> dict[str, Any]:
+                # What is quick is answered in the call, and a busy machine is slow.
+                return (await after(result['taskId'], 'working'))['result'] if result['resultType'] == 'task' else result
+
+            session = (await finished(call('x = 0')))['structuredContent']['session_info']['session_id']
+            asked = call('name = input("Who? ")\nprint("hello", name)', session)
+            same(asked['resultType'], 'task')
+            waiting = await after(asked['taskId'], 'working')
+            same(waiting['status'], 'input_required')
+            ((key, question),) = waiting['inputRequests'].items()
+            contains(question['params']['message'], 'Who?')
+            for method in ('tasks/get', 'tasks/update', 'tasks/cancel'):
+                foreign = ask(method, asked['taskId'], stranger, inputResponses={})
+                same(foreign, ask(method, '0' * 32, inputResponses={}))
+                same(foreign['code'], -32602)
+            answers = {key: {'action': 'accept', 'content': {'value': 'Ada'}}}
+            same(ask('tasks/update', asked['taskId'], inputResponses=answers)['resultType'], 'complete')
+            ended = await after(asked['taskId'], 'input_required', 'working')
+            contains(ended['result']['structuredContent']['output'], 'hello Ada')
+
+            long = call('import time\nx = 41\nprint("begun", flush=True)\nwhile True: time.sleep(0.01)', session)
+            same(long['resultType'], 'task')
+            await until(lambda: 'begun' in ask('tasks/get', long['taskId']).get('statusMessage', ''))
+            ask('tasks/cancel', long['taskId'])
+            stopped = await after(long['taskId'], 'working')
+            same(stopped['status'], 'cancelled')
+            contains(stopped['statusMessage'], 'begun')
+            same((await finished(call('x + 1', session)))['structuredContent']['result'], '42')
+
+            # A server that is asked to end waits for tasks, and lets their clients come for them.
+            last = call('input("Well? ")', session)
+            waiting = await after(last['taskId'], 'working')
+            running.process.send_signal(signal.SIGTERM)
+            await until(lambda: client.post('tools/list').status == 503)
+            (key,) = waiting['inputRequests']
+            ask('tasks/update', last['taskId'], inputResponses={key: {'action': 'accept', 'content': {'value': 'bye'}}})
+            ended = await after(last['taskId'], 'input_required', 'working')
+            same(ended['result']['structuredContent']['result'], "'bye'")
+            same(await anyio.to_thread.run_sync(running.process.wait), 0)
+
+
+def events(client: Client, method: str, body: Any = None, **headers: str) -> Iterator[tuple[str, Any]]:
+    """The events of a stream with their ids, as they come; empty ones are left out."""
+    connection = client.connect()
+    with contextlib.closing(connection):
+        text = None if body is None else json.dumps(body)
+        more = {name.replace('_', '-'): value for name, value in headers.items()}
+        connection.request(method, client.path, text, {**client.headers, **more})
+        identity = ''
+        for line in connection.getresponse():
+            name, _, value = line.decode().strip().partition(':')
+            if name == 'id':
+                identity = value.strip()
+            if name == 'data' and value.strip():
+                yield identity, json.loads(value)
+
+
+async def resumed(setup: Setup) -> None:
+    """A client goes on where it was though the server was killed; for others its session is none."""
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as data:
+        file, store = Path(directory) / 'tokens.toml', Path(directory) / 'events'
+        ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
+        flags, options = ('--event-store', str(store), '--timeout', '1h'), {'data': data, 'tokens': file, 'token': ada}
+        with server(setup, *flags, **options) as running:
+            client = Client(running).session()
+            code = 'import time\nwhile True: print("more", flush=True); time.sleep(0.05)'
+            params = {'name': 'execute_code', 'arguments': {'code': code}, '_meta': {'progressToken': 7}}
+            call = {'jsonrpc': '2.0', 'id': 'cell', 'method': 'tools/call', 'params': params}
+            seen: list[tuple[str, Any]] = []
+            for event in events(client, 'POST', call):
+                seen.append(event)
+                if len(seen) == 3:
+                    break
+            running.process.kill()
+            running.process.wait()
+        with server(setup, *flags, **options) as running:
+            again = Client(running)
+            again.headers = client.headers
+            missed = list(events(again, 'GET', Last_Event_ID=seen[0][0]))
+            same(missed[:2], seen[1:])
+            last = missed[-1][1]
+            same(last['id'], 'cell')
+            contains(last['error']['message'], 'the server ended while it worked on this request')
+            assert again.post('tools/list').result['tools']
+            stranger = Client(running, token=bob)
+            stranger.headers = {**client.headers, 'Authorization': stranger.headers['Authorization']}
+            same(stranger.send('GET', Last_Event_ID=seen[0][0]).status, 404)
+            same(stranger.post('tools/list').status, 404)
+
+
 async def vanished(setup: Setup) -> None:
     """Code whose client closes its connection is interrupted, where nobody could come back for its answer."""
     with server(setup, '--timeout', '1h', '--cpu-timeout', '1h') as running:

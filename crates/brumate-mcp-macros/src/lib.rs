@@ -36,7 +36,8 @@ use proc_macro::TokenStream;
 /// that.
 ///
 /// Of the tool: `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"`, and the hints `read_only`,
-/// `destructive`, `idempotent`, `open_world` (alone or `= false`). Of an argument, in `#[arg(…)]`: `default` or
+/// `destructive`, `idempotent`, `open_world` (alone or `= false`); `tasks = "optional"` or `"required"` and `detaches`, for
+/// calls that become tasks. Of an argument, in `#[arg(…)]`: `default` or
 /// `default = …`, `name = "…"`, `description = "…"`, `header = "…"` (the HTTP header `Mcp-Param-…` that repeats it).
 /// The value's method `tool()` gives the `Tool`, for what the attribute does not say.
 #[proc_macro_attribute]

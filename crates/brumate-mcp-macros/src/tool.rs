@@ -4,7 +4,7 @@ use crate::function::{Common, Function, finish};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::Parser as _;
-use syn::{LitBool, Result};
+use syn::{LitBool, LitStr, Result};
 
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
@@ -19,10 +19,25 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
         if common.take(&meta)? {
             return Ok(());
         }
+        if meta.path.is_ident("tasks") {
+            let given: LitStr = meta.value()?.parse()?;
+            let support = match given.value().as_str() {
+                "optional" => quote!(Optional),
+                "required" => quote!(Required),
+                "never" => quote!(Never),
+                _ => return Err(syn::Error::new(given.span(), "one of: \"optional\", \"required\", \"never\"")),
+            };
+            hints.push(quote!(.tasks(::brumate_mcp::TaskSupport::#support)));
+            return Ok(());
+        }
+        if meta.path.is_ident("detaches") {
+            hints.push(quote!(.detaches()));
+            return Ok(());
+        }
         let Some(hint) = HINTS.iter().find(|hint| meta.path.is_ident(hint)) else {
-            return Err(
-                meta.error("one of: name, title, description, icon, read_only, destructive, idempotent, open_world")
-            );
+            return Err(meta.error(
+                "one of: name, title, description, icon, read_only, destructive, idempotent, open_world, tasks, detaches",
+            ));
         };
         let yes = match meta.input.peek(syn::Token![=]) {
             true => meta.value()?.parse::<LitBool>()?.value,

@@ -13,13 +13,16 @@ use crate::error::Error;
 use crate::http::{Principal, RequestStream};
 use crate::resource::ResourceContents;
 use crate::server::Server;
+use crate::tasks::TaskHandle;
 use rmcp::RoleServer;
 use rmcp::model::{Implementation, ProtocolVersion, RequestId};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The request that a handler answers: its client, its server, and ways to talk to both while it runs.
@@ -38,6 +41,17 @@ struct Inner {
     progress: Mutex<f64>,
     questions: Questions,
     token: CancellationToken,
+    task: BecomingTask,
+}
+
+/// The task that a call is, or may become.
+#[derive(Default)]
+struct BecomingTask {
+    task: OnceLock<TaskHandle>,
+    /// The handler may say when.
+    possible: AtomicBool,
+    wanted: Notify,
+    decided: Notify,
 }
 
 impl fmt::Debug for Context {
@@ -89,7 +103,54 @@ impl Context {
         // A session that ends takes its requests with it at once, not when rmcp's drain is over.
         let session = request.extensions.get::<RequestStream>().map(RequestStream::ended);
         let token = session.map_or_else(CancellationToken::new, |session| session.child_token());
-        Self { inner: Arc::new(Inner { server, connection, request, modern, progress, questions, token }) }
+        let task = BecomingTask::default();
+        Self { inner: Arc::new(Inner { server, connection, request, modern, progress, questions, token, task }) }
+    }
+
+    /// The task that the call has become.
+    pub(crate) fn task(&self) -> Option<&TaskHandle> {
+        self.inner.task.task.get()
+    }
+
+    /// From now on the call is a task, which ends when that does and not with its request.
+    pub(crate) fn enter_task(&self, task: TaskHandle) {
+        // There is one task for a call at most.
+        let _ = self.inner.task.task.set(task);
+        self.inner.task.decided.notify_waiters();
+    }
+
+    /// Whether [`Context::detach`] makes a task of the call.
+    pub(crate) fn set_detachable(&self, possible: bool) {
+        self.inner.task.possible.store(possible, Ordering::SeqCst);
+        self.inner.task.decided.notify_waiters();
+    }
+
+    /// Waits until the handler wants the call to be a task.
+    pub(crate) async fn detaching(&self) {
+        self.inner.task.wanted.notified().await;
+    }
+
+    /// Whether the call is a task ([`Tool::tasks`](crate::Tool::tasks)): its questions are asked through it, its progress is
+    /// seen there, and what it logs is heard by nobody.
+    pub fn is_task(&self) -> bool {
+        self.task().is_some()
+    }
+
+    /// Makes a task of the call, where the tool [says when](crate::Tool::detaches): the client is answered now, and what it is
+    /// asked from here on it is asked through the task. Whether the call is a task now; it is none for clients that do not
+    /// know tasks, nor when there are too many.
+    pub async fn detach(&self) -> bool {
+        let becoming = &self.inner.task;
+        if becoming.possible.load(Ordering::SeqCst) {
+            becoming.wanted.notify_one();
+        }
+        loop {
+            let decided = becoming.decided.notified();
+            if self.is_task() || !becoming.possible.load(Ordering::SeqCst) {
+                return self.is_task();
+            }
+            decided.await;
+        }
     }
 
     pub(crate) fn request(&self) -> &RequestContext<RoleServer> {
@@ -165,8 +226,22 @@ impl Context {
 
     /// Waits until the request is cancelled, by the client or by the end of its session, and fires the token.
     pub(crate) async fn cancelled(&self) {
+        let request = async {
+            self.inner.request.ct.cancelled().await;
+            if self.is_task() {
+                // A task outlives its request.
+                std::future::pending::<()>().await;
+            }
+        };
+        let task = async {
+            match self.task() {
+                Some(task) => task.cancellation().cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            () = self.inner.request.ct.cancelled() => self.inner.token.cancel(),
+            () = request => self.inner.token.cancel(),
+            () = task => self.inner.token.cancel(),
             () = self.inner.token.cancelled() => {}
         }
     }
@@ -181,7 +256,11 @@ impl Context {
 
     /// Whether the request is cancelled, for blocking handlers to look at.
     pub fn is_cancelled(&self) -> bool {
-        self.inner.token.is_cancelled() || self.inner.request.ct.is_cancelled()
+        let ended = match self.task() {
+            Some(task) => task.cancellation().is_cancelled(),
+            None => self.inner.request.ct.is_cancelled(),
+        };
+        ended || self.inner.token.is_cancelled()
     }
 
     /// Waits in a blocking handler for something asynchronous, such as this context's other methods. If the request is

@@ -2,18 +2,20 @@
 
 #![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
 
+mod call;
 mod work;
 
 use crate::completion::{self, CompletionRequest, MAX_VALUES};
 use crate::connection::Connection;
 use crate::context::{Level, is_modern};
 use crate::error::Error;
-use crate::http::Draining;
+use crate::http::{Draining, principal};
 use crate::prompt::{Message, PromptRequest};
 use crate::registry::Registry;
 use crate::resource::ResourceContents;
 use crate::run::run;
 use crate::server::{CacheScope, Server};
+use crate::tasks::{EXTENSION, TaskSupport, follow};
 use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -96,8 +98,12 @@ impl ServerHandler for Handler {
         if !shared.completions.is_empty() {
             capabilities["completions"] = json!({});
         }
-        if !settings.extensions.is_empty() {
-            capabilities["extensions"] = settings.extensions.into();
+        let mut extensions = settings.extensions;
+        if shared.tools.find(|served| (served.tool.tasks != TaskSupport::Never).then_some(())).is_some() {
+            extensions.entry(EXTENSION).or_insert_with(|| json!({}));
+        }
+        if !extensions.is_empty() {
+            capabilities["extensions"] = extensions.into();
         }
         if !settings.experimental.is_empty() {
             capabilities["experimental"] = settings.experimental.into();
@@ -123,7 +129,15 @@ impl ServerHandler for Handler {
     ) -> Result<wire::InitializeResult, ErrorData> {
         self.server.start().await.map_err(internal)?;
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut result = self.negotiate_initialize(&request)?;
+        // Protocols that begin so know no tasks.
+        if let Some(extensions) = &mut result.capabilities.extensions {
+            extensions.remove(EXTENSION);
+            if extensions.is_empty() {
+                result.capabilities.extensions = None;
+            }
+        }
+        Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -166,6 +180,32 @@ impl ServerHandler for Handler {
         let identity = json!(["tools/call", request.name, arguments]).to_string();
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         self.call(served, arguments, context, &identity).await
+    }
+
+    async fn get_task(
+        &self,
+        request: wire::GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<wire::GetTaskResult, ErrorData> {
+        let tasks = &self.server.shared.tasks;
+        tasks.get(principal(&context), &request.task_id).map(wire::GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: wire::UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let tasks = &self.server.shared.tasks;
+        tasks.update(principal(&context), &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: wire::CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.shared.tasks.cancel(principal(&context), &request.task_id)
     }
 
     async fn list_resources(
@@ -326,7 +366,12 @@ impl ServerHandler for Handler {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let _listening = self.server.shared.hub.listen(context.sink().clone());
+        let following = async {
+            follow(&self.server.shared.tasks, &context).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
+            () = following => {}
             () = context.cancelled() => {}
             () = Draining::of(context.request_context()) => {}
         }

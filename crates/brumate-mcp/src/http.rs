@@ -9,20 +9,29 @@ mod json;
 mod principal;
 mod service;
 mod session;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod sse;
+mod store;
 mod streams;
 mod tls;
 
 pub use app::App;
 pub use principal::Principal;
 pub use service::HttpService;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteEventStore;
+pub use store::{EventStore, StoreError, StoredSession, StoredStream};
 pub use tls::Tls;
 
 pub(crate) use activity::Draining;
+pub(crate) use principal::principal;
 pub(crate) use session::RequestStream;
 
+use crate::tasks::Tasks;
 use activity::Farewell;
 use principal::Verifier;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +55,8 @@ pub struct HttpOptions {
     pub(crate) keep_alive: Duration,
     pub(crate) farewell: Farewell,
     pub(crate) limits: Limits,
+    pub(crate) tasks: Option<Tasks>,
+    pub(crate) store: Option<Arc<dyn EventStore>>,
 }
 
 /// Bounds of sessions.
@@ -101,6 +112,8 @@ impl Default for HttpOptions {
                 retry: Duration::from_secs(3),
                 resumption: Resumption::default(),
             },
+            tasks: None,
+            store: None,
         }
     }
 }
@@ -236,6 +249,14 @@ impl HttpOptions {
     #[must_use]
     pub fn resumption(mut self, resumption: Resumption) -> Self {
         self.limits.resumption = resumption;
+        self
+    }
+
+    /// Keeps sessions and their events in `store` too, for clients that come back after the process has ended. Without it
+    /// they are in memory alone.
+    #[must_use]
+    pub fn event_store(mut self, store: Arc<dyn EventStore>) -> Self {
+        self.store = Some(store);
         self
     }
 

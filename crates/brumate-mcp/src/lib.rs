@@ -51,6 +51,12 @@
 //! protocols. In those before 2026-07-28 the handler waits for the answer. Since then the client asks again with the
 //! answers, and the handler **runs from its beginning**; [`Context::once`] keeps what should not be done twice.
 //!
+//! # Tasks
+//!
+//! A call of a tool that [says so](Tool::tasks) becomes a task where the client knows them: it is answered with a name, and
+//! the client asks under that name how it goes, answers what the handler asks, and stops it. In a task a question waits for
+//! its answer, and the handler is not run again. Tasks are kept in memory, within [`TaskLimits`], and end with the server.
+//!
 //! # Addresses with variables
 //!
 //! Templates are RFC 6570's simple, reserved, path and query expansion: `{name}` stands for a segment or a part of one,
@@ -67,8 +73,7 @@
 //!
 //! # What it is not
 //!
-//! A client, an authorization server or a client of one, a store of sessions or events outside the process, tasks
-//! (`io.modelcontextprotocol/tasks`).
+//! A client, an authorization server or a client of one.
 
 mod completion;
 mod connection;
@@ -87,6 +92,7 @@ mod run;
 mod schema;
 mod server;
 mod stdio;
+mod tasks;
 mod template;
 mod tool;
 
@@ -95,11 +101,16 @@ pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
 pub use context::{Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer};
 pub use error::{Error, Result, ServeError};
-pub use http::{App, HttpOptions, HttpService, Principal, Resumption, Tls};
+#[cfg(feature = "sqlite")]
+pub use http::SqliteEventStore;
+pub use http::{
+    App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
+};
 pub use prompt::{IntoMessages, Message, Prompt, PromptArgument, PromptRequest};
 pub use resource::{IntoResourceContents, Resource, ResourceContents, ResourceRequest};
 pub use result::{IntoToolResult, Json, ToolResult};
 pub use server::{CacheScope, Server};
+pub use tasks::{TaskLimits, TaskSupport};
 pub use tool::Tool;
 
 #[doc(hidden)]

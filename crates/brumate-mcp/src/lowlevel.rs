@@ -2,13 +2,14 @@
 //!
 //! Everything else in the crate has types of its own and stays as it is when rmcp changes; what is here changes with it.
 
+pub use crate::tasks::{NewTask, NoRoom, TaskEnd, TaskHandle, Tasks};
 pub use rmcp;
 
 use crate::context::Context;
 use crate::handler::Handler;
 use crate::http::{Draining, HttpOptions, HttpService, Principal, RequestStream};
 use crate::server::Server;
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
 impl Server {
@@ -30,11 +31,26 @@ impl HttpService {
     }
 }
 
+impl HttpOptions {
+    /// The tasks of handlers of rmcp's that are served: the server's end waits for those that run, and lets their clients
+    /// ask for them meanwhile.
+    #[must_use]
+    pub fn tasks(mut self, tasks: &Tasks) -> Self {
+        self.tasks = Some(tasks.clone());
+        self
+    }
+}
+
 impl Context {
     /// The request as rmcp knows it, with the peer to talk to.
     pub fn rmcp(&self) -> &RequestContext<RoleServer> {
         self.request()
     }
+}
+
+/// Whose request it is, where bearer tokens say so.
+pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
+    crate::http::principal(context)
 }
 
 /// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who
@@ -44,6 +60,11 @@ pub async fn session_ended(context: &RequestContext<RoleServer>) {
         Some(stream) => stream.ended().cancelled().await,
         None => std::future::pending().await,
     }
+}
+
+/// Tells a subscription over HTTP of the tasks that it named, as they go; returns when they have all ended.
+pub async fn follow_tasks(tasks: &Tasks, context: &SubscriptionContext) {
+    crate::tasks::follow(tasks, context).await;
 }
 
 /// Waits until the server that serves this request over HTTP begins to stop, for requests that would not end by themselves.

@@ -8,6 +8,7 @@ use crate::error::{Error, ServeError};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceContents, ResourceRequest};
+use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
 use futures::future::BoxFuture;
 use rmcp::model::RequestStateCodec;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) prompts: Registry<Prompt>,
     pub(crate) completions: Registry<Completion>,
     pub(crate) hub: Arc<Hub>,
+    pub(crate) tasks: Tasks,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     lifespans: Mutex<Vec<Start>>,
     stops: Mutex<Vec<Stop>>,
@@ -101,6 +103,7 @@ impl Server {
             prompts: Registry::default(),
             completions: Registry::default(),
             hub: Arc::default(),
+            tasks: Tasks::default(),
             states: RwLock::default(),
             lifespans: Mutex::default(),
             stops: Mutex::default(),
@@ -178,6 +181,13 @@ impl Server {
     #[must_use]
     pub fn experimental(self, name: impl Into<String>, value: Value) -> Self {
         self.set(|settings| drop(settings.experimental.insert(name.into(), value)))
+    }
+
+    /// Bounds of the tasks that calls of its tools become.
+    #[must_use]
+    pub fn task_limits(self, limits: TaskLimits) -> Self {
+        self.shared.tasks.set_limits(limits);
+        self
     }
 
     /// Adds a tool: a `#[tool]` function or a [`Tool`]. What is wrong with it is said when the server starts.

@@ -19,6 +19,8 @@ impl Server {
         let token = CancellationToken::new();
         let signals = tokio::spawn(cancel_on_signal(token.clone()));
         let served = self.serve_connection(rmcp::transport::io::stdio(), token).await;
+        // The one client that could ask for them is gone.
+        self.shared.tasks.end_all();
         signals.abort();
         self.stop().await;
         served

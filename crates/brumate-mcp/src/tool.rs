@@ -5,12 +5,14 @@ use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
 use crate::result::{IntoToolResult, ToolResult};
 use crate::schema::{self, Validator};
+use crate::tasks::TaskSupport;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) type ToolHandler =
     Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync>;
@@ -41,7 +43,21 @@ pub struct Tool {
     pub(crate) output_schema: Option<Map<String, Value>>,
     pub(crate) checks_output: bool,
     annotations: Map<String, Value>,
+    pub(crate) tasks: TaskSupport,
+    pub(crate) becomes: BecomesTask,
     pub(crate) handler: Option<ToolHandler>,
+}
+
+/// When a call becomes a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BecomesTask {
+    /// Before anything is done.
+    #[default]
+    AtOnce,
+    /// When it has run for so long.
+    After(Duration),
+    /// When the handler says so.
+    WhenSaid,
 }
 
 impl fmt::Debug for Tool {
@@ -62,6 +78,8 @@ impl Tool {
             output_schema: None,
             checks_output: false,
             annotations: Map::new(),
+            tasks: TaskSupport::Never,
+            becomes: BecomesTask::AtOnce,
             handler: None,
         }
     }
@@ -160,6 +178,29 @@ impl Tool {
     #[must_use]
     pub fn open_world(self, yes: bool) -> Self {
         self.annotation("openWorldHint", yes)
+    }
+
+    /// Whether its calls become tasks; by default never. With it, work that takes long needs no connection that stays open,
+    /// and asks in the middle without beginning anew.
+    #[must_use]
+    pub fn tasks(mut self, support: TaskSupport) -> Self {
+        self.tasks = support;
+        self
+    }
+
+    /// Its calls become tasks when they have run for `time`, not at once: what is quick is answered as ever.
+    #[must_use]
+    pub fn task_after(mut self, time: Duration) -> Self {
+        self.becomes = BecomesTask::After(time);
+        self
+    }
+
+    /// Its calls become tasks when the handler says so, with [`Context::detach`]. What it asks before that is asked in the
+    /// call.
+    #[must_use]
+    pub fn detaches(mut self) -> Self {
+        self.becomes = BecomesTask::WhenSaid;
+        self
     }
 
     fn annotation(mut self, hint: &str, yes: bool) -> Self {

@@ -5,16 +5,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::lowlevel;
+use brumate_mcp::lowlevel::{self, Tasks};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, JsonObject,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, ErrorData, GetTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
@@ -26,8 +27,8 @@ use crate::format::{ReturnMode, failure_text, result_text, structured};
 use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
-use crate::questions::{self, Audience, Conversation, Parked, Resumed, Step};
-use crate::{arguments, tool};
+use crate::questions::{self, Audience, Conversation, Listener, Parked, Resumed, Step};
+use crate::{arguments, tasks, tool};
 
 /// What a client is told that comes back too late.
 const GONE: &str = "The code does not wait for this input any more: it was given already, or came too late, and the code was \
@@ -58,8 +59,11 @@ pub struct PythonServer {
     /// There unless the tools are [`ToolSet::Run`].
     interpreter: Option<Interpreter>,
     /// How long a person has for an answer.
-    patience: Duration,
+    pub(crate) patience: Duration,
     parked: Parked,
+    pub(crate) tasks: Tasks,
+    /// When a call of a client that knows tasks becomes one.
+    task_after: Duration,
 }
 
 /// What a tool call asks for.
@@ -74,6 +78,11 @@ enum Work {
 }
 
 impl Work {
+    /// Whether it runs code, which may take its time.
+    fn is_code(&self) -> bool {
+        matches!(self, Work::Run(_) | Work::RunInSession(..) | Work::Call(_, Call::Execute(_)))
+    }
+
     /// The same work, whose code's questions go to `questions`.
     fn asking(self, questions: Option<Questions>) -> Self {
         match self {
@@ -100,7 +109,16 @@ impl PythonServer {
             interpreter: None,
             patience: questions::DEFAULT_PATIENCE,
             parked: Parked::default(),
+            tasks: Tasks::default(),
+            task_after: tasks::TASK_AFTER,
         }
+    }
+
+    /// The same server, where calls of clients that know tasks become tasks after `time`.
+    #[must_use]
+    pub fn with_task_after(mut self, time: Duration) -> Self {
+        self.task_after = time;
+        self
     }
 
     /// The same server that waits at most `patience` for each answer to a question of running code.
@@ -171,7 +189,7 @@ impl PythonServer {
     }
 
     /// The interpreter as a request sees it.
-    fn interpreter_for(&self, modern: bool) -> Option<Interpreter> {
+    pub(crate) fn interpreter_for(&self, modern: bool) -> Option<Interpreter> {
         self.interpreter.as_ref().map(|interpreter| interpreter.of_request(modern))
     }
 
@@ -203,7 +221,12 @@ impl PythonServer {
 
     /// Accompanies a call to its end or, since 2026-07-28, to its next question; meanwhile the client hears what it wants to
     /// hear.
-    async fn attend(&self, mut call: Conversation, context: &RequestContext<RoleServer>) -> CallToolResponse {
+    async fn attend(
+        &self,
+        mut call: Conversation,
+        mut becomes_task: bool,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
         let audience = Arc::new(Audience {
             log: LogPump::new(context.peer.clone(), context.id.clone(), self.log_level(context)),
             progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
@@ -211,9 +234,33 @@ impl PythonServer {
         let cancel = call.cancel();
         let modern = is_modern(context);
         let response = async {
-            call.listen(Some(Arc::clone(&audience)));
+            call.listen(Some(Listener::Client(Arc::clone(&audience))));
+            let time = tokio::time::sleep(self.task_after);
+            tokio::pin!(time);
             let response = loop {
-                match call.step().await {
+                let step = tokio::select! {
+                    biased;
+                    step = call.step() => Some(step),
+                    () = &mut time, if becomes_task => None,
+                };
+                let step = match step {
+                    Some(Step::Ended(ended)) => break (self.ended(ended).into(), Some(call)),
+                    step if becomes_task => {
+                        let question = step.and_then(Step::question);
+                        match self.tasks.reserve(lowlevel::principal(context)) {
+                            Ok(task) => break (self.go_on_as_task(task, call, question, context).into(), None),
+                            // It is a call as others are.
+                            Err(_) => becomes_task = false,
+                        }
+                        match question {
+                            Some(question) => Step::Asked(question),
+                            None => continue,
+                        }
+                    }
+                    Some(step) => step,
+                    None => continue,
+                };
+                match step {
                     Step::Ended(ended) => break (self.ended(ended).into(), Some(call)),
                     Step::Asked(question) if modern => {
                         call.listen(None);
@@ -255,7 +302,7 @@ impl PythonServer {
     }
 
     /// The result of a call; a panic that is not caught leaves its request without an answer for ever.
-    fn ended(&self, ended: Result<CallToolResult, JoinError>) -> CallToolResult {
+    pub(crate) fn ended(&self, ended: Result<CallToolResult, JoinError>) -> CallToolResult {
         ended.unwrap_or_else(|error| {
             let Ok(panic) = error.try_into_panic() else { return error_result("the server ends".to_owned()) };
             let message = panic
@@ -324,7 +371,7 @@ fn error_result(message: String) -> CallToolResult {
 
 impl ServerHandler for PythonServer {
     fn get_info(&self) -> ServerConfig {
-        let plain = ServerCapabilities::builder().enable_logging().enable_tools();
+        let plain = ServerCapabilities::builder().enable_logging().enable_tools().enable_tasks();
         let capabilities = match self.tools {
             ToolSet::Run => plain.build(),
             ToolSet::Interpreter | ToolSet::All => plain.enable_resources().enable_resources_list_changed().build(),
@@ -337,6 +384,42 @@ impl ServerHandler for PythonServer {
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(name, env!("CARGO_PKG_VERSION")).with_title("Brumate"))
             .with_instructions(instructions)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        // Protocols that begin so know no tasks.
+        result.capabilities.extensions = None;
+        Ok(result)
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.get(lowlevel::principal(&context), &request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.update(lowlevel::principal(&context), &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel(lowlevel::principal(&context), &request.task_id)
     }
 
     async fn list_tools(
@@ -356,6 +439,7 @@ impl ServerHandler for PythonServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let mut becomes_task = false;
         let call = match &request.request_state {
             Some(state) => match self.parked.resume(state, &request)? {
                 Resumed::Call(call) => call,
@@ -365,14 +449,17 @@ impl ServerHandler for PythonServer {
             None => {
                 let digest = questions::digest(&request);
                 match self.work(&request.name, request.arguments, is_modern(&context))? {
-                    Ok(work) => self.begin(work, digest, &context),
+                    Ok(work) => {
+                        becomes_task = work.is_code() && tasks::are_known(&context);
+                        self.begin(work, digest, &context)
+                    }
                     Err(message) => return Ok(error_result(message).into()),
                 }
             }
         };
         let (peer, modern) = (context.peer.clone(), is_modern(&context));
         let cancelled = context.ct.clone();
-        let response = self.attend(call, &context).await;
+        let response = self.attend(call, becomes_task, &context).await;
         if let Some(interpreter) = self.interpreter_for(modern) {
             tokio::select! {
                 () = interpreter.tell_changes(&peer, modern) => {}
@@ -426,20 +513,30 @@ impl ServerHandler for PythonServer {
     }
 
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.interpreter.as_ref().map(|_| SubscriptionFilter::builder().resources_list_changed().build())
+        let changes = SubscriptionFilter::builder();
+        Some(if self.interpreter.is_some() { changes.resources_list_changed().build() } else { changes.build() })
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_modern(context.request_context())) else { return Ok(()) };
-        if !interpreter.subscribe(context.sink()) {
+        let interpreter = self.interpreter_for(is_modern(context.request_context()));
+        if let Some(interpreter) = &interpreter
+            && !interpreter.subscribe(context.sink())
+        {
             return Err(ErrorData::internal_error("there are too many subscriptions on this connection", None));
         }
+        let following = async {
+            lowlevel::follow_tasks(&self.tasks, &context).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
+            () = following => {}
             () = context.cancelled() => {}
             () = self.stop.cancelled() => {}
             () = lowlevel::draining(context.request_context()) => {}
         }
-        interpreter.unsubscribe(context.sink());
+        if let Some(interpreter) = &interpreter {
+            interpreter.unsubscribe(context.sink());
+        }
         Ok(())
     }
 
@@ -461,7 +558,16 @@ impl ServerHandler for PythonServer {
         request: model::CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<model::CustomResult, ErrorData> {
-        const KNOWN: [&str; 5] = ["initialize", "tools/call", "tools/list", "logging/setLevel", "ping"];
+        const KNOWN: [&str; 8] = [
+            "initialize",
+            "tools/call",
+            "tools/list",
+            "logging/setLevel",
+            "ping",
+            "tasks/get",
+            "tasks/update",
+            "tasks/cancel",
+        ];
         const OF_RESOURCES: [&str; 3] = ["resources/list", "resources/templates/list", "resources/read"];
         let method: String = request.method.chars().take(64).collect();
         let of_resources = self.interpreter.is_some() && OF_RESOURCES.contains(&method.as_str());

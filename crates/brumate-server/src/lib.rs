@@ -24,6 +24,7 @@ mod log;
 mod progress;
 mod questions;
 mod serve;
+mod tasks;
 mod tool;
 mod transport;
 mod wire;

@@ -178,6 +178,10 @@ pub(crate) struct HttpArgs {
     /// Private key for TLS (PEM)
     #[arg(long, global = true, env = env_vars::TLS_KEY, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Directory for sessions of the protocol and what their clients have not read, so that clients lose neither when the server
+    /// ends; used by one server at a time
+    #[arg(long, global = true, env = env_vars::EVENT_STORE, value_name = "DIR")]
+    pub(crate) event_store: Option<PathBuf>,
     /// How long calls may go on when the server is asked to end; then they are interrupted
     #[arg(long, global = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) drain_timeout: Duration,

@@ -95,6 +95,8 @@ variables! {
     TLS_CERT = "BRUMATE_TLS_CERT" since "0.1.0";
     /// Their key; as `--tls-key`.
     TLS_KEY = "BRUMATE_TLS_KEY" since "0.1.0";
+    /// Directory for sessions of the protocol; as `--event-store`.
+    EVENT_STORE = "BRUMATE_EVENT_STORE" since "0.1.0";
     /// Time of calls when the server ends; as `--drain-timeout`.
     DRAIN_TIMEOUT = "BRUMATE_DRAIN_TIMEOUT" since "0.1.0";
     /// Runs at the same time; as `--max-concurrent`.

@@ -26,6 +26,7 @@ pub(crate) struct HttpService {
     pub(crate) tokens: Option<PathBuf>,
     /// Certificates and key.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
+    pub(crate) event_store: Option<PathBuf>,
     pub(crate) serving: HttpSettings,
 }
 
@@ -77,9 +78,15 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
         serving.allow_hosts.push(if own.contains(':') && !own.starts_with('[') { format!("[{own}]") } else { own });
     }
     serving.allow_origins.clone_from(&args.allow_origin);
+    if args.event_store.is_some() && transport == Transport::Stateless {
+        return Err(
+            "`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned()
+        );
+    }
     serving.drain = within("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
-    Ok(Some(HttpService { host, port, allow_unauthenticated, tokens, tls, serving }))
+    let event_store = args.event_store.clone();
+    Ok(Some(HttpService { host, port, allow_unauthenticated, tokens, tls, event_store, serving }))
 }
 
 #[cfg(test)]
@@ -115,6 +122,7 @@ mod tests {
             (vec!["streamable-http", "--path", "mcp"], "`--path` must be like"),
             (vec!["streamable-http", "--path", "/metrics"], "free"),
             (vec!["sse", "--path", "/mcp"], "must not be `/mcp`"),
+            (vec!["streamable-http-stateless", "--event-store", "a"], "has none"),
             (vec!["sse", "--auth-tokens", "a", "--allow-unauthenticated"], "exclude each other"),
         ] {
             let error = resolved(&line, &Environment::default()).unwrap_err();

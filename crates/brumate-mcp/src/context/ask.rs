@@ -57,6 +57,14 @@ impl Questions {
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Which question of its kind the next one is.
+    fn count(&self, kind: &'static str) -> usize {
+        let mut rounds = self.lock();
+        let count = rounds.counts.entry(kind).or_default();
+        *count += 1;
+        *count
+    }
+
     /// Waits until something is asked that has no answer.
     pub(crate) async fn asked(&self) {
         loop {
@@ -401,7 +409,10 @@ impl Context {
     ) -> Result<Value, Error> {
         let request: wire::InputRequest = serde_json::from_value(json!({"method": method, "params": params}))
             .map_err(|error| Error::new(format!("a question the protocol does not know: {error}")))?;
-        if self.is_modern() {
+        if let Some(task) = self.task() {
+            let key = key.unwrap_or_else(|| format!("{kind}-{}", self.questions().count(kind)));
+            task.ask(&key, request).await.map_err(Error::new)
+        } else if self.is_modern() {
             self.ask_client_to_retry(kind, key, request).await
         } else {
             self.ask_client(request).await
@@ -415,9 +426,8 @@ impl Context {
         request: wire::InputRequest,
     ) -> Result<Value, Error> {
         {
+            let count = self.questions().count(kind);
             let mut rounds = self.questions().lock();
-            let count = rounds.counts.entry(kind).or_default();
-            *count += 1;
             let key = key.unwrap_or_else(|| format!("{kind}-{count}"));
             if let Some(answer) = rounds.fresh.remove(&key) {
                 rounds.known.answers.insert(key, answer.clone());
@@ -464,7 +474,7 @@ impl Context {
 impl Error {
     /// An answer that does not fit: since 2026-07-28 the request that brings it is invalid.
     fn invalid_answer(context: &Context, message: String) -> Self {
-        if context.is_modern() {
+        if context.is_modern() && !context.is_task() {
             Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None)
         } else {
             Self::new(message)

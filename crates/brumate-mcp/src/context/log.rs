@@ -63,7 +63,9 @@ impl Context {
     /// Sends a log message to the client, if it wants that level: since 2026-07-28 only if the request says so, before
     /// that unless the session has asked for less.
     pub async fn log(&self, level: Level, logger: Option<&str>, data: impl Serialize) {
-        let wanted = if self.inner.modern {
+        let wanted = if self.is_task() {
+            None
+        } else if self.inner.modern {
             self.inner.request.meta.log_level().map(Level::from_wire)
         } else {
             Some(self.inner.connection.level())
@@ -95,7 +97,10 @@ impl Context {
     }
 
     pub(super) async fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
-        let Some(token) = self.inner.request.meta.get_progress_token() else { return };
+        let token = self.inner.request.meta.get_progress_token();
+        if token.is_none() && !self.is_task() {
+            return;
+        }
         {
             // Progress must increase; NaN does not.
             let mut last = self.inner.progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -104,6 +109,11 @@ impl Context {
             }
             *last = done;
         }
+        if let Some(task) = self.task() {
+            let of = total.map(|total| format!("{done} of {total}"));
+            return task.say(message.or(of).unwrap_or_else(|| done.to_string()));
+        }
+        let Some(token) = token else { return };
         let mut params = wire::ProgressNotificationParam::new(token, done);
         params.total = total;
         params.message = message;

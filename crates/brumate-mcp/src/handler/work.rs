@@ -1,17 +1,14 @@
 //! What handlers make of a request: an answer, a question, or what goes wrong.
 
 use super::{Handler, internal};
-use crate::content::Content;
 use crate::context::{Context, Known, Questions};
 use crate::error::Error;
-use crate::run::{Outcome, run};
-use crate::tool::ServedTool;
+use crate::run::Outcome;
 use rmcp::model::{self as wire, SealOptions};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a client may take between the rounds of one request.
@@ -81,55 +78,6 @@ impl Handler {
                 }
                 Ok(Interrupted::Asks(wire::InputRequiredResult::new(Some(asked), Some(carried))))
             }
-        }
-    }
-
-    pub(super) async fn call(
-        &self,
-        served: Arc<ServedTool>,
-        arguments: Map<String, Value>,
-        context: Context,
-        identity: &str,
-    ) -> Result<wire::CallToolResponse, ErrorData> {
-        let arguments = Value::Object(arguments);
-        if let Err(problems) = served.input.check(&arguments) {
-            let text = format!("invalid arguments for `{}`:\n{problems}", served.tool.name);
-            return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-        }
-        let Some(handler) = served.tool.handler.clone() else {
-            return Err(ErrorData::internal_error("the tool has no handler", None));
-        };
-        let work = {
-            let context = context.clone();
-            async move { handler(arguments, context).await }
-        };
-        let what = format!("tool `{}`", served.tool.name);
-        let outcome = run(&context, work).await;
-        if let Outcome::Panicked(message) = &outcome {
-            tracing::error!(panic = message, "{what} panicked");
-            let text = format!("{what} failed unexpectedly");
-            return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-        }
-        match self.interrupted(outcome, &what, identity)? {
-            Interrupted::Asks(asks) => Ok(asks.into()),
-            Interrupted::Not(Ok(result)) => {
-                if let (Some(validator), Some(value)) = (&served.output, &result.structured)
-                    && !result.is_error
-                    && let Err(problems) = validator.check(value)
-                {
-                    tracing::error!(problems, "{what}: the structured content does not fit its schema");
-                    let text = format!("{what} returned what does not fit its output schema:\n{problems}");
-                    return Ok(wire::CallToolResult::error(vec![wire::ContentBlock::text(text)]).into());
-                }
-                Ok(result.into_wire().into())
-            }
-            Interrupted::Not(Err(error)) => match error.as_protocol() {
-                Some(error) => Err(error),
-                None => {
-                    let text = Content::text(error.message()).into_wire();
-                    Ok(wire::CallToolResult::error(vec![text]).into())
-                }
-            },
         }
     }
 }

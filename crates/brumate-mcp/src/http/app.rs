@@ -128,6 +128,7 @@ impl App {
 
     fn add(mut self, host: Option<String>, prefix: String, server: Server, options: HttpOptions) -> Self {
         let handlers = server.clone();
+        let options = options.tasks(&server.shared.tasks);
         let mount = Mount::new(prefix, move |_| Handler::new(handlers.clone()), options);
         self.mounts.push(Mount { host, server: Some(server), ..mount });
         self

@@ -4,6 +4,8 @@ use super::service::{Response, refusal};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -87,6 +89,11 @@ fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Whose request it is.
+pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Principal> {
+    request.extensions.get::<Parts>()?.extensions.get()
 }
 
 /// What is known of the request at hand while rmcp works on it.

@@ -4,13 +4,18 @@ use super::activity::{Activity, Farewell};
 use super::guard::Guard;
 use super::principal::{Principal, SCOPE, Scope, Verifier, authenticate};
 use super::session::Sessions;
+use super::store::Kept;
 use super::{HttpOptions, body, json};
 use crate::handler::Handler;
 use crate::server::Server;
+use crate::tasks::{Followed, Tasks};
 use axum::body::Body;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body::Frame;
 use http_body_util::BodyExt as _;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -54,6 +59,7 @@ struct Shared {
     body: body::Bounds,
     sessions: Arc<Sessions>,
     activity: Activity,
+    tasks: Option<Tasks>,
     token: CancellationToken,
 }
 
@@ -61,7 +67,8 @@ impl Server {
     /// The server as a tower service.
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
-        HttpService::new(move |_| Handler::new(server.clone()), options)
+        let options = options.clone().tasks(&server.shared.tasks);
+        HttpService::new(move |_| Handler::new(server.clone()), &options)
     }
 }
 
@@ -71,7 +78,7 @@ impl HttpService {
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {
-        let sessions = Sessions::new(options.limits.clone());
+        let sessions = Sessions::new(options.limits.clone(), options.store.clone());
         let guard = Guard::new(options);
         let token = CancellationToken::new();
         let mut config = StreamableHttpServerConfig::default()
@@ -82,6 +89,9 @@ impl HttpService {
             .with_sse_retry(None)
             .with_cancellation_token(token.clone())
             .with_max_request_body_bytes(options.body.bytes);
+        if let Some(store) = &options.store {
+            config.session_store = Some(Arc::new(Kept::new(store.clone(), options.limits.idle)));
+        }
         // The guard checks both, for this and the older transport.
         config = config.disable_allowed_hosts().disable_allowed_origins();
         let make = move || Ok(make(Scope::principal().as_ref()));
@@ -98,6 +108,7 @@ impl HttpService {
             body: options.body.clone(),
             sessions,
             activity: Activity::default(),
+            tasks: options.tasks.clone(),
             token,
         };
         let endpoint = Endpoint { call: Arc::new(call), shared: Arc::new(shared) };
@@ -127,11 +138,17 @@ impl HttpService {
 
     /// Refuses new requests.
     pub(crate) fn begin_drain(&self) {
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.begin_drain();
+        }
         self.shared().activity.drain();
     }
 
-    /// Waits until no request runs.
+    /// Waits until no request runs, and until the tasks that ran are fetched.
     pub(crate) async fn finished(&self) {
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.settled().await;
+        }
         self.shared().activity.finished().await;
         self.shared().sessions.finished().await;
     }
@@ -140,6 +157,9 @@ impl HttpService {
     pub(crate) fn end_all(&self) {
         self.shared().token.cancel();
         self.shared().sessions.end_all();
+        if let Some(tasks) = &self.shared().tasks {
+            tasks.end_all();
+        }
     }
 }
 
@@ -166,6 +186,23 @@ pub(crate) fn refusal(status: StatusCode, text: impl Into<String>) -> Response {
 }
 
 impl Endpoint {
+    /// Whether a request may be let in though the server is stopping: it asks for a task that is waited for.
+    fn asks_for_task(&self, headers: &HeaderMap) -> bool {
+        let method = headers.get("mcp-method").and_then(|method| method.to_str().ok());
+        method.is_some_and(|method| method.starts_with("tasks/"))
+            && self.shared.tasks.as_ref().is_some_and(Tasks::is_awaited)
+    }
+
+    /// The tasks that a request wants to hear of, and its body as it was.
+    async fn followed(&self, head: &Parts, body: Body, principal: Option<&Principal>) -> (Body, Option<Followed>) {
+        let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+        let Some(tasks) = self.shared.tasks.as_ref().filter(|_| listens) else { return (body, None) };
+        // It was read before, within its bounds.
+        let Ok(bytes) = body.collect().await.map(|body| body.to_bytes()) else { return (Body::empty(), None) };
+        let followed = Followed::read(&bytes, principal, tasks);
+        (Body::from(bytes), followed)
+    }
+
     async fn answer(self, request: Request<Body>) -> Response {
         let Shared { guard, json, stateless, activity, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
@@ -177,7 +214,7 @@ impl Endpoint {
             Ok(principal) => principal,
             Err(refusal) => return *refusal,
         };
-        if activity.is_draining() {
+        if activity.is_draining() && !self.asks_for_task(&head.headers) {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         }
         let method = head.method.clone();
@@ -190,6 +227,11 @@ impl Endpoint {
             _ => (None, Body::empty()),
         };
         head.extensions.insert(activity.draining().clone());
+        let (body, followed) = self.followed(&head, body, principal.as_ref()).await;
+        head.extensions.remove::<Followed>();
+        if let Some(followed) = &followed {
+            head.extensions.insert(followed.clone());
+        }
         let request = Request::from_parts(head, body);
         let (mut response, refused) = SCOPE
             .scope(Scope::new(principal), async {
@@ -207,6 +249,9 @@ impl Endpoint {
         if *json && !*stateless && method == Method::POST {
             response = json::fold(response).await;
         }
+        if let Some(followed) = followed {
+            response = response.map(|body| Body::new(body.map_frame(move |frame| acknowledging(&followed, frame))));
+        }
         match running {
             // The request runs until the last of its answer is read, or given up.
             Some(running) => response.map(|body| {
@@ -217,6 +262,15 @@ impl Endpoint {
             }),
             None => response,
         }
+    }
+}
+
+/// The event that acknowledges a subscription names its tasks; events come in a frame each.
+fn acknowledging(followed: &Followed, frame: Frame<Bytes>) -> Frame<Bytes> {
+    let text = frame.data_ref().and_then(|data| std::str::from_utf8(data).ok());
+    match text.and_then(|text| followed.acknowledge(text)) {
+        Some(text) => Frame::data(text.into()),
+        None => frame,
     }
 }
 
@@ -265,7 +319,7 @@ impl Service<Request<Body>> for Endpoint {
 
 impl<B> Service<Request<B>> for HttpService
 where
-    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response;

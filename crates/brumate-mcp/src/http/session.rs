@@ -3,19 +3,23 @@
 //! Other than rmcp's own: log messages go to the stream of the request they belong to, a session is idle only while
 //! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
 
+#![expect(deprecated, reason = "log levels, which the protocol keeps until July 2027 at least")]
+
 use super::Limits;
 use super::principal::{Principal, SCOPE, Scope};
+use super::store::{EventStore, Journal};
 use super::streams::{Next, STANDALONE, Streams};
 use futures::Stream;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, GetExtensions as _, GetMeta as _, RequestId, ServerJsonRpcMessage,
-    ServerNotification, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _, RequestId,
+    ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use rmcp::service::OriginatingRequestId;
 use rmcp::transport::Transport;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::SessionManager;
+use rmcp::transport::streamable_http_server::session::RestoreOutcome;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -57,7 +61,14 @@ pub(crate) struct Session {
     waiting: Mutex<usize>,
     ended: CancellationToken,
     retry: Duration,
+    /// Where it is kept, if it is.
+    journal: Option<Journal>,
+    /// The log level that it had in an earlier process, until it has it again.
+    level: Mutex<Option<String>>,
 }
+
+/// The id of the request that gives a session its log level back. No client's: those are strings of its own or numbers.
+const LEVEL_REQUEST: &str = "brumate-mcp/level";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,6 +122,9 @@ impl Session {
             }
             // Whoever waited may have left; the session is reaped then.
             let _ = initialized.send(message);
+            return;
+        }
+        if matches!(&answered, Some(RequestId::String(id)) if &**id == LEVEL_REQUEST) {
             return;
         }
         let mut streams = lock(&self.streams);
@@ -224,15 +238,17 @@ impl Reader {
 pub(crate) struct Sessions {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     limits: Limits,
+    store: Option<Arc<dyn EventStore>>,
     reaping: Mutex<bool>,
     this: Weak<Self>,
 }
 
 impl Sessions {
-    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: Limits, store: Option<Arc<dyn EventStore>>) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             sessions: Mutex::default(),
             limits,
+            store,
             reaping: Mutex::default(),
             this: this.clone(),
         })
@@ -282,16 +298,61 @@ impl Sessions {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(this) = this.upgrade() else { return };
-                lock(&this.sessions).retain(|id, session| {
+                let mut sessions = lock(&this.sessions);
+                sessions.retain(|id, session| {
                     let keep = session.idle() < idle;
                     if !keep {
                         tracing::info!(session = %id, "an idle session was ended");
                         session.ended.cancel();
+                        if let Some(journal) = &session.journal {
+                            journal.remove();
+                        }
                     }
                     keep
                 });
+                if let Some(store) = &this.store {
+                    let ids: Vec<&str> = sessions.keys().map(AsRef::as_ref).collect();
+                    if let Err(error) = store.touch(&ids) {
+                        tracing::error!(%error, "the event store failed");
+                    }
+                }
             }
         });
+    }
+
+    /// A session of whoever asks, if there is room for one.
+    fn admit(
+        &self,
+        id: &Arc<str>,
+        streams: Streams,
+        journal: Option<Journal>,
+        level: Option<String>,
+    ) -> Result<SessionTransport, SessionError> {
+        self.reap();
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let session = Arc::new(Session {
+            principal: Scope::principal(),
+            streams: Mutex::new(streams),
+            inbox: sender,
+            initialized: Mutex::default(),
+            version: Mutex::default(),
+            used: Mutex::new(Instant::now()),
+            waiting: Mutex::default(),
+            ended: CancellationToken::new(),
+            retry: self.limits.retry,
+            journal,
+            level: Mutex::new(level),
+        });
+        let mut sessions = lock(&self.sessions);
+        let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
+        if sessions.len() >= self.limits.sessions
+            || (session.principal.is_some() && mine() >= self.limits.sessions_each)
+        {
+            let _ = SCOPE.try_with(|scope| scope.refused.set(true));
+            return Err(SessionError::TooMany);
+        }
+        sessions.insert(id.clone(), session.clone());
+        Ok(SessionTransport { session, inbox })
     }
 
     async fn accept(&self, id: &Arc<str>, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
@@ -336,30 +397,26 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(Arc<str>, SessionTransport), SessionError> {
-        self.reap();
         let id: Arc<str> = crate::random_id().into();
-        let (sender, inbox) = mpsc::channel(INBOX);
-        let session = Arc::new(Session {
-            principal: Scope::principal(),
-            streams: Mutex::new(Streams::new(self.limits.resumption.clone())),
-            inbox: sender,
-            initialized: Mutex::default(),
-            version: Mutex::default(),
-            used: Mutex::new(Instant::now()),
-            waiting: Mutex::default(),
-            ended: CancellationToken::new(),
-            retry: self.limits.retry,
-        });
-        let mut sessions = lock(&self.sessions);
-        let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
-        if sessions.len() >= self.limits.sessions
-            || (session.principal.is_some() && mine() >= self.limits.sessions_each)
-        {
-            let _ = SCOPE.try_with(|scope| scope.refused.set(true));
-            return Err(SessionError::TooMany);
-        }
-        sessions.insert(id.clone(), session.clone());
-        Ok((id, SessionTransport { session, inbox }))
+        let journal = self.store.clone().map(|store| Journal::new(store, id.clone()));
+        let streams = Streams::new(self.limits.resumption.clone(), journal.clone());
+        let transport = self.admit(&id, streams, journal, None)?;
+        Ok((id, transport))
+    }
+
+    async fn restore_session(&self, id: Arc<str>) -> Result<RestoreOutcome<SessionTransport>, SessionError> {
+        let Some(store) = &self.store else { return Ok(RestoreOutcome::NotSupported) };
+        let failed = |error| {
+            tracing::error!(%error, "a session could not be read from the event store");
+            SessionError::NotFound
+        };
+        let Some(stored) = store.session(&id).map_err(failed)? else { return Err(SessionError::NotFound) };
+        let streams = store.streams(&id).map_err(failed)?;
+        let journal = Journal::new(store.clone(), id.clone());
+        let streams = Streams::restore(self.limits.resumption.clone(), journal.clone(), streams);
+        let transport = self.admit(&id, streams, Some(journal), stored.level)?;
+        tracing::info!(session = %id, "a session of an earlier process goes on");
+        Ok(RestoreOutcome::Restored(transport))
     }
 
     async fn initialize_session(
@@ -396,6 +453,11 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let session = self.find(id)?;
         let ClientJsonRpcMessage::Request(request) = &mut message else { return Err(SessionError::NotFound) };
+        if let (ClientRequest::SetLevelRequest(set), Some(journal)) = (&request.request, &session.journal)
+            && let Ok(serde_json::Value::String(level)) = serde_json::to_value(set.params.level)
+        {
+            journal.set_level(&level);
+        }
         let token = request.request.get_meta().get_progress_token();
         let stream = lock(&session.streams).open(request.id.clone(), token);
         let origin = RequestStream { session: session.clone(), stream };
@@ -413,7 +475,17 @@ impl SessionManager for Sessions {
             // Nothing more comes for it, not even an answer.
             lock(&self.find(id)?.streams).end(request);
         }
-        self.accept(id, message).await
+        let begins = matches!(&message, ClientJsonRpcMessage::Notification(notification)
+            if matches!(notification.notification, ClientNotification::InitializedNotification(_)));
+        self.accept(id, message).await?;
+        if begins && let Some(level) = self.find(id).ok().and_then(|session| lock(&session.level).take()) {
+            let set = serde_json::json!({"method": "logging/setLevel", "params": {"level": level}});
+            if let Ok(set) = serde_json::from_value::<ClientRequest>(set) {
+                let request = RequestId::String(LEVEL_REQUEST.into());
+                self.accept(id, ClientJsonRpcMessage::request(set, request)).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn create_standalone_stream(

@@ -5,7 +5,13 @@
 //! therefore newest.
 
 use super::Resumption;
-use rmcp::model::{ProgressToken, RequestId, ServerJsonRpcMessage};
+use super::store::{Journal, StoredStream};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CustomNotification, CustomRequest, CustomResult, ErrorCode, JsonRpcMessage, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
+};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,12 +65,50 @@ pub(crate) struct Streams {
     next_reader: u64,
     requests: HashMap<RequestId, u64>,
     tokens: HashMap<ProgressToken, u64>,
+    /// Where all of it is kept beside, if it is.
+    journal: Option<Journal>,
 }
 
 impl Streams {
-    pub(crate) fn new(bounds: Resumption) -> Self {
+    pub(crate) fn new(bounds: Resumption, journal: Option<Journal>) -> Self {
         let streams = BTreeMap::from([(STANDALONE, Stream::new())]);
-        Self { bounds, streams, next_stream: 1, next_reader: 1, requests: HashMap::new(), tokens: HashMap::new() }
+        let (requests, tokens) = Default::default();
+        Self { bounds, streams, next_stream: 1, next_reader: 1, requests, tokens, journal }
+    }
+
+    /// As an earlier process has left them. Requests that it was working on are answered: they have failed.
+    pub(crate) fn restore(bounds: Resumption, journal: Journal, stored: Vec<StoredStream>) -> Self {
+        let mut this = Self::new(bounds, None);
+        let mut lost = Vec::new();
+        for StoredStream { id, request, next, events } in stored {
+            let mut stream = Stream::new();
+            for (number, text) in events {
+                let Some(message) = read(&text) else { continue };
+                stream.bytes += text.len();
+                stream.events.push_back(Event { number, message: Arc::new(message), bytes: text.len() });
+            }
+            stream.next = next;
+            let request = request.map(|request| serde_json::from_str::<RequestId>(&request));
+            match request {
+                Some(Ok(request)) => {
+                    this.requests.insert(request.clone(), id);
+                    lost.push((id, request));
+                }
+                _ if id != STANDALONE => stream.ended = Some(Instant::now()),
+                _ => {}
+            }
+            this.next_stream = this.next_stream.max(id + 1);
+            this.streams.insert(id, stream);
+        }
+        this.journal = Some(journal);
+        for (id, request) in lost {
+            let text = "the server ended while it worked on this request, which may have been done in part";
+            let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None);
+            this.push(id, JsonRpcMessage::error(error, Some(request.clone())));
+            this.end(&request);
+        }
+        this.forget_expired();
+        this
     }
 
     /// Opens the stream of a request.
@@ -73,6 +117,9 @@ impl Streams {
         let id = self.next_stream;
         self.next_stream += 1;
         self.streams.insert(id, Stream::new());
+        if let Some(journal) = &self.journal {
+            journal.open(id, &request);
+        }
         self.requests.insert(request, id);
         if let Some(token) = token {
             self.tokens.insert(token, id);
@@ -102,17 +149,24 @@ impl Streams {
 
     /// Appends a message to a stream, or to the standalone one if there is no such stream any more.
     pub(crate) fn push(&mut self, id: u64, message: ServerJsonRpcMessage) {
-        let bytes = serde_json::to_vec(&message).map_or(0, |text| text.len());
+        let text = serde_json::to_vec(&message).unwrap_or_default();
+        let bytes = text.len();
         let id = if self.streams.contains_key(&id) { id } else { STANDALONE };
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let number = stream.next;
         stream.next += 1;
         stream.bytes += bytes;
+        if let Some(journal) = &self.journal {
+            journal.append(id, number, &text);
+        }
         stream.events.push_back(Event { number, message: Arc::new(message), bytes });
         while stream.events.len() > 1 && (stream.events.len() > self.bounds.events || stream.bytes > self.bounds.bytes)
         {
             if let Some(oldest) = stream.events.pop_front() {
                 stream.bytes -= oldest.bytes;
+                if let Some(journal) = &self.journal {
+                    journal.forget(id, Some(oldest.number));
+                }
             }
         }
         stream.changed.notify_waiters();
@@ -122,6 +176,9 @@ impl Streams {
     pub(crate) fn end(&mut self, request: &RequestId) {
         let Some(id) = self.requests.remove(request) else { return };
         self.tokens.retain(|_, of| *of != id);
+        if let Some(journal) = &self.journal {
+            journal.end(id);
+        }
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.ended = Some(Instant::now());
             stream.changed.notify_waiters();
@@ -135,7 +192,19 @@ impl Streams {
         let keep = self.bounds.keep;
         let over_time =
             |stream: &Stream| stream.reader.is_none() && stream.ended.is_some_and(|ended| ended.elapsed() >= keep);
-        self.streams.retain(|_, stream| !over_time(stream));
+        let journal = self.journal.clone();
+        let forget = |id: u64| {
+            if let Some(journal) = &journal {
+                journal.forget(id, None);
+            }
+        };
+        self.streams.retain(|id, stream| {
+            let over = over_time(stream);
+            if over {
+                forget(*id);
+            }
+            !over
+        });
         loop {
             let ended = |stream: &&Stream| stream.ended.is_some();
             let count = self.streams.values().filter(ended).count();
@@ -147,6 +216,7 @@ impl Streams {
             let oldest = self.streams.iter().find(|(_, stream)| stream.ended.is_some() && stream.reader.is_none());
             let Some(oldest) = oldest.map(|(id, _)| *id) else { return };
             self.streams.remove(&oldest);
+            forget(oldest);
         }
     }
 
@@ -198,6 +268,27 @@ impl Streams {
     }
 }
 
+/// A message as it was sent, to the letter: what it means is not asked any more.
+fn read(text: &str) -> Option<ServerJsonRpcMessage> {
+    let Ok(Value::Object(mut message)) = serde_json::from_str(text) else { return None };
+    let id = message.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+    if let Some(result) = message.remove("result") {
+        return Some(JsonRpcMessage::response(ServerResult::CustomResult(CustomResult::new(result)), id?));
+    }
+    if let Some(error) = message.remove("error") {
+        return Some(JsonRpcMessage::error(serde_json::from_value(error).ok()?, id));
+    }
+    let method = message.get("method")?.as_str()?.to_owned();
+    let params = message.remove("params");
+    Some(match id {
+        Some(id) => JsonRpcMessage::request(ServerRequest::CustomRequest(CustomRequest::new(method, params)), id),
+        None => {
+            let notification = CustomNotification::new(method, params);
+            JsonRpcMessage::notification(ServerNotification::CustomNotification(notification))
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_stream_keeps_its_newest_messages() {
-        let mut streams = Streams::new(bounds(3, usize::MAX, 8));
+        let mut streams = Streams::new(bounds(3, usize::MAX, 8), None);
         let id = streams.open(request(1), None);
         for number in 0..5 {
             streams.push(id, message(number));
@@ -239,7 +330,7 @@ mod tests {
 
     #[test]
     fn one_message_is_kept_whatever_its_size() {
-        let mut streams = Streams::new(bounds(8, 1, 8));
+        let mut streams = Streams::new(bounds(8, 1, 8), None);
         let id = streams.open(request(1), None);
         streams.push(id, message(1));
         streams.push(id, message(2));
@@ -249,7 +340,7 @@ mod tests {
 
     #[test]
     fn ended_streams_are_bounded_and_running_ones_stay() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 2));
+        let mut streams = Streams::new(bounds(8, usize::MAX, 2), None);
         let ids: Vec<_> = (1..=5).map(|number| streams.open(request(number), None)).collect();
         for number in [1, 2, 4, 5] {
             streams.end(&request(number));
@@ -261,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_resumed_stream_has_one_reader() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 8));
+        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
         let id = streams.open(request(1), None);
         let first = streams.attach(id, true).expect("a stream");
         streams.push(id, message(1));
@@ -272,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_second_standalone_reader_waits_for_the_first_to_leave() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 8));
+        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
         let first = streams.attach(STANDALONE, false).expect("a stream");
         let second = streams.attach(STANDALONE, false).expect("a stream");
         streams.push(STANDALONE, message(1));

@@ -7,7 +7,10 @@ mod http;
 mod interop;
 mod listing;
 mod macros;
+#[cfg(feature = "sqlite")]
+mod restart;
 mod results;
 mod sessions;
 mod support;
+mod tasks;
 mod traps;

@@ -10,6 +10,8 @@ use brumate_mcp::{App, HttpOptions};
 use brumate_session::CancellationToken;
 use tokio::net::TcpListener;
 
+/// Sessions of the protocol and their events, in a SQLite database.
+pub use brumate_mcp::SqliteEventStore as EventStore;
 /// Certificates and the key of a server.
 pub use brumate_mcp::Tls;
 pub use health::Health;
@@ -53,6 +55,8 @@ pub struct HttpSettings {
     pub tokens: Option<Tokens>,
     /// TLS; without it plain HTTP.
     pub tls: Option<Tls>,
+    /// Where sessions of the protocol and what their clients have not read are kept beside memory.
+    pub event_store: Option<Arc<EventStore>>,
     /// How long calls may go on when the server ends.
     pub drain: Duration,
     /// What is said at `/healthz`, `/readyz` and `/metrics`.
@@ -69,6 +73,7 @@ impl HttpSettings {
             allow_origins: Vec::new(),
             tokens: None,
             tls: None,
+            event_store: None,
             drain: Duration::from_secs(10),
             health: Health::default(),
         }
@@ -117,7 +122,11 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let stop = server.stop_token().clone();
     let _cancel_calls = stop.clone().drop_guard();
-    let options = settings.options().interrupt(stop, server.grace() + LAST_WORDS);
+    let options = settings.options().interrupt(stop, server.grace() + LAST_WORDS).tasks(&server.tasks);
+    let options = match &settings.event_store {
+        Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
+        None => options,
+    };
     let clients = Arc::new(Clients::default());
     let make = move |principal: Option<&brumate_mcp::Principal>| server.for_client(&clients.of(principal));
     let app = App::new().mount_handlers("", make, options);

@@ -10,6 +10,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::log::LogPump;
 use crate::progress::ProgressPump;
+use crate::tasks::TaskStatus;
 
 /// What is told of a call to the client while one request of it waits.
 pub(crate) struct Audience {
@@ -35,14 +36,23 @@ impl Audience {
     }
 }
 
+/// Who hears of a call.
+#[derive(Clone)]
+pub(crate) enum Listener {
+    /// The client, while one request of it waits.
+    Client(Arc<Audience>),
+    /// Whoever asks how the task goes.
+    Task(Arc<TaskStatus>),
+}
+
 /// Where a call's events go; nowhere between two requests, when the code waits.
-type Listener = Arc<Mutex<Option<Arc<Audience>>>>;
+type Listening = Arc<Mutex<Option<Listener>>>;
 
 /// A call that is under way in a task of its own. Dropping it cancels the call.
 pub(crate) struct Conversation {
     task: JoinHandle<CallToolResult>,
     asked: mpsc::Receiver<Question>,
-    listener: Listener,
+    listener: Listening,
     cancel: CancellationToken,
     _cancel_when_dropped: DropGuard,
     /// Of the tool and the arguments.
@@ -57,19 +67,31 @@ pub(crate) enum Step {
     Asked(Question),
 }
 
+impl Step {
+    /// What is asked, if it is that.
+    pub(crate) fn question(self) -> Option<Question> {
+        match self {
+            Self::Asked(question) => Some(question),
+            Self::Ended(_) => None,
+        }
+    }
+}
+
 /// What a call's work gets.
 pub(crate) struct Part {
     pub(crate) cancel: CancellationToken,
     pub(crate) questions: Questions,
-    listener: Listener,
+    listener: Listening,
 }
 
 impl Part {
     /// Tells the client of an event.
     pub(crate) fn hear(&self, event: &RunEvent) {
-        let audience = self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(audience) = audience {
-            audience.hear(event);
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match listener {
+            Some(Listener::Client(audience)) => audience.hear(event),
+            Some(Listener::Task(status)) => status.hear(event),
+            None => {}
         }
     }
 }
@@ -81,7 +103,7 @@ impl Conversation {
         F: Future<Output = CallToolResult> + Send + 'static,
     {
         let (questions, asked) = questions();
-        let listener = Listener::default();
+        let listener = Listening::default();
         let part = Part { cancel: cancel.clone(), questions, listener: Arc::clone(&listener) };
         let task = tokio::spawn(work(part));
         Self { task, asked, listener, _cancel_when_dropped: cancel.clone().drop_guard(), cancel, digest }
@@ -91,9 +113,9 @@ impl Conversation {
         self.cancel.clone()
     }
 
-    /// From now on events go to `audience`.
-    pub(crate) fn listen(&self, audience: Option<Arc<Audience>>) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = audience;
+    /// From now on events go to `listener`.
+    pub(crate) fn listen(&self, listener: Option<Listener>) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = listener;
     }
 
     pub(crate) async fn step(&mut self) -> Step {

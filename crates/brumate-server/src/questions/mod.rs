@@ -9,14 +9,18 @@ mod parked;
 
 use std::time::Duration;
 
+use brumate_mcp::lowlevel::TaskHandle;
 use brumate_session::units::format_duration;
 use brumate_session::{Question, Reply, explain};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, RequestId, ServerRequest};
+use rmcp::model::{ClientResult, ElicitRequest, ElicitResult, InputRequest, RequestId, ServerRequest};
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
-pub(crate) use conversation::{Audience, Conversation, Step};
+pub(crate) use conversation::{Audience, Conversation, Listener, Step};
 pub(crate) use parked::{Parked, Resumed, digest};
+
+/// What a question is called.
+const INPUT: &str = "input";
 
 /// How long an answer is waited for, when nothing else is said.
 pub(crate) const DEFAULT_PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -60,6 +64,24 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Qu
             }
             answer
         }
+    };
+    // Code that waits no longer wants no answer.
+    let _ = reply.send(answer);
+}
+
+/// Asks the client through the task that its call has become.
+pub(crate) async fn ask_in_task(task: TaskHandle, question: Question, patience: Duration) {
+    let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+    let mut reply = question.reply;
+    let answer = tokio::select! {
+        // What is wrong with an answer is not repeated: it may hold a password.
+        answered = task.ask(INPUT, request) => match answered.map(serde_json::from_value::<ElicitResult>) {
+            Ok(Ok(result)) => form::reply(result),
+            Ok(Err(_)) => failed("it gave another answer"),
+            Err(reason) => failed(&reason),
+        },
+        () = reply.closed() => Reply::End,
+        () = tokio::time::sleep(patience) => too_late(patience),
     };
     // Code that waits no longer wants no answer.
     let _ = reply.send(answer);

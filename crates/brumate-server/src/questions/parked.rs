@@ -14,12 +14,10 @@ use rmcp::model::{
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Conversation, form, too_late};
+use super::{Conversation, INPUT, form, too_late};
 
 /// Calls of one connection that may wait for their clients.
 const MAX_PARKED: usize = 256;
-/// The one thing that is asked for at a time.
-const INPUT: &str = "input";
 /// Random bytes of a state: nobody but the client that was given it can go on with a call.
 const STATE_BYTES: usize = 18;
 

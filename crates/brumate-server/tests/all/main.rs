@@ -7,3 +7,4 @@ mod resources;
 mod results;
 mod running;
 mod support;
+mod tasks;

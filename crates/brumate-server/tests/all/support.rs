@@ -76,14 +76,23 @@ impl Client {
         Self::connect_patient(engine, tools, PATIENCE).await
     }
 
+    /// The same, where calls become tasks after `time`.
+    pub(crate) async fn connect_tasks(engine: FakeEngine, time: Duration) -> Self {
+        Self::connect_with(engine, ToolSet::All, |server| server.with_task_after(time)).await
+    }
+
     /// The same, and how long answers to questions are waited for.
     pub(crate) async fn connect_patient(engine: FakeEngine, tools: ToolSet, patience: Duration) -> Self {
+        Self::connect_with(engine, tools, |server| server.with_input_timeout(patience)).await
+    }
+
+    async fn connect_with(engine: FakeEngine, tools: ToolSet, set: impl FnOnce(PythonServer) -> PythonServer) -> Self {
         let engine = Arc::new(engine);
         let data = tempfile::tempdir().unwrap();
         let fake: Arc<FakeEngine> = Arc::clone(&engine);
         let sessions = Sessions::open(fake, SessionSettings::new(data.path())).await.unwrap();
         let runner = runner(&engine, RunnerSettings::default());
-        let server = PythonServer::new(runner, ReturnMode::Xml).with_input_timeout(patience);
+        let server = set(PythonServer::new(runner, ReturnMode::Xml));
         let server = server.with_sessions(sessions.clone(), tools);
         Self { sessions: Some(sessions), ..Self::serve(engine, server, Some(data)) }
     }

@@ -1,11 +1,13 @@
 //! The HTTP modes: the same MCP server for many clients.
 
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use brumate_engine::api::Image;
-use brumate_server::http::{Health, HttpSettings, Tls, Tokens, serve_http};
+use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
 use brumate_session::CancellationToken;
 use brumate_session::engine::LocalEngine;
 use brumate_session::sessions::session_image;
@@ -24,13 +26,15 @@ use crate::signals::Signals;
 const TOKENS_EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
-    let Some(HttpService { host, port, allow_unauthenticated, tokens, tls, serving }) = &settings.http else {
+    let Some(service) = &settings.http else {
         return Ok(exit_status::USAGE);
     };
+    let HttpService { host, port, allow_unauthenticated, tokens, tls, event_store, serving } = service;
     let mut serving = serving.clone();
     let prepared = async {
         serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
         serving.tls = tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
+        serving.event_store = event_store.as_deref().map(open_event_store).transpose()?;
         listen(host, *port, serving.tokens.is_some() || *allow_unauthenticated).await
     };
     let listener = match prepared.await {
@@ -69,6 +73,13 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let (result, signalled) = signals.guard(&shutdown, work).await;
     result?;
     Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+}
+
+/// The store of sessions of the protocol.
+fn open_event_store(directory: &Path) -> anyhow::Result<Arc<EventStore>> {
+    let store =
+        EventStore::open(directory).map_err(|error| anyhow!("`--event-store {}`: {error}", directory.display()));
+    Ok(Arc::new(store?))
 }
 
 /// Listens; beyond this machine only where clients need tokens, or the operator wants it otherwise.

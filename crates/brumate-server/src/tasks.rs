@@ -1,0 +1,101 @@
+//! Calls that go on as tasks (`io.modelcontextprotocol/tasks`): code that takes its time, for clients that know tasks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use brumate_mcp::lowlevel::{NewTask, TaskEnd, TaskHandle};
+use brumate_session::{Question, RunEvent};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, CreateTaskResult, ProtocolVersion};
+use rmcp::service::RequestContext;
+
+use crate::handler::PythonServer;
+use crate::questions::{self, Conversation, Listener, Step};
+
+/// Code that has ended by then is answered in its call: asking for it would take longer.
+pub(crate) const TASK_AFTER: Duration = Duration::from_secs(2);
+/// The end of the output that is shown of code that runs, in bytes.
+const MAX_SHOWN: usize = 2048;
+/// How long those who listen to changes may take to be told when a task has ended.
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Does the client of this request take a task for an answer?
+pub(crate) fn are_known(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+        && context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
+}
+
+/// Shows the end of the output to whoever asks how a task goes.
+pub(crate) struct TaskStatus {
+    task: TaskHandle,
+    shown: Mutex<String>,
+}
+
+impl TaskStatus {
+    fn new(task: TaskHandle) -> Self {
+        Self { task, shown: Mutex::default() }
+    }
+
+    pub(crate) fn hear(&self, event: &RunEvent) {
+        let text = match event {
+            RunEvent::Output { text, .. } => text.clone(),
+            RunEvent::Loading { wheels } => format!("Loading {}\n", wheels.join(", ")),
+            _ => return,
+        };
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.push_str(&text);
+        if shown.len() > MAX_SHOWN {
+            let from = shown.ceil_char_boundary(shown.len() - MAX_SHOWN);
+            shown.drain(..from);
+        }
+        self.task.say(shown.clone());
+    }
+}
+
+impl PythonServer {
+    /// Lets a call go on as a task, beginning with a question if it has one; what the client is told.
+    pub(crate) fn go_on_as_task(
+        &self,
+        task: NewTask,
+        call: Conversation,
+        question: Option<Question>,
+        context: &RequestContext<RoleServer>,
+    ) -> CreateTaskResult {
+        let (server, peer, handle) = (self.clone(), context.peer.clone(), task.handle().clone());
+        CreateTaskResult::new(task.run(async move {
+            let end = server.accompany(call, question, handle).await;
+            if let Some(interpreter) = server.interpreter_for(true) {
+                // Those who take longer see the change when they look.
+                let _ = tokio::time::timeout(TELL_TIMEOUT, interpreter.tell_changes(&peer, true)).await;
+            }
+            end
+        }))
+    }
+
+    /// Accompanies a call to its end. A task that is cancelled interrupts the code, whose output is kept.
+    async fn accompany(&self, mut call: Conversation, mut question: Option<Question>, task: TaskHandle) -> TaskEnd {
+        call.listen(Some(Listener::Task(Arc::new(TaskStatus::new(task.clone())))));
+        let cancel = call.cancel();
+        let ended = loop {
+            if let Some(question) = question.take() {
+                // Ends with the question.
+                tokio::spawn(questions::ask_in_task(task.clone(), question, self.patience));
+            }
+            tokio::select! {
+                biased;
+                () = task.cancellation().cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                step = call.step() => match step {
+                    Step::Ended(ended) => break ended,
+                    Step::Asked(asked) => question = Some(asked),
+                },
+            }
+        };
+        let result = self.ended(ended);
+        if task.is_unwanted() { TaskEnd::Cancelled(text(&result)) } else { TaskEnd::Result(result) }
+    }
+}
+
+/// What a result says first, in words.
+fn text(result: &CallToolResult) -> Option<String> {
+    result.content.iter().find_map(|content| content.as_text()).map(|text| text.text.clone())
+}
