@@ -38,7 +38,7 @@ fn wrong_command_lines_are_usage_errors() {
     for (arguments, part) in [
         (vec![], "Usage: brumate"),
         (vec!["serve"], "unrecognized subcommand 'serve'"),
-        (vec!["streamable-http", "--host", "0.0.0.0"], "--allow-unauthenticated"),
+        (vec!["streamable-http", "--path", "mcp"], "`--path` must be like `/mcp`"),
         (vec!["stdio", "--port", "3001"], "`--port` and `--host` need an HTTP mode"),
         (vec!["--tools", "everything", "stdio"], "invalid value 'everything' for '--tools <TOOLS>'"),
         (vec!["--tools", "interpreter", "stdio"], "say with `--data-dir` where they may be kept"),
