@@ -9,7 +9,7 @@ work=${1:-$(dirname "$(dirname "$recipes")")/target/recipes}
 work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
-[ ${#projects[@]} -gt 0 ] || projects=(markupsafe pyyaml regex scipy scikit_learn statsmodels)
+[ ${#projects[@]} -gt 0 ] || projects=(regex scipy scikit_learn statsmodels)
 jobs=${JOBS:-2}
 
 say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }

@@ -174,12 +174,12 @@ async def ways(setup: Setup) -> None:
     """Packages are stated at start, in the code, inferred from imports; what nobody knows is not guessed."""
     with place(setup) as here:
         here.index.add('rich', '14.0.0')
-        here.index.add('PyYAML', '6.0', {'yaml/__init__.py': "__version__ = '6.0'\n"})
+        here.index.add('beautifulsoup4', '4.0', {'bs4/__init__.py': "__version__ = '4.0'\n"})
         here.index.add('acme-tools', '1.5', requires=['six'])
         here.index.add('not-a-package', '1')
         async with here.server('--deps', 'acme-tools<2') as client:
-            text = await client.text('import acme_tools, yaml, six\nacme_tools.__version__, yaml.__version__')
-            contains(text, '<dependencies>["acme-tools<2","PyYAML","six"]</dependencies>', '"1.5"', '"6.0"')
+            text = await client.text('import acme_tools, bs4, six\nacme_tools.__version__, bs4.__version__')
+            contains(text, '<dependencies>["acme-tools<2","beautifulsoup4","six"]</dependencies>', '"1.5"', '"4.0"')
             text = failure(await client.text('import not_a_package'))
             contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
             assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'
@@ -187,6 +187,25 @@ async def ways(setup: Setup) -> None:
             # What may be missing is left missing.
             text = await client.text('try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich)')
             contains(text, '<output>\nNone\n</output>')
+
+
+async def bundled(setup: Setup) -> None:
+    """Templates and YAML come with the binary: no index is asked for them, nor for what others require of them."""
+    with place(setup) as here:
+        code = 'import jinja2, pandas, yaml\nprint(yaml.safe_load("a: [1]"), "<td" in pandas.DataFrame({"a": [1]}).style.to_html())'
+        ran = here.run('exec', '-', stdin=code)
+        same((ran.returncode, ran.stdout, ran.stderr, here.index.asked), (0, "{'a': [1]} True\n", '', []))
+        # What flask, altair and huggingface-hub state; an older one on the index is not taken.
+        here.index.add('weblike', '1', requires=['jinja2>=3.1.2', 'markupsafe>=2.1.1'])
+        here.index.add('chartlike', '1', requires=['jinja2', 'narwhals>=1.14.2', 'packaging', 'pyyaml>=5.1'])
+        for name in ['Jinja2', 'MarkupSafe', 'PyYAML']:
+            here.index.add(name, '1')
+        names = ['jinja2', 'markupsafe', 'PyYAML']
+        code = f'import importlib.metadata, weblike, chartlike, jinja2, markupsafe._speedups, yaml\nfor name in {names}:\n'
+        code += '    print(int(importlib.metadata.version(name).split(".")[0]) > 1)'
+        ran = here.run('exec', '-', stdin=script(['weblike', 'chartlike'], code))
+        same((ran.returncode, ran.stdout, ran.stderr), (0, 'True\n' * 3, ''))
+        same(sorted(here.index.fetched()), ['chartlike-1-py3-none-any.whl', 'weblike-1-py3-none-any.whl'])
 
 
 async def conflicts(setup: Setup) -> None:

@@ -66,6 +66,7 @@ files!(
     figures,
     files,
     foreign_calls,
+    markup,
     numpy_work,
     pandas_work,
     stdlib,

@@ -70,8 +70,8 @@ cases! {
 cases! {
     package_cases:
     pinned, sessions, installing;
-    once: email_validator, ways, conflicts, offline, policy, stateless, overriding, locking, constrained, told, distribution, undone,
-    recorded,
+    once: email_validator, ways, bundled, conflicts, offline, policy, stateless, overriding, locking, constrained, told, distribution,
+    undone, recorded,
 }
 
 cases! {
