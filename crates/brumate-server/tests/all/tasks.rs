@@ -147,7 +147,7 @@ async fn a_task_that_breaks_has_a_result_that_says_so() {
     let mut client = Client::connect_tasks(scripts(), Duration::ZERO).await;
     let begun = call(&mut client, "panic").await;
     let result = match begun["taskId"].as_str() {
-        Some(id) => after(&mut client, &id.to_owned(), &["working"]).await["result"].clone(),
+        Some(id) => after(&mut client, id, &["working"]).await["result"].clone(),
         None => begun,
     };
     assert!(result["isError"] == true && result.to_string().contains("defect"), "{result}");
