@@ -300,7 +300,7 @@ async def tasks(setup: Setup) -> None:
             answers = {key: {'action': 'accept', 'content': {'value': 'Ada'}}}
             same(ask('tasks/update', asked['taskId'], inputResponses=answers)['resultType'], 'complete')
             ended = await after(asked['taskId'], 'input_required', 'working')
-            contains(ended['result']['structuredContent']['output'], 'hello Ada')
+            same(ended['result']['structuredContent']['output'], ['hello Ada\n'])
 
             long = call('import time\nx = 41\nprint("begun", flush=True)\nwhile True: time.sleep(0.01)', session)
             same(long['resultType'], 'task')
@@ -330,13 +330,14 @@ def events(client: Client, method: str, body: Any = None, **headers: str) -> Ite
         text = None if body is None else json.dumps(body)
         more = {name.replace('_', '-'): value for name, value in headers.items()}
         connection.request(method, client.path, text, {**client.headers, **more})
-        identity = ''
+        event: dict[str, str] = {}
         for line in connection.getresponse():
             name, _, value = line.decode().strip().partition(':')
-            if name == 'id':
-                identity = value.strip()
-            if name == 'data' and value.strip():
-                yield identity, json.loads(value)
+            event[name] = value.strip()
+            if not name and not value:
+                if event.get('data'):
+                    yield event.get('id', ''), json.loads(event['data'])
+                event = {}
 
 
 async def resumed(setup: Setup) -> None:

@@ -230,6 +230,7 @@ impl PythonServer {
         let audience = Arc::new(Audience {
             log: LogPump::new(context.peer.clone(), context.id.clone(), self.log_level(context)),
             progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
+            tail: becomes_task.then(Arc::default),
         });
         let cancel = call.cancel();
         let modern = is_modern(context);
@@ -248,7 +249,19 @@ impl PythonServer {
                     step if becomes_task => {
                         let question = step.and_then(Step::question);
                         match self.tasks.reserve(lowlevel::principal(context)) {
-                            Ok(task) => break (self.go_on_as_task(task, call, question, context).into(), None),
+                            Ok(task) => {
+                                break (
+                                    self.go_on_as_task(
+                                        task,
+                                        call,
+                                        question,
+                                        audience.tail.clone().unwrap_or_default(),
+                                        context,
+                                    )
+                                    .into(),
+                                    None,
+                                );
+                            }
                             // It is a call as others are.
                             Err(_) => becomes_task = false,
                         }

@@ -25,30 +25,50 @@ pub(crate) fn are_known(context: &RequestContext<RoleServer>) -> bool {
         && context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
 }
 
-/// Shows the end of the output to whoever asks how a task goes.
-pub(crate) struct TaskStatus {
-    task: TaskHandle,
-    shown: Mutex<String>,
-}
+/// The end of a call's output.
+#[derive(Debug, Default)]
+pub(crate) struct Tail(Mutex<String>);
 
-impl TaskStatus {
-    fn new(task: TaskHandle) -> Self {
-        Self { task, shown: Mutex::default() }
-    }
-
-    pub(crate) fn hear(&self, event: &RunEvent) {
-        let text = match event {
-            RunEvent::Output { text, .. } => text.clone(),
-            RunEvent::Loading { wheels } => format!("Loading {}\n", wheels.join(", ")),
-            _ => return,
-        };
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.push_str(&text);
+impl Tail {
+    /// Takes note of an event; whether it is shown.
+    pub(crate) fn push(&self, event: &RunEvent) -> bool {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            RunEvent::Output { text, .. } => shown.push_str(text),
+            RunEvent::Loading { wheels } => shown.push_str(&format!("Loading {}\n", wheels.join(", "))),
+            _ => return false,
+        }
         if shown.len() > MAX_SHOWN {
             let from = shown.ceil_char_boundary(shown.len() - MAX_SHOWN);
             shown.drain(..from);
         }
-        self.task.say(shown.clone());
+        true
+    }
+
+    fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Shows the end of the output to whoever asks how a task goes.
+pub(crate) struct TaskStatus {
+    task: TaskHandle,
+    tail: Arc<Tail>,
+}
+
+impl TaskStatus {
+    fn new(task: TaskHandle, tail: Arc<Tail>) -> Self {
+        let text = tail.text();
+        if !text.is_empty() {
+            task.say(text);
+        }
+        Self { task, tail }
+    }
+
+    pub(crate) fn hear(&self, event: &RunEvent) {
+        if self.tail.push(event) {
+            self.task.say(self.tail.text());
+        }
     }
 }
 
@@ -59,9 +79,12 @@ impl PythonServer {
         task: NewTask,
         call: Conversation,
         question: Option<Question>,
+        tail: Arc<Tail>,
         context: &RequestContext<RoleServer>,
     ) -> CreateTaskResult {
         let (server, peer, handle) = (self.clone(), context.peer.clone(), task.handle().clone());
+        // From now on, so that no output falls in between.
+        call.listen(Some(Listener::Task(Arc::new(TaskStatus::new(handle.clone(), tail)))));
         CreateTaskResult::new(task.run(async move {
             let end = server.accompany(call, question, handle).await;
             if let Some(interpreter) = server.interpreter_for(true) {
@@ -74,7 +97,6 @@ impl PythonServer {
 
     /// Accompanies a call to its end. A task that is cancelled interrupts the code, whose output is kept.
     async fn accompany(&self, mut call: Conversation, mut question: Option<Question>, task: TaskHandle) -> TaskEnd {
-        call.listen(Some(Listener::Task(Arc::new(TaskStatus::new(task.clone())))));
         let cancel = call.cancel();
         let ended = loop {
             if let Some(question) = question.take() {

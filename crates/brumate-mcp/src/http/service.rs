@@ -60,6 +60,7 @@ struct Shared {
     sessions: Arc<Sessions>,
     activity: Activity,
     tasks: Option<Tasks>,
+    store: Option<Arc<Kept>>,
     token: CancellationToken,
 }
 
@@ -89,8 +90,9 @@ impl HttpService {
             .with_sse_retry(None)
             .with_cancellation_token(token.clone())
             .with_max_request_body_bytes(options.body.bytes);
-        if let Some(store) = &options.store {
-            config.session_store = Some(Arc::new(Kept::new(store.clone(), options.limits.idle)));
+        let store = options.store.clone().map(|store| Arc::new(Kept::new(store, options.limits.idle)));
+        if let Some(store) = store.clone() {
+            config.session_store = Some(store);
         }
         // The guard checks both, for this and the older transport.
         config = config.disable_allowed_hosts().disable_allowed_origins();
@@ -109,6 +111,7 @@ impl HttpService {
             sessions,
             activity: Activity::default(),
             tasks: options.tasks.clone(),
+            store,
             token,
         };
         let endpoint = Endpoint { call: Arc::new(call), shared: Arc::new(shared) };
@@ -214,6 +217,14 @@ impl Endpoint {
             Ok(principal) => principal,
             Err(refusal) => return *refusal,
         };
+        // Here, so that a stranger's question holds up nobody: rmcp answers those who ask meanwhile as it answers the first.
+        if let Some(store) = &self.shared.store
+            && let Some(id) = head.headers.get("mcp-session-id").and_then(|id| id.to_str().ok())
+            && !self.shared.sessions.knows(id)
+            && !store.knows(id, principal.as_ref())
+        {
+            return refusal(StatusCode::NOT_FOUND, "there is no such session");
+        }
         if activity.is_draining() && !self.asks_for_task(&head.headers) {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping");
         }

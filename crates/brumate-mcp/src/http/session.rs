@@ -266,6 +266,11 @@ impl Sessions {
         Scope::admits(session.principal.as_ref()).then_some(session)
     }
 
+    /// Whether there is one of that name, whoever's it is.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        lock(&self.sessions).contains_key(id)
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         lock(&self.sessions).len()

@@ -190,6 +190,17 @@ impl Kept {
         Self { store, idle }
     }
 
+    /// Whether there is such a session of `principal`.
+    pub(crate) fn knows(&self, id: &str, principal: Option<&Principal>) -> bool {
+        match self.store.session(id) {
+            Ok(found) => found.is_some_and(|session| session.principal.as_deref() == principal.map(Principal::name)),
+            Err(error) => {
+                tracing::error!(%error, "the event store failed");
+                false
+            }
+        }
+    }
+
     /// The session, if there is one for whoever asks.
     fn look(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
         if let Some(since) = SystemTime::now().checked_sub(self.idle) {

@@ -10,18 +10,23 @@ use tokio_util::sync::DropGuard;
 
 use crate::log::LogPump;
 use crate::progress::ProgressPump;
-use crate::tasks::TaskStatus;
+use crate::tasks::{Tail, TaskStatus};
 
 /// What is told of a call to the client while one request of it waits.
 pub(crate) struct Audience {
     pub(crate) log: LogPump,
     pub(crate) progress: ProgressPump,
+    /// The end of the output, for a call that may become a task.
+    pub(crate) tail: Option<Arc<Tail>>,
 }
 
 impl Audience {
     fn hear(&self, event: &RunEvent) {
         self.log.push(event);
         self.progress.push(event);
+        if let Some(tail) = &self.tail {
+            tail.push(event);
+        }
     }
 
     /// Sends until everything is said.
