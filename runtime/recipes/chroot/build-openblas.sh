@@ -32,7 +32,7 @@ cp -L lib*-r*.a "$blas/core.a"
 cd "$blas"
 python3.14 "$here/fortran.py" f lapack/INSTALL/ilaver.f lapack/SRC/*.f lapack/SRC/DEPRECATED/*.f lapack/INSTALL/lsame.f
 cd f
-rm -f ./*2stage*.f ./*_{he2hb,sy2sb,hb2st,sb2st}.f chla_transtype.f [sdcz]laqz?.f \
+rm -f ./*2stage*.f ./*_{he2hb,sy2sb,hb2st,sb2st}.f ./*b2st_kernels.f chla_transtype.f [sdcz]laqz?.f \
   [sdcz]{gges3,ggev3,gesvdx,getsqrhrt,trsyl3}.f [sd]bdsvdx.f ./*svxx.f ./*rfsx*.f \
   [sdcz]la_{syrcond,hercond,porcond,gercond,gbrcond}*.f ./*_extended.f xerbla.f xerbla_array.f lsame.f [sd]lamch.f \
   [sdcz]{getf2,getrf,getrs,gesv,potf2,potrf,lauu2,lauum,trti2,trtri,trtrs,laswp}.f
