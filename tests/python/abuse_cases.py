@@ -127,10 +127,10 @@ def slow_body(client: Client, number: int) -> socket.socket:
     return dialled
 
 
-def slow_reader(client: Client, _number: int) -> socket.socket:
+def slow_reader(client: Client, number: int) -> socket.socket:
     """Asks for more than any buffer holds, and reads nothing of it."""
     dialled = dial(client, receive=4096)
-    body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'}).encode()
+    body = json.dumps({'jsonrpc': '2.0', 'id': f'slow {number}', 'method': 'tools/list'}).encode()
     request = head(client, Content_Length=len(body)) + body
     dialled.setblocking(False)
     with contextlib.suppress(BlockingIOError):

@@ -113,6 +113,8 @@ impl Streams {
 
     /// Opens the stream of a request.
     pub(crate) fn open(&mut self, request: RequestId, token: Option<ProgressToken>) -> u64 {
+        // Whoever uses an id again before its answer has given up the first request: that one's reader waits no longer.
+        self.end(&request);
         self.forget_expired();
         let id = self.next_stream;
         self.next_stream += 1;
@@ -348,6 +350,16 @@ mod tests {
         let left: Vec<bool> = ids.iter().map(|id| streams.attach(*id, true).is_some()).collect();
         assert_eq!(left, [false, false, true, true, true]);
         assert_eq!(streams.running(), 1);
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_leaves_nobody_waiting() {
+        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
+        let first = streams.open(request(1), None);
+        let reader = streams.attach(first, true).expect("a stream");
+        let second = streams.open(request(1), None);
+        assert!(matches!(streams.next(first, reader, 0, false), Next::End));
+        assert_eq!((streams.of_request(&request(1)), streams.running()), (Some(second), 1));
     }
 
     #[test]
