@@ -13,6 +13,19 @@ class History(HistoryManager):
     # Set by every cell: not traits, as in the shell.
     _i00 = _i = _ii = _iii = ""
 
+    def store_inputs(self, line_num, source, source_raw=None):
+        """Keeps what was typed, in `In` and in the names `_i`, `_ii`, `_iii` and `_i<number>`; `exit` is not kept."""
+        typed = (source if source_raw is None else source_raw).rstrip("\n")
+        if self._exit_re.match(typed.strip()):
+            return
+        self.input_hist_parsed.append(source.rstrip("\n"))
+        self.input_hist_raw.append(typed)
+        self._iii, self._ii, self._i, self._i00 = self._ii, self._i, self._i00, typed
+        shell = self.shell
+        names = {"_i": self._i, "_ii": self._ii, "_iii": self._iii, f"_i{line_num}": typed}
+        shell.user_ns.update(names)
+        shell.user_ns_hidden.update(names)
+
     def get_tail(self, n=10, raw=True, output=False, include_latest=False):
         """The last `n` cells, oldest first; without `include_latest` not the one that asks."""
         end = len(self.input_hist_raw) - (0 if include_latest else 1)

@@ -16,13 +16,13 @@ from IPython.core import interactiveshell, page
 from IPython.core.autocall import ExitAutocall
 from IPython.core.builtin_trap import BuiltinTrap
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 from IPython.display import display
 from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
 from .. import commands, loops
-from . import magics
+from . import magics, running
 from .attributes import settle
 from .errors import Errors
 from .history import History
@@ -135,10 +135,13 @@ class ZMQInteractiveShell(InteractiveShell):
     def db(self):
         return self._memory
 
-    def transform_cell(self, raw_cell):
+    def _plain(self, raw_cell):
         if self._transformers is None:
             self._transformers = Transformers(self)
-        cell = self._transformers.plain(raw_cell)
+        return self._transformers.plain(raw_cell)
+
+    def transform_cell(self, raw_cell):
+        cell = self._plain(raw_cell)
         return super().transform_cell(raw_cell) if cell is None else cell
 
     # A session's beginning.
@@ -188,6 +191,27 @@ class ZMQInteractiveShell(InteractiveShell):
     def _tee(self, channel):
         """Output is not kept a second time."""
         return _NOTHING
+
+    def _run_cell(self, raw_cell, store_history, silent, shell_futures, cell_id, cell_meta):
+        if store_history and shell_futures and not silent:
+            try:
+                cell = self._plain(raw_cell)
+                if cell is not None and "await" not in cell and "async" not in cell:
+                    result = running.run(self, raw_cell, cell, cell_id, cell_meta)
+                    if result is not None:
+                        return result
+            except BaseException as error:
+                return self._interrupted(error, raw_cell, cell_id, cell_meta)
+        return super()._run_cell(raw_cell, store_history, silent, shell_futures, cell_id, cell_meta)
+
+    def _interrupted(self, error, raw_cell, cell_id, cell_meta):
+        """The result of a cell that was stopped between its statements."""
+        info = ExecutionInfo(raw_cell, True, False, True, cell_id, cell_meta, transformed_cell=raw_cell)
+        result = ExecutionResult(info)
+        result.error_in_exec = error
+        with contextlib.suppress(Exception):
+            self.showtraceback(running_compiled_code=True)
+        return result
 
     def should_run_async(self, raw_cell, *, transformed_cell=None, preprocessing_exc_tuple=None):
         """Whether a cell awaits: those without the words are not compiled to find out."""

@@ -13,8 +13,9 @@ use rustix::mm::{Advice, madvise};
 
 use crate::image::file::PAGE_BYTES;
 
-/// Pages that are kept in mind at most.
+/// Pages that are kept in mind at most: of the linear memory, and of what the machine itself writes.
 const MAX_LEARNT: usize = 384;
+const MAX_OWN: usize = 128;
 /// Largest linear memory that is gone through, in bytes: in more of it cells take so long that faults do not count.
 const MAX_MEMORY: usize = 512 << 20;
 /// Pages that one cell may have written, for it to be one like others.
@@ -41,10 +42,10 @@ pub(crate) fn learns_after(execution: u64) -> bool {
 /// What has been learnt.
 #[derive(Debug, Default)]
 pub(super) struct HotPages {
-    /// Written by the last cell that was looked at; addresses, sorted.
-    last: Vec<usize>,
-    /// Written by one of that one and the one before; by both, when these are too many.
-    learnt: Vec<usize>,
+    /// What the machine itself writes: stack, heap, static data.
+    own: Learnt<MAX_OWN>,
+    /// Of the linear memory.
+    guest: Learnt<MAX_LEARNT>,
 }
 
 impl HotPages {
@@ -53,37 +54,19 @@ impl HotPages {
     pub(super) fn learn(&mut self, page_map: &File, memory: &[u8], known: &[u32]) {
         let memory = memory.get(..MAX_MEMORY).unwrap_or(memory);
         let base = memory.as_ptr() as usize;
-        let mut ranges = vec![base..base + memory.len(), heap(), stack()];
-        ranges.extend(data());
-        let written = ranges.into_iter().flat_map(|range| exclusive(page_map, range)).collect();
-        self.add(written, base, known);
-    }
-
-    /// What one cell has written; `known` are pages by number, counted from the address `base`.
-    fn add(&mut self, mut written: Vec<usize>, base: usize, known: &[u32]) {
-        written.sort_unstable();
-        written.dedup();
-        if written.len() > MAX_WRITTEN {
-            written.clear();
-        }
-        let is_known = |address: usize| {
-            let page = u32::try_from(address.wrapping_sub(base) / PAGE_BYTES);
-            page.is_ok_and(|page| known.binary_search(&page).is_ok())
-        };
-        written.retain(|&address| !is_known(address));
-        let both = |address: &usize| written.binary_search(address).is_ok();
-        let before = std::mem::take(&mut self.last);
-        self.learnt = before.iter().copied().filter(both).take(MAX_LEARNT).collect();
-        let all: BTreeSet<usize> = before.iter().chain(&written).copied().take(2 * MAX_LEARNT).collect();
-        if !before.is_empty() && all.len() <= MAX_LEARNT && before.len() + written.len() <= 2 * MAX_LEARNT {
-            self.learnt = all.into_iter().collect();
-        }
-        self.last = written;
+        let own = data().into_iter().chain([heap(), stack()]);
+        self.own.add(own.flat_map(|range| exclusive(page_map, range)).collect());
+        let mut written = exclusive(page_map, base..base + memory.len());
+        written.retain(|&address| {
+            let page = u32::try_from((address - base) / PAGE_BYTES);
+            !page.is_ok_and(|page| known.binary_search(&page).is_ok())
+        });
+        self.guest.add(written);
     }
 
     /// Copies these pages, until `stop` says that there is something better to do.
     pub(super) fn prefault(&self, stop: impl Fn() -> bool) {
-        let mut rest = self.learnt.iter().copied().peekable();
+        let mut rest = self.own.pages.iter().chain(&self.guest.pages).copied().peekable();
         let mut calls = 0;
         while let Some(first) = rest.next() {
             let mut end = first + PAGE_BYTES;
@@ -98,6 +81,36 @@ impl HotPages {
                 return;
             }
         }
+    }
+}
+
+/// At most `MOST` pages.
+#[derive(Debug, Default)]
+struct Learnt<const MOST: usize> {
+    /// Written by the last cell that was looked at; addresses, sorted.
+    last: Vec<usize>,
+    /// Written by one of that one and the one before; by both, when these are too many.
+    pages: Vec<usize>,
+}
+
+impl<const MOST: usize> Learnt<MOST> {
+    /// What one cell has written.
+    fn add(&mut self, mut written: Vec<usize>) {
+        written.sort_unstable();
+        written.dedup();
+        if written.len() > MAX_WRITTEN {
+            written.clear();
+        }
+        let before = std::mem::take(&mut self.last);
+        let both = || before.iter().copied().filter(|address| written.binary_search(address).is_ok());
+        let few = !before.is_empty() && before.len() + written.len() <= 2 * MOST;
+        let all: BTreeSet<usize> = if few { before.iter().chain(&written).copied().collect() } else { BTreeSet::new() };
+        self.pages = if few && all.len() <= MOST { all.into_iter().collect() } else { both().take(MOST + 1).collect() };
+        if self.pages.len() > MOST {
+            // What was copied ahead looks as if it had been written: now it is seen what still is.
+            self.pages.clear();
+        }
+        self.last = written;
     }
 }
 
@@ -155,16 +168,21 @@ mod tests {
     #[test]
     fn what_cells_write_is_learnt() {
         let page = |number: usize| 64 * PAGE_BYTES + number * PAGE_BYTES;
-        let mut hot = HotPages::default();
-        hot.add(vec![page(1), page(5), page(2)], page(0), &[5]);
-        assert!(hot.learnt.is_empty(), "one cell may be any");
-        hot.add(vec![page(6), page(5), page(1), 3 * PAGE_BYTES], page(0), &[5]);
-        assert_eq!(hot.learnt, [3 * PAGE_BYTES, page(1), page(2), page(6)]);
+        let mut hot = Learnt::<8>::default();
+        hot.add(vec![page(1), page(2)]);
+        assert!(hot.pages.is_empty(), "one cell may be any");
+        hot.add(vec![page(6), page(1), 3 * PAGE_BYTES]);
+        assert_eq!(hot.pages, [3 * PAGE_BYTES, page(1), page(2), page(6)]);
         // Of a cell that wrote much, what the next one wrote as well.
-        hot.add((0..MAX_LEARNT + 1).map(page).collect(), page(0), &[]);
-        assert_eq!(hot.learnt, [page(1), page(6)]);
-        hot.add((0..MAX_WRITTEN + 1).map(page).collect(), page(0), &[]);
-        assert!(hot.learnt.is_empty() && hot.last.is_empty());
+        hot.add((0..9).map(page).collect());
+        assert_eq!(hot.pages, [page(1), page(6)]);
+        // Too many all the same: what is still written shows when nothing is copied ahead.
+        hot.add((0..10).map(page).collect());
+        assert!(hot.pages.is_empty());
+        hot.add(vec![page(3), page(4)]);
+        assert_eq!(hot.pages, [page(3), page(4)]);
+        hot.add((0..MAX_WRITTEN + 1).map(page).collect());
+        assert!(hot.pages.is_empty() && hot.last.is_empty());
     }
 
     #[test]
@@ -181,11 +199,11 @@ mod tests {
         static mut WRITTEN: u8 = 1;
         assert!(data().iter().any(|range| range.contains(&(&raw const WRITTEN as usize))));
         let before = memory.to_vec();
-        let hot = HotPages { last: Vec::new(), learnt: (0..8).map(|page| address + page * PAGE_BYTES).collect() };
-        hot.prefault(|| false);
+        let of = |pages| HotPages { own: Learnt { last: Vec::new(), pages }, guest: Learnt::default() };
+        of((0..8).map(|page| address + page * PAGE_BYTES).collect()).prefault(|| false);
         assert_eq!(before, memory);
         // Nothing lies there: the kernel refuses, and nothing happens.
-        HotPages { last: Vec::new(), learnt: vec![PAGE_BYTES] }.prefault(|| false);
+        of(vec![PAGE_BYTES]).prefault(|| false);
     }
 
     #[test]
