@@ -4,6 +4,7 @@ import base64
 import importlib.util
 import json
 import os
+import re
 import struct
 import unittest
 import zlib
@@ -123,6 +124,38 @@ shell.input_transformers_post.clear()
 """
         result = run({"code": code, "shell": True, "globals_json": json.dumps({"texts": texts})})
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([], True, '2\\n')"}])
+
+    def test_cells_run_as_by_ipython(self):
+        from notebook_cells import CELLS
+
+        more = (
+            "1;", "1 ;  # quiet", "x = 2; x", "x\nx + 1\n(x)", "return 1", "print(1)\nreturn", "yield 1", "raise SystemExit(3)", "import bdb\nraise bdb.BdbQuit",
+            "raise KeyboardInterrupt", "def f(n):\n    return f(n)\nf(1)", "from __future__ import annotations\ndef g(a: b): pass\ng.__annotations__",
+            "def g(a: b2): pass\ng.__annotations__", "'\\d'", "'\\d' +", "import sys\nsys._getframe(1).f_code.co_name, sys._getframe(1).f_code.co_filename[-19:]",
+            "_, __, ___, _i, _ii, _iii, In[-2:], Out.keys()", "import builtins\n'exit' in vars(builtins), exit",
+            "ip = get_ipython()\nip.last_execution_succeeded, ip.last_execution_result.result, ip.execution_count", "1/0", "ip.last_execution_succeeded, ip.last_execution_result.error_in_exec",
+            "list(ip.history_manager.exceptions), ip.history_manager.get_tail(3)", "sys.excepthook.__name__, sys.displayhook is ip.displayhook",
+            "class V(__import__('ast').NodeTransformer):\n    def visit_Constant(self, node): return __import__('ast').Constant(7) if node.value == 1 else node\nip.ast_transformers.append(V())",
+            "1 + 1", "ip.ast_transformers.clear()", "ip.ast_node_interactivity = 'all'", "1\n2", "ip.ast_node_interactivity = 'last_expr'",
+            "seen = []\nfor name in ip.events.callbacks: ip.events.register(name, lambda *a, name=name: seen.append((name, [type(v).__name__ for v in a])))", "seen",
+            "ip.set_custom_exc((KeyError,), lambda self, kind, value, tb, tb_offset=None: print('custom', kind, value))", "{}['k']", "ip.set_custom_exc((), None)",
+            "ip.run_code = ip.run_code", "'still runs' if 'run_code' not in vars(ip) else 1", "del ip.run_code", "ip.run_cell('6 * 7', store_history=True).result", "ip.run_cell('6 * 8').result",
+            "exec('a = 5'), a", "lambda: 0", "1 if True else 2", "for i in range(2): i", "ip.compile.flags, len(ip.compile._filename_map)",
+        )  # fmt: skip
+        # Which lines a traceback shows around a method depends on addresses.
+        script = ["import numpy", *(cell for cell in CELLS if "%time" not in cell and "class Bad" not in cell), *more]
+        address = re.compile(r"/tmp\w+/|0x[0-9a-f]+|\(\d+ times\)|\d+(?:\.\d+)? ?[mnµu]s")
+
+        def seen(*before):
+            result = cells(*before, *script)
+            return [address.sub("", json.dumps(part)) for part in (*result.all[len(before):], *result.events, result.output)]
+
+        own = seen()
+        # As no cell of the notebook, so that it is not in the history.
+        without = "import sys; import _brumate.notebook.running as running; running.run = lambda *a: None; del running"
+        ipythons = seen({"code": without, "session": True})
+        for one, other in zip(own, ipythons, strict=True):
+            self.assertEqual(one.split("\\n"), other.split("\\n"))
 
     def test_values_are_shown_as_by_ipython(self):
         for code in ("1", "-5", "True", "'a\\nb'", "'x' * 200", "1.5", "None", "class I(int): pass\nI(3)"):
