@@ -26,6 +26,7 @@ pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
         "probe-compile" => |socket| probe(socket, Profile::Compile),
         _ => return None,
     };
+    crate::caps::clock::prepare();
     Some(control_socket().map_or(ExitCode::FAILURE, run))
 }
 
