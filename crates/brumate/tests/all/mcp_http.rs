@@ -69,7 +69,7 @@ macro_rules! of_http {
     };
 }
 
-of_http! { tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted }
+of_http! { tokens, strangers, guarded, health, draining, tasks, resumed, traced, vanished, abuse, encrypted }
 
 #[test]
 fn no_case_is_forgotten() {
