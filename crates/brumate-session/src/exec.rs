@@ -98,7 +98,7 @@ impl Runner {
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
         let job =
-            Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None), principal: String::new() };
+            Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None), principal: String::new(), phases: None };
         let driven = self.drive(job, events.clone(), cancel).await?;
         if let Driven::Ran { end, .. } = &driven {
             let dropped = match end {

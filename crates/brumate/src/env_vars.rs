@@ -99,6 +99,8 @@ variables! {
     EVENT_STORE = "BRUMATE_EVENT_STORE" since "0.1.0";
     /// Time of calls when the server ends; as `--drain-timeout`.
     DRAIN_TIMEOUT = "BRUMATE_DRAIN_TIMEOUT" since "0.1.0";
+    /// `true`: traces hold code, arguments and results too.
+    TRACE_CONTENT = "BRUMATE_TRACE_CONTENT" since "0.1.0";
     /// Runs at the same time; as `--max-concurrent`.
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
     /// Interpreters kept ready per image; as `--ready`.

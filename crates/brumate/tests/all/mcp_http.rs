@@ -82,7 +82,7 @@ macro_rules! modules {
 }
 
 modules! {
-    http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted;
+    http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, traced, vanished, abuse, encrypted;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
     typescript_cases: over_stdio, over_http, over_sse;
 }
