@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
-use brumate_session::{CancellationToken, Failure, Phases, Questions, RunEvent, RunReport, RunRequest, Runner};
+use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -27,7 +27,6 @@ use crate::format::{ReturnMode, failure_text, result_text, structured};
 use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
-use crate::traces::{RequestSpan, Traces};
 use crate::questions::{self, Audience, Conversation, Listener, Parked, Resumed, Step};
 use crate::{arguments, tasks, tool};
 
@@ -65,8 +64,6 @@ pub struct PythonServer {
     pub(crate) tasks: Tasks,
     /// When a call of a client that knows tasks becomes one.
     task_after: Duration,
-    /// Who is told of requests and runs, if anybody.
-    traces: Option<Traces>,
 }
 
 /// What a tool call asks for.
@@ -84,19 +81,6 @@ impl Work {
     /// Whether it runs code, which may take its time.
     fn is_code(&self) -> bool {
         matches!(self, Work::Run(_) | Work::RunInSession(..) | Work::Call(_, Call::Execute(_)))
-    }
-
-    /// The same work, which notes when it waits for what.
-    fn noting(self, phases: Arc<Phases>) -> Self {
-        let phases = Some(phases);
-        match self {
-            Work::Run(request) => Work::Run(request.with_phases(phases)),
-            Work::RunInSession(interpreter, cell) => Work::RunInSession(interpreter, cell.with_phases(phases)),
-            Work::Call(interpreter, Call::Execute(cell)) => {
-                Work::Call(interpreter, Call::Execute(cell.with_phases(phases)))
-            }
-            other => other,
-        }
     }
 
     /// The same work, whose code's questions go to `questions`.
@@ -127,20 +111,7 @@ impl PythonServer {
             parked: Parked::default(),
             tasks: Tasks::default(),
             task_after: tasks::TASK_AFTER,
-            traces: None,
         }
-    }
-
-    /// The same server whose requests and runs are traced.
-    #[must_use]
-    pub fn with_traces(mut self, traces: Option<Traces>) -> Self {
-        self.traces = traces;
-        self
-    }
-
-    /// Begins the span of a request, if anybody wants it.
-    fn trace(&self, method: &str, target: Option<&str>, context: &RequestContext<RoleServer>) -> Option<RequestSpan> {
-        self.traces.as_ref().map(|traces| traces.request(method, target, context))
     }
 
     /// The same server, where calls of clients that know tasks become tasks after `time`.
@@ -223,27 +194,12 @@ impl PythonServer {
     }
 
     /// Begins to do it.
-    fn begin(
-        &self,
-        work: Work,
-        digest: u64,
-        span: Option<&RequestSpan>,
-        context: &RequestContext<RoleServer>,
-    ) -> Conversation {
+    fn begin(&self, work: Work, digest: u64, context: &RequestContext<RoleServer>) -> Conversation {
         let server = self.clone();
-        let run = span.filter(|_| work.is_code()).map(RequestSpan::run);
-        let work = match &run {
-            Some(run) => work.noting(run.phases()),
-            None => work,
-        };
         let can_ask = questions::can_be_asked(context);
         Conversation::begin(self.stop.child_token(), digest, move |part| async move {
             let work = work.asking(can_ask.then(|| part.questions.clone()));
-            let result = server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await;
-            if let Some(run) = run {
-                run.end(&result);
-            }
-            result
+            server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await
         })
     }
 
@@ -373,43 +329,6 @@ impl PythonServer {
         })
     }
 
-    /// Answers the call of a tool.
-    async fn answer_call(
-        &self,
-        request: CallToolRequestParams,
-        span: Option<&RequestSpan>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let mut becomes_task = false;
-        let call = match &request.request_state {
-            Some(state) => match self.parked.resume(state, &request)? {
-                Resumed::Call(call) => call,
-                Resumed::Again(required) => return Ok(required.into()),
-                Resumed::Gone => return Ok(error_result(GONE.to_owned()).into()),
-            },
-            None => {
-                let digest = questions::digest(&request);
-                match self.work(&request.name, request.arguments, is_modern(context))? {
-                    Ok(work) => {
-                        becomes_task = work.is_code() && tasks::are_known(context);
-                        self.begin(work, digest, span, context)
-                    }
-                    Err(message) => return Ok(error_result(message).into()),
-                }
-            }
-        };
-        let (peer, modern) = (context.peer.clone(), is_modern(context));
-        let cancelled = context.ct.clone();
-        let response = self.attend(call, becomes_task, context).await;
-        if let Some(interpreter) = self.interpreter_for(modern) {
-            tokio::select! {
-                () = interpreter.tell_changes(&peer, modern) => {}
-                () = cancelled.cancelled() => {}
-            }
-        }
-        Ok(response)
-    }
-
     async fn run(
         &self,
         request: RunRequest,
@@ -485,7 +404,6 @@ impl ServerHandler for PythonServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let _span = self.trace("initialize", None, &context);
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         // Protocols that begin so know no tasks.
@@ -498,7 +416,6 @@ impl ServerHandler for PythonServer {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let _span = self.trace("tasks/get", None, &context);
         self.tasks.get(lowlevel::principal(&context), &request.task_id).map(GetTaskResult::new)
     }
 
@@ -507,7 +424,6 @@ impl ServerHandler for PythonServer {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let _span = self.trace("tasks/update", None, &context);
         self.tasks.update(lowlevel::principal(&context), &request.task_id, request.input_responses)
     }
 
@@ -516,16 +432,14 @@ impl ServerHandler for PythonServer {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let _span = self.trace("tasks/cancel", None, &context);
         self.tasks.cancel(lowlevel::principal(&context), &request.task_id)
     }
 
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let _span = self.trace("tools/list", None, &context);
         Ok(ListToolsResult::with_all_items(self.listed_tools()))
     }
 
@@ -538,15 +452,34 @@ impl ServerHandler for PythonServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let span = self.trace("tools/call", Some(&request.name), &context);
-        if let Some(span) = &span {
-            span.arguments(request.arguments.as_ref());
+        let mut becomes_task = false;
+        let call = match &request.request_state {
+            Some(state) => match self.parked.resume(state, &request)? {
+                Resumed::Call(call) => call,
+                Resumed::Again(required) => return Ok(required.into()),
+                Resumed::Gone => return Ok(error_result(GONE.to_owned()).into()),
+            },
+            None => {
+                let digest = questions::digest(&request);
+                match self.work(&request.name, request.arguments, is_modern(&context))? {
+                    Ok(work) => {
+                        becomes_task = work.is_code() && tasks::are_known(&context);
+                        self.begin(work, digest, &context)
+                    }
+                    Err(message) => return Ok(error_result(message).into()),
+                }
+            }
+        };
+        let (peer, modern) = (context.peer.clone(), is_modern(&context));
+        let cancelled = context.ct.clone();
+        let response = self.attend(call, becomes_task, &context).await;
+        if let Some(interpreter) = self.interpreter_for(modern) {
+            tokio::select! {
+                () = interpreter.tell_changes(&peer, modern) => {}
+                () = cancelled.cancelled() => {}
+            }
         }
-        let response = self.answer_call(request, span.as_ref(), &context).await;
-        if let Some(span) = span {
-            span.end_call(&response);
-        }
-        response
+        Ok(response)
     }
 
     async fn list_resources(
@@ -554,7 +487,6 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let _span = self.trace("resources/list", None, &context);
         let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
             return Ok(ListResourcesResult::default());
         };
@@ -564,9 +496,8 @@ impl ServerHandler for PythonServer {
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let _span = self.trace("resources/templates/list", None, &context);
         if self.interpreter.is_none() {
             return Ok(ListResourceTemplatesResult::default());
         }
@@ -578,19 +509,13 @@ impl ServerHandler for PythonServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let span = self.trace("resources/read", None, &context);
         let interpreter =
             self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
         let cancel = self.stop.child_token();
         let read = AssertUnwindSafe(interpreter.read(&request.uri, is_modern(&context), &cancel)).catch_unwind();
         tokio::select! {
             read = read => match read {
-                Ok(read) => {
-                    if let (Some(span), Err(error)) = (&span, &read) {
-                        span.fail(error);
-                    }
-                    read.map(Into::into)
-                }
+                Ok(read) => read.map(Into::into),
                 Err(_) => {
                     tracing::error!("reading a resource panicked; this is a defect");
                     Err(ErrorData::internal_error("Brumate failed; this is a defect", None))
