@@ -142,13 +142,20 @@ def slow_reader(client: Client, number: int) -> socket.socket:
 SLOW: list[Callable[[Client, int], socket.socket]] = [slow_head, slow_body, slow_reader]
 
 
+@contextlib.contextmanager
+def abused(setup: Setup, *flags: str) -> Iterator[tuple[Client, Client, Watch]]:
+    """A server that serves before and after: a client, the same with a session, and what the server holds."""
+    with server(setup, *flags) as running:
+        client = Client(running)
+        session = client.session()
+        served(client)
+        yield client, session, Watch(running)
+        served(client)
+
+
 async def slow(setup: Setup) -> None:
     """Clients that do not go on, three kinds of them: a head, a body, answers that are not read; then they are gone at once."""
-    with server(setup) as running:
-        client = Client(running)
-        reader = client.session()
-        served(client)
-        watch = Watch(running)
+    with abused(setup) as (client, reader, watch):
         rounds = []
         for _ in range(2):
             crowd = [SLOW[number % 3](reader, number) for number in range(CROWD)]
@@ -161,16 +168,11 @@ async def slow(setup: Setup) -> None:
             rounds.append((during, await watch.back()))
         told('slow', clients=CROWD, first=watch.first, rounds=rounds)
         assert rounds[1][1]['memory'] <= rounds[0][1]['memory'] + SLACK, rounds
-        served(client)
 
 
 async def halves(setup: Setup) -> None:
     """Bodies that end early, and bodies without end: the first leave nothing, the second are refused without being kept."""
-    with server(setup) as running:
-        client = Client(running)
-        session = client.session()
-        served(client)
-        watch = Watch(running)
+    with abused(setup) as (client, session, watch):
         for number in range(CROWD):
             slow_body(session, number).close()
         large = 100 << 20
@@ -197,14 +199,11 @@ async def halves(setup: Setup) -> None:
         told('halves', bodies=len(statuses), first=watch.first, after=after)
         # Many times less than was sent.
         assert after['memory'] <= watch.first['memory'] + (32 << 20) * LARGE_BODIES + SLACK, (watch.first, after)
-        served(client)
 
 
 async def floods(setup: Setup) -> None:
     """Heads without end, and foreign pages."""
-    with server(setup) as running:
-        client = Client(running)
-        watch = Watch(running)
+    with abused(setup) as (client, _, watch):
         floods = [
             {f'X-{number}': 'x' * 200 for number in range(1000)},
             {'X-Long': 'x' * (1 << 20)},
@@ -220,7 +219,6 @@ async def floods(setup: Setup) -> None:
             same(client.send('POST', initialize(), Origin=origin).status, 403)
             same(client.send('POST', initialize(), Host=f'evil{number}.example').status, 403)
         told('floods', first=watch.first, after=await watch.back())
-        served(client)
 
 
 def malformed(chance: random.Random, message: bytes) -> bytes:
@@ -246,11 +244,7 @@ def malformed(chance: random.Random, message: bytes) -> bytes:
 
 async def nonsense(setup: Setup) -> None:
     """Messages that are none: an error of the protocol, or of HTTP; never one of the server."""
-    with server(setup) as running:
-        client = Client(running)
-        session = client.session()
-        served(client)
-        watch = Watch(running)
+    with abused(setup) as (client, session, watch):
         chance = random.Random(SEED)
         messages = [json.dumps(message).encode() for message in (
             initialize(), {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'},
@@ -278,7 +272,6 @@ async def nonsense(setup: Setup) -> None:
         connection.close()
         assert seen.get(400, 0) + seen.get(415, 0) + seen.get(422, 0) > MALFORMED // 4, seen
         told('nonsense', seed=SEED, statuses=seen, first=watch.first, after=await watch.back())
-        served(client)
 
 
 def event_ids(text: str) -> list[str]:
@@ -382,10 +375,7 @@ def next_event(response: Any) -> str:
 async def storm(setup: Setup) -> None:
     """Clients that lose their connection in the middle of a call, all at once, and come back: each gets its own answer, once."""
     # Four times as many wait: more than there are at a time, so that none is turned away.
-    with server(setup, '--max-concurrent', '8') as running:
-        client = Client(running)
-        served(client)
-        watch = Watch(running)
+    with abused(setup, '--max-concurrent', '8') as (client, _, watch):
         begun = time.monotonic()
 
         def lose(number: int) -> str:
@@ -415,7 +405,7 @@ async def storm(setup: Setup) -> None:
 
         def leave(number: int) -> None:
             # Others come, and half of them go without a word.
-            session = Client(running).session()
+            session = client.session()
             if number % 4:
                 same(session.send('DELETE').status, 200)
             dial(client).close()
@@ -427,7 +417,6 @@ async def storm(setup: Setup) -> None:
         # Who went without a word has a session until it has been idle for long; there is nothing else of them.
         watch.first['sessions'] += len(range(0, STORM, 4))
         told('storm', clients=STORM, seconds=round(time.monotonic() - begun, 1), first=watch.first, after=await watch.back())
-        served(client)
 
 
 async def ending(setup: Setup) -> None:

@@ -304,6 +304,11 @@ impl Context {
     }
 }
 
+/// Whether the client of a request takes a task for an answer.
+pub(crate) fn knows_tasks(request: &RequestContext<RoleServer>) -> bool {
+    is_modern(request) && request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
+}
+
 /// Whether the request is of a protocol without sessions (2026-07-28 and later).
 pub(crate) fn is_modern(request: &RequestContext<RoleServer>) -> bool {
     request.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())

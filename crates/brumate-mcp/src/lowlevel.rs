@@ -48,6 +48,16 @@ impl Context {
     }
 }
 
+/// Whether a request is of a protocol without sessions (2026-07-28 and later).
+pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    crate::context::is_modern(context)
+}
+
+/// Whether the client of a request takes a task for an answer: it has declared the extension, in a protocol that has it.
+pub fn knows_tasks(context: &RequestContext<RoleServer>) -> bool {
+    crate::context::knows_tasks(context)
+}
+
 /// Whose request it is, where bearer tokens say so.
 pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
     crate::http::principal(context)

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::lowlevel::{self, Tasks};
+use brumate_mcp::lowlevel::{self, Tasks, is_modern};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
@@ -13,9 +13,9 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, ErrorData, GetTaskParams,
     GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
@@ -224,13 +224,14 @@ impl PythonServer {
     async fn attend(
         &self,
         mut call: Conversation,
-        mut becomes_task: bool,
+        becomes_task: bool,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
+        let mut tail = becomes_task.then(Arc::default);
         let audience = Arc::new(Audience {
             log: LogPump::new(context.peer.clone(), context.id.clone(), self.log_level(context)),
             progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
-            tail: becomes_task.then(Arc::default),
+            tail: tail.clone(),
         });
         let cancel = call.cancel();
         let modern = is_modern(context);
@@ -242,51 +243,30 @@ impl PythonServer {
                 let step = tokio::select! {
                     biased;
                     step = call.step() => Some(step),
-                    () = &mut time, if becomes_task => None,
+                    () = &mut time, if tail.is_some() => None,
                 };
-                let step = match step {
+                let question = match step {
                     Some(Step::Ended(ended)) => break (self.ended(ended).into(), Some(call)),
-                    step if becomes_task => {
-                        let question = step.and_then(Step::question);
-                        match self.tasks.reserve(lowlevel::principal(context)) {
-                            Ok(task) => {
-                                break (
-                                    self.go_on_as_task(
-                                        task,
-                                        call,
-                                        question,
-                                        audience.tail.clone().unwrap_or_default(),
-                                        context,
-                                    )
-                                    .into(),
-                                    None,
-                                );
-                            }
-                            // It is a call as others are.
-                            Err(_) => becomes_task = false,
-                        }
-                        match question {
-                            Some(question) => Step::Asked(question),
-                            None => continue,
-                        }
-                    }
-                    Some(step) => step,
-                    None => continue,
+                    Some(Step::Asked(question)) => Some(question),
+                    None => None,
                 };
-                match step {
-                    Step::Ended(ended) => break (self.ended(ended).into(), Some(call)),
-                    Step::Asked(question) if modern => {
-                        call.listen(None);
-                        match self.parked.park(call, question, self.patience) {
-                            Ok(required) => break (required.into(), None),
-                            Err(kept) => call = kept,
-                        }
+                // Where there is no room for a task, it is a call as others are from now on.
+                if let Some(tail) = tail.take()
+                    && let Ok(task) = self.tasks.reserve(lowlevel::principal(context))
+                {
+                    break (self.go_on_as_task(task, call, question, tail, context).into(), None);
+                }
+                let Some(question) = question else { continue };
+                if modern {
+                    call.listen(None);
+                    match self.parked.park(call, question, self.patience) {
+                        Ok(required) => break (required.into(), None),
+                        Err(kept) => call = kept,
                     }
-                    Step::Asked(question) => {
-                        // Ends with the question.
-                        let (peer, id) = (context.peer.clone(), context.id.clone());
-                        tokio::spawn(questions::ask(peer, id, question, self.patience));
-                    }
+                } else {
+                    // Ends with the question.
+                    let (peer, id) = (context.peer.clone(), context.id.clone());
+                    tokio::spawn(questions::ask(peer, id, question, self.patience));
                 }
             };
             audience.close();
@@ -374,10 +354,6 @@ impl PythonServer {
     }
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
-
 fn error_result(message: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
@@ -463,7 +439,7 @@ impl ServerHandler for PythonServer {
                 let digest = questions::digest(&request);
                 match self.work(&request.name, request.arguments, is_modern(&context))? {
                     Ok(work) => {
-                        becomes_task = work.is_code() && tasks::are_known(&context);
+                        becomes_task = work.is_code() && lowlevel::knows_tasks(&context);
                         self.begin(work, digest, &context)
                     }
                     Err(message) => return Ok(error_result(message).into()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brumate_mcp::lowlevel::{NewTask, TaskEnd, TaskHandle};
 use brumate_session::{Question, RunEvent};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, CreateTaskResult, ProtocolVersion};
+use rmcp::model::{CallToolResult, CreateTaskResult};
 use rmcp::service::RequestContext;
 
 use crate::handler::PythonServer;
@@ -18,12 +18,6 @@ pub(crate) const TASK_AFTER: Duration = Duration::from_secs(2);
 const MAX_SHOWN: usize = 2048;
 /// How long those who listen to changes may take to be told when a task has ended.
 const TELL_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Does the client of this request take a task for an answer?
-pub(crate) fn are_known(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-        && context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
-}
 
 /// The end of a call's output.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use super::Handler;
 use super::work::Interrupted;
 use crate::content::Content;
-use crate::context::Context;
+use crate::context::{Context, knows_tasks};
 use crate::error::Error;
 use crate::http::principal;
 use crate::result::ToolResult;
@@ -34,9 +34,7 @@ impl Handler {
         let Some(handler) = served.tool.handler.clone() else {
             return Err(ErrorData::internal_error("the tool has no handler", None));
         };
-        let knows_tasks = context.is_modern()
-            && context.request().client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-        let becomes = match (served.tool.tasks, knows_tasks) {
+        let becomes = match (served.tool.tasks, knows_tasks(context.request())) {
             (TaskSupport::Required, false) => {
                 let required = ClientCapabilities::builder().enable_tasks().build();
                 return Err(ErrorData::missing_required_client_capability(required));

@@ -303,20 +303,24 @@ impl Sessions {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(this) = this.upgrade() else { return };
-                let mut sessions = lock(&this.sessions);
-                sessions.retain(|id, session| {
-                    let keep = session.idle() < idle;
-                    if !keep {
-                        tracing::info!(session = %id, "an idle session was ended");
-                        session.ended.cancel();
-                        if let Some(journal) = &session.journal {
-                            journal.remove();
+                let left: Vec<Arc<str>> = {
+                    let mut sessions = lock(&this.sessions);
+                    sessions.retain(|id, session| {
+                        let keep = session.idle() < idle;
+                        if !keep {
+                            tracing::info!(session = %id, "an idle session was ended");
+                            session.ended.cancel();
+                            if let Some(journal) = &session.journal {
+                                journal.remove();
+                            }
                         }
-                    }
-                    keep
-                });
+                        keep
+                    });
+                    sessions.keys().cloned().collect()
+                };
+                // Requests need not wait for the store.
                 if let Some(store) = &this.store {
-                    let ids: Vec<&str> = sessions.keys().map(AsRef::as_ref).collect();
+                    let ids: Vec<&str> = left.iter().map(AsRef::as_ref).collect();
                     if let Err(error) = store.touch(&ids) {
                         tracing::error!(%error, "the event store failed");
                     }

@@ -1,6 +1,6 @@
 //! Sessions over HTTP: what rmcp's own do otherwise (measured with 3.8.0), and what ends them.
 
-use crate::support::{Http, call, events, read, read_until};
+use crate::support::{Http, TellsOfItsEnd, call, events, read, read_until};
 use axum::body::Body;
 use brumate_mcp::{Content, Context, HttpOptions, Resumption, Server, State, tool};
 use http::StatusCode;
@@ -15,14 +15,6 @@ struct Gate {
     open: Notify,
     started: Notify,
     dropped: Arc<Notify>,
-}
-
-struct TellsOfItsEnd(Arc<Notify>);
-
-impl Drop for TellsOfItsEnd {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
 }
 
 /// Waits for the gate.

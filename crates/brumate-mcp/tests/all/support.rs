@@ -6,12 +6,29 @@ use brumate_mcp::{App, HttpOptions, Server};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::sync::Notify;
 use tower::ServiceExt as _;
 
 /// The newest protocol with sessions, and the one without.
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const MODERN: &str = "2026-07-28";
+
+/// What a client says of itself before 2026-07-28: the parameters of its `initialize`.
+fn introduction(capabilities: Value) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    json!({"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client})
+}
+
+/// Tells when it is dropped, such as with the handler that holds it.
+pub(crate) struct TellsOfItsEnd(pub(crate) Arc<Notify>);
+
+impl Drop for TellsOfItsEnd {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
 
 /// What a client of 2026-07-28 says with each request.
 pub(crate) fn meta(capabilities: Value) -> Value {
@@ -58,9 +75,7 @@ impl Pipe {
 
     async fn handshake(self, capabilities: Value) -> Self {
         let mut pipe = self;
-        let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client});
-        let answer = pipe.request("initialize", params).await;
+        let answer = pipe.request("initialize", introduction(capabilities)).await;
         assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
         pipe.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         pipe
@@ -186,9 +201,11 @@ impl Http {
     }
 
     pub(crate) fn initialize() -> Value {
-        let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client});
-        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+        Self::initialize_with(json!({}))
+    }
+
+    fn initialize_with(capabilities: Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": introduction(capabilities)})
     }
 
     /// With one more header, in all requests.
@@ -203,9 +220,7 @@ impl Http {
     }
 
     pub(crate) async fn session_with(self, capabilities: Value) -> Self {
-        let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client});
-        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
+        let answer = self.post(&Self::initialize_with(capabilities)).await;
         assert_eq!(answer.last()["result"]["protocolVersion"], LEGACY, "{}", answer.body);
         let id = answer.headers["mcp-session-id"].to_str().expect("text").to_owned();
         let http = self.with("mcp-session-id", &id).with("mcp-protocol-version", LEGACY);

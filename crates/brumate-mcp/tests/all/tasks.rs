@@ -1,6 +1,6 @@
 //! Tasks: whose they are, how they end, what bounds them.
 
-use crate::support::{Answer, Http, MODERN, Pipe, events, meta, read_until, text};
+use crate::support::{Answer, Http, MODERN, Pipe, TellsOfItsEnd, events, meta, read_until, text};
 use axum::body::Body;
 use brumate_mcp::{
     Content, Context, Elicitation, Error, HttpOptions, Principal, Server, State, TaskLimits, TaskSupport, Tool, tool,
@@ -17,14 +17,6 @@ use tokio::sync::Notify;
 struct Gate {
     open: Notify,
     dropped: Arc<Notify>,
-}
-
-struct TellsOfItsEnd(Arc<Notify>);
-
-impl Drop for TellsOfItsEnd {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
 }
 
 /// Waits for the gate.

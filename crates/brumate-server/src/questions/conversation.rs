@@ -72,16 +72,6 @@ pub(crate) enum Step {
     Asked(Question),
 }
 
-impl Step {
-    /// What is asked, if it is that.
-    pub(crate) fn question(self) -> Option<Question> {
-        match self {
-            Self::Asked(question) => Some(question),
-            Self::Ended(_) => None,
-        }
-    }
-}
-
 /// What a call's work gets.
 pub(crate) struct Part {
     pub(crate) cancel: CancellationToken,
