@@ -86,15 +86,22 @@ class Collector:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.paths: list[str] = []
+        # What it answers with, and when: as soon as `answers` is set.
+        self.status = 200
+        self.answers = threading.Event()
+        self.answers.set()
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                collector.bodies.append(self.rfile.read(int(self.headers['Content-Length'])))
+                body = self.rfile.read(int(self.headers['Content-Length']))
                 collector.paths.append(self.path)
-                self.send_response(200)
-                self.send_header('Content-Length', '0')
-                self.end_headers()
+                collector.bodies.append(body)
+                collector.answers.wait()
+                with contextlib.suppress(OSError):
+                    self.send_response(collector.status)
+                    self.send_header('Content-Length', '0')
+                    self.end_headers()
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -106,6 +113,14 @@ class Collector:
     def spans(self) -> list[Span]:
         return [span for body in self.bodies for span in spans(body)]
 
+    def span(self, name: str, trace: str | None = None) -> Span:
+        """The one span of that name (in that trace)."""
+        (found,) = [span for span in self.spans if span.name == name and trace in (None, span.trace)]
+        return found
+
+    def holds(self, text: str) -> bool:
+        return any(text.encode() in body for body in self.bodies)
+
 
 @contextlib.contextmanager
 def collector() -> Iterator[Collector]:
@@ -115,6 +130,7 @@ def collector() -> Iterator[Collector]:
     try:
         yield made
     finally:
+        made.answers.set()
         made.server.shutdown()
         thread.join()
         made.server.server_close()

@@ -22,7 +22,6 @@ from typing import Any
 import anyio
 
 from cases import contains, same
-from collector import collector
 from harness import PATIENCE, Setup
 from http_server import Served, make_token, serve
 
@@ -380,39 +379,6 @@ async def resumed(setup: Setup) -> None:
             stranger.headers = {**client.headers, 'Authorization': stranger.headers['Authorization']}
             same(stranger.send('GET', Last_Event_ID=seen[0][0]).status, 404)
             same(stranger.post('tools/list').status, 404)
-
-
-async def traced(setup: Setup) -> None:
-    """Requests and runs are told to a collector, as parts of the client's trace; what is written is not, unless it is wanted."""
-    trace, parent, secret = 'ab' * 16, 'cd' * 8, 'the-secret-of-this-case'
-    for content in (False, True):
-        with collector() as collected:
-            environment = {'OTEL_EXPORTER_OTLP_ENDPOINT': collected.url, 'BRUMATE_TRACE_CONTENT': str(content).lower()}
-            with server(setup, environment=environment) as running:
-                client = Client(running)
-                call = {'name': 'execute_code', 'arguments': {'code': f'print("{secret}")\n1 / 0'}}
-                client.modern('tools/call', call, 'execute_code', traceparent=f'00-{trace}-{parent}-01')
-                client.session().post('tools/list')
-                # What was not sent yet is sent at the end.
-                same(running.stop(), 0)
-            same(set(collected.paths), {'/v1/traces'})
-            by_name = {span.name: span for span in collected.spans}
-            request, run, listed = by_name['tools/call execute_code'], by_name['run'], by_name['tools/list']
-            same((request.trace, request.parent), (trace, parent))
-            same((run.trace, run.parent), (trace, request.identity))
-            assert listed.trace != trace and listed.attributes['mcp.session.id']
-            about = request.attributes
-            same((about['service.name'], about['mcp.method.name'], about['gen_ai.tool.name']), ('brumate', 'tools/call', 'execute_code'))
-            same((about['error.type'], about['mcp.protocol.version']), ('tool_error', MODERN))
-            for phase in ('queue.duration', 'start.duration', 'duration'):
-                assert run.attributes[f'brumate.run.{phase}'] >= 0
-            same(secret.encode() in b''.join(collected.bodies), content)
-    with collector() as collected:
-        environment = {'OTEL_EXPORTER_OTLP_ENDPOINT': collected.url, 'OTEL_SDK_DISABLED': 'true'}
-        with server(setup, environment=environment) as running:
-            Client(running).cell('1')
-            same(running.stop(), 0)
-        same(collected.bodies, [])
 
 
 async def vanished(setup: Setup) -> None:

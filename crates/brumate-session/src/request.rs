@@ -1,7 +1,7 @@
 //! What goes into a run and what is seen of it from outside.
 
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::Instant;
 
 use brumate_engine::api::{Image, Limits, StreamName};
 use thiserror::Error;
@@ -57,35 +57,35 @@ pub struct RunRequest {
     pub phases: Option<Arc<Phases>>,
 }
 
-/// When a run was let in and when its code began, for who wants to know how long it waited.
+/// When a run was let in and when its code began, for those who want to know how long it waited; the first time counts.
 #[derive(Debug, Default)]
 pub struct Phases {
-    admitted: OnceLock<SystemTime>,
-    started: OnceLock<SystemTime>,
+    admitted: OnceLock<Instant>,
+    started: OnceLock<Instant>,
 }
 
 impl Phases {
     /// It has its place among those that run at the same time.
     pub(crate) fn admit(this: Option<&Arc<Self>>) {
         if let Some(this) = this {
-            let _ = this.admitted.set(SystemTime::now());
+            let _ = this.admitted.set(Instant::now());
         }
     }
 
     /// Its code begins.
     pub(crate) fn start(this: Option<&Arc<Self>>) {
         if let Some(this) = this {
-            let _ = this.started.set(SystemTime::now());
+            let _ = this.started.set(Instant::now());
         }
     }
 
     /// When it was let in, if it was.
-    pub fn admitted(&self) -> Option<SystemTime> {
+    pub fn admitted(&self) -> Option<Instant> {
         self.admitted.get().copied()
     }
 
     /// When its code began, if it did.
-    pub fn started(&self) -> Option<SystemTime> {
+    pub fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
 }

@@ -1,49 +1,112 @@
 //! OpenTelemetry traces, where the standard variables ask for them.
 //!
-//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set; then spans go there as OTLP over
-//! HTTP (protobuf). What is not read here (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`,
-//! `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`, …) OpenTelemetry's own crates read.
+//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_TRACES_EXPORTER=otlp` is set; then
+//! spans go there as OTLP over HTTP (protobuf). Variables that are not read here (`OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`,
+//! `OTEL_EXPORTER_OTLP_HEADERS`, …) OpenTelemetry's own crates read. Spans wait in a queue of bounded length, from which a
+//! thread of its own sends; when it is full, spans are dropped.
 
+mod client;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use brumate_packages::settings::Tls;
 use brumate_server::Traces;
-use opentelemetry::global;
-use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry::KeyValue;
+use opentelemetry::global::BoxedTracer;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tokio::runtime::Handle;
 
 use crate::env_vars;
+use client::Client;
 
-/// What a trace is of, if nothing else is said.
+/// What traces are of, if nothing else is said.
 const SERVICE: &str = "brumate";
-/// How long a collector may take to answer.
+/// How long a collector may take to answer, if nothing else is said: the standard's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last spans may take when the server ends.
-const LAST: Duration = Duration::from_secs(5);
-/// Longest answer of a collector that is read, in bytes.
-const MAX_ANSWER: usize = 64 << 10;
+/// How long the last spans may take when the server ends. Clients over stdio wait two seconds before they lose patience.
+const LAST: Duration = Duration::from_millis(1500);
+
+/// What the variables ask for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    /// Code, arguments and results too.
+    content: bool,
+    tls: Tls,
+    timeout: Duration,
+    /// Attributes of the resource that nothing else is said of.
+    resource: Vec<(&'static str, &'static str)>,
+}
+
+impl Wanted {
+    /// Reads the variables; `None` if they ask for nothing.
+    ///
+    /// # Errors
+    ///
+    /// They ask for what cannot be done.
+    fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Self>> {
+        let given = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        // What is said for traces goes before what is said for all.
+        let of_traces = |pair: [&'static str; 2]| pair.into_iter().find_map(|name| Some((name, given(name)?)));
+        let flag = |name: &str| match given(name) {
+            Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
+            Some(value) if !value.eq_ignore_ascii_case("false") => bail!("{name}: `{value}` is neither true nor false"),
+            _ => Ok(false),
+        };
+        let exporter = given(env_vars::OTEL_TRACES_EXPORTER);
+        let endpoint = of_traces([env_vars::OTEL_TRACES_ENDPOINT, env_vars::OTEL_ENDPOINT]);
+        // Values that the standard does not know are no reason to fail, it says; `true` alone disables.
+        let disabled = given(env_vars::OTEL_SDK_DISABLED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let wanted = !disabled
+            && match exporter.as_deref() {
+                Some("none") => false,
+                Some("otlp") => true,
+                Some(other) => bail!("{}: `{other}` is not offered; `otlp` and `none` are", env_vars::OTEL_TRACES_EXPORTER),
+                None => endpoint.is_some(),
+            };
+        if !wanted {
+            return Ok(None);
+        }
+        if let Some((name, endpoint)) = endpoint
+            && !["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme))
+        {
+            bail!("{name}: the collector's URL begins with http:// or https://");
+        }
+        if let Some((name, protocol)) = of_traces([env_vars::OTEL_TRACES_PROTOCOL, env_vars::OTEL_PROTOCOL])
+            && protocol != "http/protobuf"
+        {
+            bail!("{name}: `{protocol}` is not offered; `http/protobuf` is, which collectors take at port 4318");
+        }
+        let bundle = of_traces([env_vars::OTEL_TRACES_CERTIFICATE, env_vars::OTEL_CERTIFICATE]);
+        let timeout = match of_traces([env_vars::OTEL_TRACES_TIMEOUT, env_vars::OTEL_TIMEOUT]) {
+            Some((name, text)) => match text.parse() {
+                Ok(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
+                _ => bail!("{name}: `{text}` is no number of milliseconds"),
+            },
+            None => TIMEOUT,
+        };
+        let attributes = given(env_vars::OTEL_RESOURCE_ATTRIBUTES).unwrap_or_default();
+        let unsaid = |name: &str| !attributes.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(name));
+        let mut resource = Vec::new();
+        if given(env_vars::OTEL_SERVICE_NAME).is_none() && unsaid("service.name") {
+            resource.push(("service.name", SERVICE));
+        }
+        if unsaid("service.version") {
+            resource.push(("service.version", env!("CARGO_PKG_VERSION")));
+        }
+        let tls = Tls { bundle: bundle.map(|(_, path)| PathBuf::from(path)) };
+        Ok(Some(Self { content: flag(env_vars::TRACE_CONTENT)?, tls, timeout, resource }))
+    }
+}
 
 /// Traces that are being sent.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     provider: SdkTracerProvider,
-    content: bool,
-}
-
-fn set(name: &str) -> Option<String> {
-    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-}
-
-/// Whether the variables ask for traces.
-fn wanted(set: impl Fn(&str) -> Option<String>) -> bool {
-    let is = |name: &str, value: &str| set(name).is_some_and(|set| set.eq_ignore_ascii_case(value));
-    let somewhere =
-        ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"].iter().any(|name| set(name).is_some());
-    somewhere && !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none")
+    traces: Traces,
 }
 
 impl Telemetry {
@@ -51,35 +114,25 @@ impl Telemetry {
     ///
     /// # Errors
     ///
-    /// The variables say what cannot be done.
+    /// The variables ask for what cannot be done.
     pub(crate) fn start() -> anyhow::Result<Option<Self>> {
-        if !wanted(set) {
-            return Ok(None);
-        }
-        let protocol = set("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL").or_else(|| set("OTEL_EXPORTER_OTLP_PROTOCOL"));
-        if let Some(protocol) = protocol.filter(|protocol| protocol != "http/protobuf") {
-            anyhow::bail!("OTEL_EXPORTER_OTLP_PROTOCOL: `{protocol}` is not offered, `http/protobuf` is");
-        }
-        let client = Client::new().context("OpenTelemetry's client")?;
+        let Some(wanted) = Wanted::read(|name| std::env::var(name).ok())? else { return Ok(None) };
+        let client = Client::new(&wanted.tls, wanted.timeout).context("the collector of traces")?;
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
-        let exporter = exporter.context("OTEL_EXPORTER_OTLP_*")?;
-        let named = set("OTEL_SERVICE_NAME").is_some()
-            || set("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|attributes| attributes.contains("service.name="));
-        let resource = Resource::builder();
-        let resource = if named { resource } else { resource.with_service_name(SERVICE) };
-        let provider = SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter).build();
-        global::set_text_map_propagator(TraceContextPropagator::new());
-        global::set_tracer_provider(provider.clone());
-        let content = set(env_vars::TRACE_CONTENT).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        Ok(Some(Self { provider, content }))
+        let exporter = exporter.context("the collector of traces (OTEL_EXPORTER_OTLP_*)")?;
+        let attributes = wanted.resource.into_iter().map(|(name, value)| KeyValue::new(name, value));
+        let resource = Resource::builder().with_attributes(attributes).build();
+        let provider = SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build();
+        let tracer = BoxedTracer::new(Box::new(provider.tracer(SERVICE)));
+        Ok(Some(Self { provider, traces: Traces::new(tracer, wanted.content) }))
     }
 
     /// Where requests and runs are told.
     pub(crate) fn traces(&self) -> Traces {
-        Traces::global(self.content)
+        self.traces.clone()
     }
 
-    /// Sends what is left.
+    /// Sends what is left, for a short time.
     pub(crate) async fn finish(self) {
         let sent = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(LAST)).await;
         if let Ok(Err(error)) = sent {
@@ -88,63 +141,78 @@ impl Telemetry {
     }
 }
 
-/// HTTP over this project's TLS, for an exporter that runs on a thread of its own.
-#[derive(Debug)]
-struct Client {
-    client: reqwest::Client,
-    runtime: Handle,
-}
-
-impl Client {
-    fn new() -> anyhow::Result<Self> {
-        let tls = brumate_packages::index::tls_configuration()?;
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .timeout(TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(Self { client, runtime: Handle::current() })
-    }
-}
-
-#[async_trait::async_trait]
-impl HttpClient for Client {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let (client, request) = (self.client.clone(), reqwest::Request::try_from(request)?);
-        let sent = self.runtime.spawn(async move {
-            let mut answer = client.execute(request).await?;
-            let mut response = Response::builder().status(answer.status());
-            if let Some(headers) = response.headers_mut() {
-                headers.clone_from(answer.headers());
-            }
-            let mut body = Vec::new();
-            while let Some(chunk) = answer.chunk().await? {
-                if body.len() + chunk.len() > MAX_ANSWER {
-                    return Err(HttpError::from("the collector's answer is too long"));
-                }
-                body.extend_from_slice(&chunk);
-            }
-            Ok(response.body(Bytes::from(body))?)
-        });
-        sent.await?
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(given: &[(&str, &str)]) -> anyhow::Result<Option<Wanted>> {
+        Wanted::read(|name| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    fn wanted(given: &[(&str, &str)]) -> Wanted {
+        read(given).expect("possible").expect("wanted")
+    }
+
+    const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
+
     #[test]
     fn traces_are_sent_where_the_standard_variables_say_so() {
-        let with = |given: &[(&str, &str)]| {
-            wanted(|name| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
-        };
-        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
-        assert!(!with(&[]) && !with(&[("OTEL_SERVICE_NAME", "brumate")]));
-        assert!(with(&[endpoint]) && with(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://collector/traces")]));
-        assert!(with(&[endpoint, ("OTEL_SDK_DISABLED", "false")]));
-        assert!(!with(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")]));
-        assert!(!with(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]));
+        let off: [&[(&str, &str)]; 6] = [
+            &[],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
+            &[("OTEL_SERVICE_NAME", "brumate"), ("BRUMATE_TRACE_CONTENT", "true")],
+            &[ENDPOINT, ("OTEL_SDK_DISABLED", "TRUE")],
+            &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none")],
+            // Nothing is refused that nobody asks for.
+            &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")],
+        ];
+        for given in off {
+            assert_eq!(read(given).expect("possible"), None, "{given:?}");
+        }
+        let defaults = wanted(&[ENDPOINT]);
+        assert_eq!((defaults.content, defaults.timeout, &defaults.tls), (false, TIMEOUT, &Tls::default()));
+        assert_eq!(defaults.resource, [("service.name", "brumate"), ("service.version", env!("CARGO_PKG_VERSION"))]);
+        let more: [&[(&str, &str)]; 4] = [
+            &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://collector/traces")],
+            &[("OTEL_TRACES_EXPORTER", "otlp")],
+            &[ENDPOINT, ("OTEL_SDK_DISABLED", "false")],
+            &[ENDPOINT, ("OTEL_SDK_DISABLED", "perhaps"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")],
+        ];
+        for given in more {
+            assert_eq!(wanted(given), defaults, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_used_and_of_traces_first() {
+        let said = wanted(&[
+            ENDPOINT,
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/all.pem"),
+            ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/traces.pem"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "2500"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
+            ("OTEL_SERVICE_NAME", "tools"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "team=a, service.version = 7"),
+            ("BRUMATE_TRACE_CONTENT", "True"),
+        ]);
+        let tls = Tls { bundle: Some("/traces.pem".into()) };
+        assert_eq!(said, Wanted { content: true, tls, timeout: Duration::from_millis(2500), resource: Vec::new() });
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_name() {
+        for (name, value) in [
+            ("OTEL_TRACES_EXPORTER", "console"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "0"),
+            ("BRUMATE_TRACE_CONTENT", "some"),
+        ] {
+            let refused = read(&[ENDPOINT, (name, value)]).expect_err("not possible").to_string();
+            assert!(refused.starts_with(&format!("{name}: ")), "{refused}");
+        }
     }
 }

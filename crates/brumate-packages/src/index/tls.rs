@@ -9,17 +9,12 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::index::error::IndexError;
 use crate::settings::Tls;
 
-/// TLS that trusts the system's certificates (`SSL_CERT_FILE`, `SSL_CERT_DIR`, else its store).
+/// TLS that trusts what `tls` says.
 ///
 /// # Errors
 ///
-/// The TLS library has no protocol version.
-pub fn tls_configuration() -> Result<ClientConfig, IndexError> {
-    configuration(&Tls::default())
-}
-
-/// What a client of an index trusts.
-pub(crate) fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
+/// The file of certificates cannot be read, or holds none.
+pub fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
     let mut roots = RootCertStore::empty();
     match &tls.bundle {
         Some(path) => {
