@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::handler::Handler;
 use crate::http::{Draining, HttpOptions, HttpService, Principal, RequestStream};
 use crate::server::Server;
-use rmcp::service::{RequestContext, Service, SubscriptionContext};
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
 impl Server {
@@ -23,7 +23,7 @@ impl Server {
 impl HttpService {
     /// Serves handlers of rmcp's over HTTP, one for each session (each request, where there are none), made for its
     /// principal, with this crate's sessions, checks and limits. [`App::mount_handlers`](crate::App::mount_handlers) mounts them.
-    pub fn from_handlers<H: Service<RoleServer>>(
+    pub fn from_handlers<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {

@@ -62,7 +62,7 @@ pub(crate) async fn serve_handler<H, T, E, A>(
     token: CancellationToken,
 ) -> Result<(), ServeError>
 where
-    H: rmcp::Service<rmcp::RoleServer>,
+    H: rmcp::ServerHandler,
     T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {

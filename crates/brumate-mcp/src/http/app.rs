@@ -15,8 +15,7 @@ use axum::body::Body;
 use http::Request;
 use http::header::HOST;
 use http::uri::Authority;
-use rmcp::RoleServer;
-use rmcp::service::Service;
+use rmcp::ServerHandler;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
@@ -64,7 +63,7 @@ impl std::fmt::Debug for Mount {
 }
 
 impl Mount {
-    fn new<H: Service<RoleServer>>(
+    fn new<H: ServerHandler>(
         prefix: String,
         make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,
         options: HttpOptions,
@@ -138,7 +137,7 @@ impl App {
     /// Mounts handlers of rmcp's, one for each session (each request, where there are none), made for its principal. See
     /// [`lowlevel`](crate::lowlevel).
     #[must_use]
-    pub fn mount_handlers<H: Service<RoleServer>>(
+    pub fn mount_handlers<H: ServerHandler>(
         mut self,
         prefix: impl Into<String>,
         make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,

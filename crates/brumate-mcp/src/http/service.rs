@@ -17,7 +17,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
-use rmcp::{RoleServer, service};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
 use std::fmt;
@@ -75,7 +75,7 @@ impl Server {
 
 impl HttpService {
     /// Serves handlers of rmcp's, one for each session, made for its principal.
-    pub(crate) fn new<H: service::Service<RoleServer>>(
+    pub(crate) fn new<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {

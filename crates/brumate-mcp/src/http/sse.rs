@@ -18,8 +18,7 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::RoleServer;
-use rmcp::service::Service;
+use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,7 +68,7 @@ impl Drop for Open {
 }
 
 impl SseEndpoint {
-    pub(crate) fn new<H: Service<RoleServer>>(
+    pub(crate) fn new<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Arc<Self> {
