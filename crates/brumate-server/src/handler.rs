@@ -137,8 +137,9 @@ impl PythonServer {
         self
     }
 
-    pub(crate) fn traces(&self) -> Option<&Traces> {
-        self.traces.as_ref()
+    /// Who is told of its requests, if anybody.
+    pub(crate) fn traces(&self) -> Option<Traces> {
+        self.traces.clone()
     }
 
     /// The same server, where calls of clients that know tasks become tasks after `time`.

@@ -52,7 +52,7 @@ where
     let stop = server.stop_token().clone();
     let transport = LineTransport::new(input, output, stop.clone(), server.grace());
     let _cancel_calls = stop.clone().drop_guard();
-    let running = match Traced(server).serve_with_ct(transport, shutdown.clone()).await {
+    let running = match Traced::new(server).serve_with_ct(transport, shutdown.clone()).await {
         Ok(running) => running,
         // A client that leaves before it has said anything is nobody's mistake.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),

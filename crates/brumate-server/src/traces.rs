@@ -3,9 +3,9 @@
 //! What people and models write (code, arguments, results, messages of errors) is recorded only if the operator wants it.
 //! Names of the interpreter's sessions and tokens never are.
 
+mod handler;
 mod parent;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -14,10 +14,10 @@ use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ClientRequest, ErrorData, JsonObject, RequestId, ServerResult};
-use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject, RequestId};
+use rmcp::service::RequestContext;
 
-use crate::handler::PythonServer;
+pub(crate) use handler::Traced;
 
 /// Longest name from a request that is recorded, in characters.
 const MAX_NAME: usize = 128;
@@ -56,13 +56,27 @@ impl Traces {
     }
 
     /// Begins the span of a request.
-    fn begin(&self, request: &ClientRequest, context: &RequestContext<RoleServer>) -> RequestSpan {
+    fn begin(&self, method: &str, context: &RequestContext<RoleServer>) -> RequestSpan {
+        self.begin_named(method, None, context)
+    }
+
+    /// Begins the span of a tool's call.
+    fn begin_call(&self, call: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> RequestSpan {
+        self.begin_named("tools/call", Some(call), context)
+    }
+
+    fn begin_named(
+        &self,
+        method: &str,
+        call: Option<&CallToolRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> RequestSpan {
         let head = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.headers);
         let header = |name| head.and_then(|head| head.get(name)?.to_str().ok());
         let of_meta = parent::parse(context.meta.get_traceparent(), context.meta.get_tracestate());
         let parent = of_meta.or_else(|| parent::parse(header("traceparent"), header("tracestate")));
         let parent = parent.map_or_else(Context::new, |parent| Context::new().with_remote_span_context(parent));
-        let method = short(request.method());
+        let method = short(method);
         let id = match &context.id {
             RequestId::Number(id) => id.to_string(),
             RequestId::String(id) => short(id),
@@ -78,13 +92,13 @@ impl Traces {
         if let Some(session) = header("mcp-session-id") {
             attributes.push(KeyValue::new("mcp.session.id", short(session)));
         }
-        let mut name: Cow<'static, str> = method.into();
-        if let ClientRequest::CallToolRequest(call) = request {
-            let tool = short(&call.params.name);
-            name = format!("{name} {tool}").into();
+        let mut name = method;
+        if let Some(call) = call {
+            let tool = short(&call.name);
+            name = format!("{name} {tool}");
             attributes.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
             attributes.push(KeyValue::new("gen_ai.tool.name", tool));
-            attributes.extend(self.arguments(call.params.arguments.as_ref()));
+            attributes.extend(self.arguments(call.arguments.as_ref()));
         }
         let builder = self.0.tracer.span_builder(name).with_kind(SpanKind::Server).with_attributes(attributes);
         let span = self.0.tracer.build_with_context(builder, &parent);
@@ -136,23 +150,25 @@ impl RequestSpan {
     }
 
     /// The request is answered.
-    fn answered(&self, answer: &Result<ServerResult, ErrorData>) {
+    fn answered<T>(&self, answer: &Result<T, ErrorData>) {
+        let Err(error) = answer else { return };
         let span = self.context.span();
-        match answer {
-            Ok(ServerResult::CallToolResult(result)) => self.traces.describe(&self.context, result),
-            Ok(ServerResult::InputRequiredResult(_)) => {
-                span.set_attribute(KeyValue::new("brumate.answer", "input_required"));
-            }
-            Ok(ServerResult::CreateTaskResult(_)) => span.set_attribute(KeyValue::new("brumate.answer", "task")),
-            Ok(_) => {}
-            Err(error) => {
-                let code = error.code.0.to_string();
-                span.set_attribute(KeyValue::new("error.type", code.clone()));
-                span.set_attribute(KeyValue::new("rpc.response.status_code", code));
-                // Messages repeat what was written.
-                span.set_status(Status::error(if self.traces.0.content { short(&error.message) } else { String::new() }));
-            }
-        }
+        let code = error.code.0.to_string();
+        span.set_attribute(KeyValue::new("error.type", code.clone()));
+        span.set_attribute(KeyValue::new("rpc.response.status_code", code));
+        // Messages repeat what was written.
+        span.set_status(Status::error(if self.traces.0.content { short(&error.message) } else { String::new() }));
+    }
+
+    /// The call of a tool is answered.
+    fn call_answered(&self, answer: &Result<CallToolResponse, ErrorData>) {
+        let kind = match answer {
+            Ok(CallToolResponse::Complete(result)) => return self.traces.describe(&self.context, result),
+            Ok(CallToolResponse::InputRequired(_)) => "input_required",
+            Ok(_) => "task",
+            Err(_) => return self.answered(answer),
+        };
+        self.context.span().set_attribute(KeyValue::new("brumate.answer", kind));
     }
 }
 
@@ -200,43 +216,5 @@ impl RunSpan {
         }
         self.traces.describe(&context, result);
         context.span().end_with_timestamp(self.begun + now.saturating_duration_since(self.since));
-    }
-}
-
-/// The server of a connection, whose requests are told to its [`Traces`], if it has any.
-#[derive(Debug, Clone)]
-pub(crate) struct Traced(pub(crate) PythonServer);
-
-impl Service<RoleServer> for Traced {
-    async fn handle_request(
-        &self,
-        request: <RoleServer as ServiceRole>::PeerReq,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<<RoleServer as ServiceRole>::Resp, ErrorData> {
-        let open = self.0.traces().map(|traces| Open(traces.begin(&request, &context)));
-        if let Some(Open(span)) = &open {
-            context.extensions.insert(span.clone());
-        }
-        let answer = self.0.handle_request(request, context).await;
-        if let Some(Open(span)) = &open {
-            span.answered(&answer);
-        }
-        answer
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: <RoleServer as ServiceRole>::PeerNot,
-        context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.0.handle_notification(notification, context).await
-    }
-
-    fn get_info(&self) -> <RoleServer as ServiceRole>::Info {
-        Service::get_info(&self.0)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [rmcp::model::ProtocolVersion]> {
-        Service::supported_protocol_versions(&self.0)
     }
 }

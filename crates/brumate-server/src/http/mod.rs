@@ -129,7 +129,7 @@ pub async fn serve_http(
         None => options,
     };
     let clients = Arc::new(Clients::default());
-    let make = move |principal: Option<&brumate_mcp::Principal>| Traced(server.for_client(&clients.of(principal)));
+    let make = move |principal: Option<&brumate_mcp::Principal>| Traced::new(server.for_client(&clients.of(principal)));
     let app = App::new().mount_handlers("", make, options);
     let app = app.clone().beside(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };
