@@ -70,9 +70,9 @@ async def over_http(setup: Setup) -> None:
             same(collected.span('resources/templates/list').trace, '56' * 16)
             alone = collected.span('ping')
             same((alone.parent, alone.trace == TRACE), ('', False))
-            for name in ('resources/read', 'tools/call no_such_tool'):
+            for name, code in (('resources/read', '-32002'), ('tools/call no_such_tool', '-32602')):
                 about = collected.span(name).attributes
-                same((about['error.type'], about['rpc.response.status_code']), ('-32602',) * 2)
+                same((about['error.type'], about['rpc.response.status_code']), (code, code))
 
 
 async def over_stdio(setup: Setup) -> None:

@@ -117,7 +117,9 @@ impl Traces {
         let said = result.structured_content.as_ref();
         // Code that failed is a result like others to the protocol; the tools say it in their own words.
         let failed = result.is_error == Some(true)
-            || said.is_some_and(|said| said["success"] == false || said["status"].as_str().is_some_and(|s| s != "success"));
+            || said.is_some_and(|said| {
+                said["success"] == false || said["status"].as_str().is_some_and(|s| s != "success")
+            });
         if failed {
             span.set_attribute(KeyValue::new("error.type", "tool_error"));
             span.set_status(Status::error(""));

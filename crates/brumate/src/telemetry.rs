@@ -64,7 +64,9 @@ impl Wanted {
             && match exporter.as_deref() {
                 Some("none") => false,
                 Some("otlp") => true,
-                Some(other) => bail!("{}: `{other}` is not offered; `otlp` and `none` are", env_vars::OTEL_TRACES_EXPORTER),
+                Some(other) => {
+                    bail!("{}: `{other}` is not offered; `otlp` and `none` are", env_vars::OTEL_TRACES_EXPORTER)
+                }
                 None => endpoint.is_some(),
             };
         if !wanted {
@@ -89,7 +91,8 @@ impl Wanted {
             None => TIMEOUT,
         };
         let attributes = given(env_vars::OTEL_RESOURCE_ATTRIBUTES).unwrap_or_default();
-        let unsaid = |name: &str| !attributes.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(name));
+        let unsaid =
+            |name: &str| !attributes.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(name));
         let mut resource = Vec::new();
         if given(env_vars::OTEL_SERVICE_NAME).is_none() && unsaid("service.name") {
             resource.push(("service.name", SERVICE));

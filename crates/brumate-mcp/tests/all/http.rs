@@ -109,8 +109,8 @@ async fn what_is_no_message_is_an_error_of_the_protocol() {
             ("", -32700),
             ("{oops", -32700),
             ("{}{}", -32700),
-            ("\"\\ud800\"", -32700),
             ("3", -32600),
+            ("\"\\ud800\"", -32600),
             ("[]", -32600),
             ("{}", -32600),
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
@@ -118,7 +118,10 @@ async fn what_is_no_message_is_an_error_of_the_protocol() {
             let answer = read(http.send("POST", "/mcp", Body::from(body)).await).await;
             assert_eq!((answer.status, answer.content_type()), (StatusCode::BAD_REQUEST, "application/json"), "{body}");
             let error = answer.last();
-            assert_eq!((&error["jsonrpc"], &error["error"]["code"], error.get("id")), (&json!("2.0"), &json!(code), None));
+            assert_eq!(
+                (&error["jsonrpc"], &error["error"]["code"], error.get("id")),
+                (&json!("2.0"), &json!(code), None)
+            );
         }
         let answer = read(http.send("POST", "/mcp", Body::from(&b"\xff\xfe"[..])).await).await;
         assert_eq!((answer.status, &answer.last()["error"]["code"]), (StatusCode::BAD_REQUEST, &json!(-32700)));

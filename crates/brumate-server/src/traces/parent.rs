@@ -20,8 +20,7 @@ pub(super) fn parse(traceparent: Option<&str>, tracestate: Option<&str>) -> Opti
     let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?) & TraceFlags::SAMPLED;
     let state = tracestate.filter(|state| state.len() <= MAX_STATE);
     let state = state.and_then(|state| TraceState::from_str(state).ok()).unwrap_or_default();
-    let context =
-        SpanContext::new(TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?, flags, true, state);
+    let context = SpanContext::new(TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?, flags, true, state);
     // Ids of nothing but zeros are none.
     context.is_valid().then_some(context)
 }

@@ -41,7 +41,10 @@ impl Client {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(error) if !failed => {
-                tracing::warn!(error, "traces do not reach their collector (OTEL_EXPORTER_OTLP_*), and are dropped until they do");
+                tracing::warn!(
+                    error,
+                    "traces do not reach their collector (OTEL_EXPORTER_OTLP_*), and are dropped until they do"
+                );
             }
             None if failed => tracing::warn!("traces reach their collector again"),
             _ => {}
