@@ -12,12 +12,12 @@ from mcp.client.stdio import get_default_environment
 from cases import contains, same
 from collector import Collector, collector
 from harness import Setup
-from http_cases import LEGACY, MODERN, Client, server, until
+from http_cases import LEGACY, MODERN, TASKS, Client, server, until
 
 TRACE, PARENT, SECRET = 'ab' * 16, 'cd' * 8, 'the-secret-of-this-case'
 TRACEPARENT = f'00-{TRACE}-{PARENT}-01'
-# Code that says something and fails.
-CALL = {'name': 'execute_code', 'arguments': {'code': f'print("{SECRET}")\n1 / 0'}}
+# Code that takes its time, says something, and fails.
+CALL = {'name': 'execute_code', 'arguments': {'code': f'import time\ntime.sleep(0.1)\nprint("{SECRET}")\n1 / 0'}}
 
 # What is said, once, when traces do not arrive; and when they do again.
 LOST, BACK = 'traces do not reach their collector', 'traces reach their collector again'
@@ -35,7 +35,7 @@ def check_failed_call(collected: Collector) -> None:
     same((about['service.name'], about['mcp.method.name'], about['gen_ai.tool.name']), ('brumate', 'tools/call', 'execute_code'))
     same((about['error.type'], run.attributes['error.type']), ('tool_error', 'tool_error'))
     for phase in ('queue.duration', 'start.duration', 'duration'):
-        assert run.attributes[f'brumate.run.{phase}'] >= 0, run
+        assert run.attributes[f'brumate.run.{phase}'] >= (0.1 if phase == 'duration' else 0), run
 
 
 async def over_http(setup: Setup) -> None:
@@ -45,6 +45,8 @@ async def over_http(setup: Setup) -> None:
             with server(setup, environment=told_to(collected, BRUMATE_TRACE_CONTENT=str(content).lower())) as running:
                 client = Client(running)
                 client.modern('tools/call', CALL, 'execute_code', traceparent=TRACEPARENT)
+                plain = {'name': 'run_python_code', 'arguments': {'python_code': f'"{SECRET}"'}}
+                client.modern('tools/call', plain, 'run_python_code', traceparent=f'00-{"9a" * 16}-{PARENT}-01')
                 session = client.session()
                 session.post('tools/list', traceparent=f'00-{"12" * 16}-{PARENT}-01')
                 session.post('resources/list', {'_meta': {'traceparent': f'00-{"34" * 16}-{PARENT}-01'}}, traceparent=TRACEPARENT)
@@ -61,6 +63,8 @@ async def over_http(setup: Setup) -> None:
             check_failed_call(collected)
             same(collected.span('tools/call execute_code').attributes['mcp.protocol.version'], MODERN)
             same(collected.holds(SECRET), content)
+            call, run = collected.span('tools/call run_python_code'), collected.span('run', '9a' * 16)
+            same((run.parent, 'error.type' in call.attributes, 'error.type' in run.attributes), (call.identity, False, False))
             about = collected.span('initialize').attributes
             same((about['network.transport'], about['jsonrpc.request.id']), ('tcp', '1'))
             listed = collected.span('tools/list')
@@ -107,6 +111,23 @@ async def over_stdio(setup: Setup) -> None:
         about = collected.span('tools/call execute_code').attributes
         same((about['network.transport'], about['jsonrpc.request.id'], about['team']), ('pipe', '2', 'cases'))
         assert 'mcp.session.id' not in about and not collected.holds(SECRET)
+
+
+async def of_tasks(setup: Setup) -> None:
+    """A call that goes on as a task says so; its run is told when it ends, as part of the same trace."""
+    with collector() as collected:
+        with server(setup, environment=told_to(collected)) as running:
+            client = Client(running)
+            asks = {'name': 'execute_code', 'arguments': {'code': 'input("Who? ")'}}
+            task = client.modern('tools/call', asks, 'execute_code', TASKS, traceparent=TRACEPARENT).result['taskId']
+            client.modern('tasks/cancel', {'taskId': task}, task, TASKS, traceparent=TRACEPARENT)
+            state = lambda: client.modern('tasks/get', {'taskId': task}, task, TASKS, traceparent=TRACEPARENT).result['status']
+            await until(lambda: state() not in ('working', 'input_required'))
+            same(running.stop(), 0)
+        call, run = collected.span('tools/call execute_code', TRACE), collected.span('run', TRACE)
+        same((call.attributes['brumate.answer'], 'error.type' in call.attributes), ('task', False))
+        same((run.parent, run.attributes['error.type']), (call.identity, 'tool_error'))
+        same(collected.span('tasks/cancel').trace, TRACE)
 
 
 async def unwanted(setup: Setup) -> None:

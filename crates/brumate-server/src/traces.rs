@@ -16,6 +16,8 @@ use opentelemetry::{Context, KeyValue};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject, RequestId};
 use rmcp::service::RequestContext;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub(crate) use handler::Traced;
 
@@ -32,6 +34,8 @@ struct Told {
     tracer: BoxedTracer,
     /// Code, arguments and results too.
     content: bool,
+    /// What is to be told of still.
+    runs: TaskTracker,
 }
 
 impl std::fmt::Debug for Traces {
@@ -52,7 +56,13 @@ fn cut(mut text: String) -> String {
 impl Traces {
     /// Spans are made by `tracer`; with `content` they hold what is written too.
     pub fn new(tracer: BoxedTracer, content: bool) -> Self {
-        Self(Arc::new(Told { tracer, content }))
+        Self(Arc::new(Told { tracer, content, runs: TaskTracker::new() }))
+    }
+
+    /// Waits until all runs have ended that were told of.
+    pub async fn settled(&self) {
+        self.0.runs.close();
+        self.0.runs.wait().await;
     }
 
     /// Begins the span of a request.
@@ -148,7 +158,8 @@ impl RequestSpan {
     /// Begins the span of what runs for the request, which may go on after it.
     pub(crate) fn run(&self) -> RunSpan {
         let (traces, parent) = (self.traces.clone(), self.context.clone());
-        RunSpan { traces, parent, begun: SystemTime::now(), since: Instant::now(), phases: Arc::default() }
+        let _under_way = traces.0.runs.token();
+        RunSpan { traces, parent, begun: SystemTime::now(), since: Instant::now(), phases: Arc::default(), _under_way }
     }
 
     /// The request is answered.
@@ -190,6 +201,7 @@ pub(crate) struct RunSpan {
     begun: SystemTime,
     since: Instant,
     phases: Arc<Phases>,
+    _under_way: TaskTrackerToken,
 }
 
 impl RunSpan {

@@ -137,6 +137,8 @@ impl Telemetry {
 
     /// Sends what is left, for a short time.
     pub(crate) async fn finish(self) {
+        // Runs that were interrupted are about to end.
+        let _ = tokio::time::timeout(LAST, self.traces.settled()).await;
         let sent = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(LAST)).await;
         if let Ok(Err(error)) = sent {
             tracing::warn!(%error, "the last traces were not sent");
