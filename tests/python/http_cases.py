@@ -397,7 +397,8 @@ async def vanished(setup: Setup) -> None:
         connection.request('POST', client.path, json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': call}), headers)
         await until(lambda: running_code(client))
         connection.close()
-        same((await anyio.to_thread.run_sync(client.cell, 'x', session))['result'], '2')
+        # However far it had come.
+        assert (await anyio.to_thread.run_sync(client.cell, 'x', session))['result'] in ('1', '2')
 
 
 async def abuse(setup: Setup) -> None:

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_state_that_is_too_long_or_malformed_is_left_out() {
         let parent = format!("00-{TRACE}-{SPAN}-01");
-        for state in [format!("vendor={}", "x".repeat(MAX_STATE)), "=".to_owned(), "no pairs".to_owned()] {
+        for state in [format!("vendor={}", "x".repeat(MAX_STATE)), "no pairs".to_owned()] {
             let found = parse(Some(&parent), Some(&state)).expect("a parent");
             assert_eq!(found.trace_state().header(), "", "{state}");
         }
