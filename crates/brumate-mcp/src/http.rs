@@ -7,6 +7,7 @@ mod connections;
 mod guard;
 mod json;
 mod principal;
+mod refused;
 mod service;
 mod session;
 #[cfg(feature = "sqlite")]
@@ -15,6 +16,7 @@ mod sse;
 mod store;
 mod streams;
 mod tls;
+mod unreadable;
 
 pub use app::App;
 pub use principal::Principal;

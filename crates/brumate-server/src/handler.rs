@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks, is_modern};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
-use brumate_session::{CancellationToken, Failure, Questions, RunEvent, RunReport, RunRequest, Runner};
+use brumate_session::{CancellationToken, Failure, Phases, Questions, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -28,6 +28,7 @@ use crate::interpreter::{Call, Interpreter, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
 use crate::questions::{self, Audience, Conversation, Listener, Parked, Resumed, Step};
+use crate::traces::{RequestSpan, RunSpan, Traces};
 use crate::{arguments, tasks, tool};
 
 /// What a client is told that comes back too late.
@@ -64,6 +65,8 @@ pub struct PythonServer {
     pub(crate) tasks: Tasks,
     /// When a call of a client that knows tasks becomes one.
     task_after: Duration,
+    /// Who is told of requests and runs, if anybody.
+    traces: Option<Traces>,
 }
 
 /// What a tool call asks for.
@@ -81,6 +84,18 @@ impl Work {
     /// Whether it runs code, which may take its time.
     fn is_code(&self) -> bool {
         matches!(self, Work::Run(_) | Work::RunInSession(..) | Work::Call(_, Call::Execute(_)))
+    }
+
+    /// The same work, which notes in `phases` what it waits for.
+    fn noting(self, phases: Option<Arc<Phases>>) -> Self {
+        match self {
+            Work::Run(request) => Work::Run(request.with_phases(phases)),
+            Work::RunInSession(interpreter, cell) => Work::RunInSession(interpreter, cell.with_phases(phases)),
+            Work::Call(interpreter, Call::Execute(cell)) => {
+                Work::Call(interpreter, Call::Execute(cell.with_phases(phases)))
+            }
+            other => other,
+        }
     }
 
     /// The same work, whose code's questions go to `questions`.
@@ -111,7 +126,20 @@ impl PythonServer {
             parked: Parked::default(),
             tasks: Tasks::default(),
             task_after: tasks::TASK_AFTER,
+            traces: None,
         }
+    }
+
+    /// The same server whose requests and runs are told to `traces`.
+    #[must_use]
+    pub fn with_traces(mut self, traces: Option<Traces>) -> Self {
+        self.traces = traces;
+        self
+    }
+
+    /// Who is told of its requests, if anybody.
+    pub(crate) fn traces(&self) -> Option<Traces> {
+        self.traces.clone()
     }
 
     /// The same server, where calls of clients that know tasks become tasks after `time`.
@@ -197,9 +225,14 @@ impl PythonServer {
     fn begin(&self, work: Work, digest: u64, context: &RequestContext<RoleServer>) -> Conversation {
         let server = self.clone();
         let can_ask = questions::can_be_asked(context);
+        let span = RequestSpan::of(context).filter(|_| work.is_code()).map(RequestSpan::run);
         Conversation::begin(self.stop.child_token(), digest, move |part| async move {
-            let work = work.asking(can_ask.then(|| part.questions.clone()));
-            server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await
+            let work = work.asking(can_ask.then(|| part.questions.clone())).noting(span.as_ref().map(RunSpan::phases));
+            let result = server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await;
+            if let Some(span) = span {
+                span.end(&result);
+            }
+            result
         })
     }
 

@@ -26,9 +26,11 @@ mod questions;
 mod serve;
 mod tasks;
 mod tool;
+mod traces;
 mod transport;
 mod wire;
 
 pub use format::{ReturnMode, result_text};
 pub use handler::{PythonServer, ToolSet};
 pub use serve::{ServeError, serve, serve_stdio};
+pub use traces::Traces;

@@ -6,6 +6,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::handler::PythonServer;
+use crate::traces::Traced;
 use crate::transport::LineTransport;
 
 /// A connection that did not end as it should.
@@ -51,7 +52,7 @@ where
     let stop = server.stop_token().clone();
     let transport = LineTransport::new(input, output, stop.clone(), server.grace());
     let _cancel_calls = stop.clone().drop_guard();
-    let running = match server.serve_with_ct(transport, shutdown.clone()).await {
+    let running = match Traced::new(server).serve_with_ct(transport, shutdown.clone()).await {
         Ok(running) => running,
         // A client that leaves before it has said anything is nobody's mistake.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),

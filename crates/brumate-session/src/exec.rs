@@ -97,8 +97,8 @@ impl Runner {
         let image = self.image_for(&execute.code);
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
-        let job =
-            Job { spec, execute, inference: Inference::Lenient, asker: Asker::new(None), principal: String::new() };
+        let (inference, asker) = (Inference::Lenient, Asker::new(None));
+        let job = Job { spec, execute, inference, asker, principal: String::new(), phases: None };
         let driven = self.drive(job, events.clone(), cancel).await?;
         if let Driven::Ran { end, .. } = &driven {
             let dropped = match end {

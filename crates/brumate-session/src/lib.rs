@@ -48,7 +48,7 @@ pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptRequest};
 pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};
 pub use report::{OutputChunk, RunReport, Status};
-pub use request::{Failure, RunEvent, RunRequest, RunnerSettings};
+pub use request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
 /// Cancels a run when it is cancelled itself.
 pub use tokio_util::sync::CancellationToken;

@@ -1,5 +1,8 @@
 //! What goes into a run and what is seen of it from outside.
 
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
 use brumate_engine::api::{Image, Limits, StreamName};
 use thiserror::Error;
 
@@ -50,6 +53,41 @@ pub struct RunRequest {
     pub questions: Option<Questions>,
     /// Whose run it is.
     pub principal: String,
+    /// Where it is noted when the run was let in and when its code began; nowhere.
+    pub phases: Option<Arc<Phases>>,
+}
+
+/// When a run was let in and when its code began, for those who want to know how long it waited; the first time counts.
+#[derive(Debug, Default)]
+pub struct Phases {
+    admitted: OnceLock<Instant>,
+    started: OnceLock<Instant>,
+}
+
+impl Phases {
+    /// It has its place among those that run at the same time.
+    pub(crate) fn admit(this: Option<&Arc<Self>>) {
+        if let Some(this) = this {
+            let _ = this.admitted.set(Instant::now());
+        }
+    }
+
+    /// Its code begins.
+    pub(crate) fn start(this: Option<&Arc<Self>>) {
+        if let Some(this) = this {
+            let _ = this.started.set(Instant::now());
+        }
+    }
+
+    /// When it was let in, if it was.
+    pub fn admitted(&self) -> Option<Instant> {
+        self.admitted.get().copied()
+    }
+
+    /// When its code began, if it did.
+    pub fn started(&self) -> Option<Instant> {
+        self.started.get().copied()
+    }
 }
 
 impl RunRequest {
@@ -76,6 +114,13 @@ impl RunRequest {
     #[must_use]
     pub fn of_principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into();
+        self
+    }
+
+    /// Notes in `phases` when the run is let in and when its code begins.
+    #[must_use]
+    pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
+        self.phases = phases;
         self
     }
 

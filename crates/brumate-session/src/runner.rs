@@ -18,7 +18,7 @@ use crate::installs::{Installer, Step};
 use crate::packages::{Installation, PackageError, PackageEvent, Packages, Wanted};
 use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
-use crate::request::{Failure, RunEvent, RunRequest, RunnerSettings};
+use crate::request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 
 /// Machine events that may wait for their consumer; beyond that the guest waits.
 const EVENT_QUEUE: usize = 64;
@@ -49,6 +49,7 @@ pub(crate) struct Job {
     pub(crate) inference: Inference,
     pub(crate) asker: Asker,
     pub(crate) principal: String,
+    pub(crate) phases: Option<Arc<Phases>>,
 }
 
 /// How far a job came.
@@ -153,7 +154,7 @@ impl Runner {
         let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
         // Code that installs packages itself knows of modules that nobody else knows.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
-        let job = Job { spec, execute, inference, asker, principal: request.principal };
+        let job = Job { spec, execute, inference, asker, principal: request.principal, phases: request.phases };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -207,11 +208,12 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<Driven, Failure> {
-        let Job { spec, execute, inference, asker, principal } = job;
+        let Job { spec, execute, inference, asker, principal, phases } = job;
+        let phases = phases.as_ref();
         let ready = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
-            ready = self.make_ready(spec, &execute.code, inference, &principal, &events) => ready?,
+            ready = self.make_ready(spec, &execute.code, inference, &principal, phases, &events) => ready?,
         };
         let Prepared { mut permit, mut machine, dependencies } = match ready {
             Ready::Machine(prepared) => prepared,
@@ -222,6 +224,7 @@ impl Runner {
             }
         };
         permit.begins(self.limits().cpu);
+        Phases::start(phases);
         let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
         if let RunEnd::Ended(outcome) = &end {
             permit.took(outcome.cpu);
@@ -236,12 +239,14 @@ impl Runner {
         code: &str,
         inference: Inference,
         principal: &str,
+        phases: Option<&Arc<Phases>>,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Ready, Failure> {
         let permit = self.admission.enter(principal).await.map_err(|refused| match refused {
             Refused::Busy { running, waiting } => Failure::Busy { running, waiting },
             Refused::OverLimit(over) => Failure::OverLimit(over),
         })?;
+        Phases::admit(phases);
         // Before a machine is taken: most mistakes in metadata cost nothing.
         let stated = match dependencies::stated(&self.settings.dependencies, code) {
             Ok(stated) => stated,

@@ -99,6 +99,8 @@ variables! {
     EVENT_STORE = "BRUMATE_EVENT_STORE" since "0.1.0";
     /// Time of calls when the server ends; as `--drain-timeout`.
     DRAIN_TIMEOUT = "BRUMATE_DRAIN_TIMEOUT" since "0.1.0";
+    /// `true`: traces hold code, arguments and results too.
+    TRACE_CONTENT = "BRUMATE_TRACE_CONTENT" since "0.1.0";
     /// Runs at the same time; as `--max-concurrent`.
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
     /// Interpreters kept ready per image; as `--ready`.
@@ -119,6 +121,30 @@ variables! {
     XDG_CACHE_HOME = "XDG_CACHE_HOME" since "0.1.0";
     /// The user's data directory (XDG Base Directory Specification), when none is given.
     XDG_DATA_HOME = "XDG_DATA_HOME" since "0.1.0";
+    /// OpenTelemetry's collector of all signals, to which traces go.
+    OTEL_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT" since "0.1.0";
+    /// The collector of traces.
+    OTEL_TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" since "0.1.0";
+    /// How signals are sent.
+    OTEL_PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL" since "0.1.0";
+    /// How traces are sent.
+    OTEL_TRACES_PROTOCOL = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL" since "0.1.0";
+    /// Certificates that the collector of all signals is known by.
+    OTEL_CERTIFICATE = "OTEL_EXPORTER_OTLP_CERTIFICATE" since "0.1.0";
+    /// Certificates that the collector of traces is known by.
+    OTEL_TRACES_CERTIFICATE = "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE" since "0.1.0";
+    /// Milliseconds that the collector of all signals has for an answer.
+    OTEL_TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT" since "0.1.0";
+    /// Milliseconds that the collector of traces has for an answer.
+    OTEL_TRACES_TIMEOUT = "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT" since "0.1.0";
+    /// `otlp` or `none`: whether traces are sent.
+    OTEL_TRACES_EXPORTER = "OTEL_TRACES_EXPORTER" since "0.1.0";
+    /// `true`: no OpenTelemetry at all.
+    OTEL_SDK_DISABLED = "OTEL_SDK_DISABLED" since "0.1.0";
+    /// The name of this service in traces.
+    OTEL_SERVICE_NAME = "OTEL_SERVICE_NAME" since "0.1.0";
+    /// What else traces say of this service.
+    OTEL_RESOURCE_ATTRIBUTES = "OTEL_RESOURCE_ATTRIBUTES" since "0.1.0";
     /// The user's home, for both directories.
     HOME = "HOME" since "0.1.0";
 }

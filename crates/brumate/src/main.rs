@@ -14,6 +14,7 @@ mod sandbox;
 mod session_settings;
 mod settings;
 mod signals;
+mod telemetry;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

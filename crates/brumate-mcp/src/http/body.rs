@@ -2,6 +2,7 @@
 
 use super::service::{Response, refusal};
 use axum::body::Body;
+use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use std::time::Duration;
@@ -19,11 +20,11 @@ impl Bounds {
     /// # Errors
     ///
     /// The refusal of one that is too large, too slow, or breaks off.
-    pub(crate) async fn read(&self, body: Body) -> Result<Body, Box<Response>> {
+    pub(crate) async fn read(&self, body: Body) -> Result<Bytes, Box<Response>> {
         let refused = |status, text: String| Err(Box::new(refusal(status, text)));
         let read = Limited::new(body, self.bytes).collect();
         match tokio::time::timeout(self.time, read).await {
-            Ok(Ok(body)) => Ok(Body::from(body.to_bytes())),
+            Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 refused(StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", self.bytes))
             }

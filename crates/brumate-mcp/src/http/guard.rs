@@ -1,10 +1,12 @@
 //! Who is let in: hosts against DNS rebinding, origins against other people's web pages.
 
 use super::HttpOptions;
+use super::refused::Refused;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Uri};
+use std::sync::Arc;
 
 /// Hosts and origins that are let in.
 #[derive(Clone, Debug)]
@@ -12,19 +14,26 @@ pub(crate) struct Guard {
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
     hints: [&'static str; 2],
+    refused: Arc<Refused>,
 }
 
 impl Guard {
     pub(crate) fn new(options: &HttpOptions) -> Self {
-        Self { hosts: options.hosts.clone(), origins: options.origins.clone(), hints: options.hints }
+        let (hosts, origins) = (options.hosts.clone(), options.origins.clone());
+        Self { hosts, origins, hints: options.hints, refused: Arc::default() }
     }
 
-    /// Checks the head of a request.
+    /// Lets a request in, or says in the log that it does not.
     ///
     /// # Errors
     ///
     /// Why it is not let in, for whoever runs the server to read.
-    pub(crate) fn check(&self, request: &Parts) -> Result<(), String> {
+    pub(crate) fn admit(&self, request: &Parts) -> Result<(), String> {
+        self.check(request).inspect_err(|reason| self.refused.tell(reason))
+    }
+
+    /// Checks the head of a request.
+    fn check(&self, request: &Parts) -> Result<(), String> {
         if let Some(hosts) = &self.hosts {
             let named = request.headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
             let named = named.or_else(|| request.uri.authority().map(Authority::as_str)).unwrap_or_default();

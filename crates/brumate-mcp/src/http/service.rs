@@ -5,7 +5,7 @@ use super::guard::Guard;
 use super::principal::{Principal, SCOPE, Scope, Verifier, authenticate};
 use super::session::Sessions;
 use super::store::Kept;
-use super::{HttpOptions, body, json};
+use super::{HttpOptions, body, json, unreadable};
 use crate::handler::Handler;
 use crate::server::Server;
 use crate::tasks::{Followed, Tasks};
@@ -196,21 +196,17 @@ impl Endpoint {
             && self.shared.tasks.as_ref().is_some_and(Tasks::is_awaited)
     }
 
-    /// The tasks that a request wants to hear of, and its body as it was.
-    async fn followed(&self, head: &Parts, body: Body, principal: Option<&Principal>) -> (Body, Option<Followed>) {
+    /// The tasks that a request wants to hear of.
+    fn followed(&self, head: &Parts, body: &Bytes, principal: Option<&Principal>) -> Option<Followed> {
         let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
-        let Some(tasks) = self.shared.tasks.as_ref().filter(|_| listens) else { return (body, None) };
-        // It was read before, within its bounds.
-        let Ok(bytes) = body.collect().await.map(|body| body.to_bytes()) else { return (Body::empty(), None) };
-        let followed = Followed::read(&bytes, principal, tasks);
-        (Body::from(bytes), followed)
+        let tasks = self.shared.tasks.as_ref().filter(|_| listens)?;
+        Followed::read(body, principal, tasks)
     }
 
     async fn answer(self, request: Request<Body>) -> Response {
         let Shared { guard, json, stateless, activity, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
-        if let Err(reason) = guard.check(&head) {
-            tracing::warn!(reason, "a request was refused");
+        if let Err(reason) = guard.admit(&head) {
             return refusal(StatusCode::FORBIDDEN, reason);
         }
         let principal = match authenticate(self.shared.verifier.as_ref(), &mut head) {
@@ -235,15 +231,20 @@ impl Endpoint {
                 Ok(body) => (Some(activity.begin()), body),
                 Err(refusal) => return *refusal,
             },
-            _ => (None, Body::empty()),
+            _ => (None, Bytes::new()),
         };
+        // rmcp answers what it cannot read as it answers what does not claim to be JSON.
+        let readable = running.is_some() && unreadable::says_json(&head.headers);
+        if readable && let Some(answer) = unreadable::not_json(&body) {
+            return answer;
+        }
         head.extensions.insert(activity.draining().clone());
-        let (body, followed) = self.followed(&head, body, principal.as_ref()).await;
+        let followed = self.followed(&head, &body, principal.as_ref());
         head.extensions.remove::<Followed>();
         if let Some(followed) = &followed {
             head.extensions.insert(followed.clone());
         }
-        let request = Request::from_parts(head, body);
+        let request = Request::from_parts(head, Body::from(body));
         let (mut response, refused) = SCOPE
             .scope(Scope::new(principal), async {
                 let response = (self.call)(request).await;
@@ -252,6 +253,9 @@ impl Endpoint {
             .await;
         if refused {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions: try again later");
+        }
+        if readable && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            return unreadable::no_message();
         }
         if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
             // The session has ended by now, which clients like to hear.

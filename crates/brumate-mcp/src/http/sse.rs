@@ -4,7 +4,7 @@ use super::activity::{Activity, Running};
 use super::guard::Guard;
 use super::principal::{Principal, Verifier, authenticate};
 use super::service::{Response, cors, refusal};
-use super::{HttpOptions, body};
+use super::{HttpOptions, body, unreadable};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::OriginalUri;
@@ -15,7 +15,6 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{Request, StatusCode};
-use http_body_util::BodyExt as _;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
@@ -130,8 +129,7 @@ impl SseEndpoint {
 
     /// Who sends a request, if it is let in.
     fn admit(&self, head: &mut Parts) -> Result<Option<Principal>, Box<Response>> {
-        if let Err(reason) = self.guard.check(head) {
-            tracing::warn!(reason, "a request was refused");
+        if let Err(reason) = self.guard.admit(head) {
             return Err(Box::new(refusal(StatusCode::FORBIDDEN, reason)));
         }
         let principal = authenticate(self.verifier.as_ref(), head)?;
@@ -195,13 +193,13 @@ impl SseEndpoint {
             return refusal(StatusCode::NOT_FOUND, "there is no such session");
         };
         let bytes = match self.body.read(body).await {
-            Ok(body) => body.collect().await.map(|body| body.to_bytes()).unwrap_or_default(),
+            Ok(bytes) => bytes,
             Err(refusal) => return *refusal,
         };
         head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,
-            Err(error) => return refusal(StatusCode::BAD_REQUEST, format!("no JSON-RPC message: {error}")),
+            Err(_) => return unreadable::not_json(&bytes).unwrap_or_else(unreadable::no_message),
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(head);

@@ -100,6 +100,37 @@ async fn large_bodies_are_refused() {
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
+/// O: rmcp answers what is no message as what does not claim to be JSON.
+#[tokio::test]
+async fn what_is_no_message_is_an_error_of_the_protocol() {
+    for options in [HttpOptions::new(), HttpOptions::new().stateless().json_responses()] {
+        let http = Http::new(&server("readers"), options);
+        for (body, code) in [
+            ("", -32700),
+            ("{oops", -32700),
+            ("{}{}", -32700),
+            ("3", -32600),
+            ("\"\\ud800\"", -32600),
+            ("[]", -32600),
+            ("{}", -32600),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
+        ] {
+            let answer = read(http.send("POST", "/mcp", Body::from(body)).await).await;
+            assert_eq!((answer.status, answer.content_type()), (StatusCode::BAD_REQUEST, "application/json"), "{body}");
+            let error = answer.last();
+            assert_eq!(
+                (&error["jsonrpc"], &error["error"]["code"], error.get("id")),
+                (&json!("2.0"), &json!(code), None)
+            );
+        }
+        let answer = read(http.send("POST", "/mcp", Body::from(&b"\xff\xfe"[..])).await).await;
+        assert_eq!((answer.status, &answer.last()["error"]["code"]), (StatusCode::BAD_REQUEST, &json!(-32700)));
+        let text = http.with("content-type", "text/plain");
+        let answer = read(text.send("POST", "/mcp", Body::from("{oops")).await).await;
+        assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+}
+
 /// H: rmcp sends log messages to clients of 2026-07-28 that asked for none.
 #[tokio::test]
 async fn since_2026_07_28_who_wants_log_messages_says_so() {

@@ -344,3 +344,15 @@ async fn the_older_transport() {
     let first = stream.frame().await.expect("an event").expect("a frame").into_data().expect("data");
     assert!(String::from_utf8_lossy(&first).contains("event: endpoint"));
 }
+
+/// O: what is no message is answered as what does not claim to be one, without an error of JSON-RPC.
+#[tokio::test]
+async fn bodies_that_are_no_message() {
+    for ((http, _gate), expected) in [(bare(), StatusCode::UNSUPPORTED_MEDIA_TYPE), (own(), StatusCode::BAD_REQUEST)] {
+        for body in ["{oops", "3"] {
+            let answer = read(http.send("POST", "/mcp", Body::from(body)).await).await;
+            assert_eq!(answer.status, expected, "{body}");
+            assert_eq!(answer.body.contains("jsonrpc"), expected == StatusCode::BAD_REQUEST, "{}", answer.body);
+        }
+    }
+}

@@ -27,6 +27,7 @@ pub(crate) use html::filename;
 pub(crate) use http::{Sink, blocking};
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
+pub use tls::configuration as tls_configuration;
 
 /// A project page. The largest on PyPI have some ten million bytes.
 pub(crate) const MAX_PAGE_BYTES: u64 = 128 << 20;

@@ -9,8 +9,12 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::index::error::IndexError;
 use crate::settings::Tls;
 
-/// What a client of an index trusts.
-pub(crate) fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
+/// TLS that trusts what `tls` says.
+///
+/// # Errors
+///
+/// The file of certificates cannot be read, or holds none.
+pub fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
     let mut roots = RootCertStore::empty();
     match &tls.bundle {
         Some(path) => {

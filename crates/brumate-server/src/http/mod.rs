@@ -20,6 +20,7 @@ pub use tokens::{NewToken, Tokens, TokensError};
 use crate::clients::Clients;
 use crate::handler::PythonServer;
 use crate::serve::ServeError;
+use crate::traces::Traced;
 
 /// Largest message: room for the longest code that is run, with every byte escaped.
 const MAX_BODY: usize = 16 << 20;
@@ -128,7 +129,7 @@ pub async fn serve_http(
         None => options,
     };
     let clients = Arc::new(Clients::default());
-    let make = move |principal: Option<&brumate_mcp::Principal>| server.for_client(&clients.of(principal));
+    let make = move |principal: Option<&brumate_mcp::Principal>| Traced::new(server.for_client(&clients.of(principal)));
     let app = App::new().mount_handlers("", make, options);
     let app = app.clone().beside(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };

@@ -18,7 +18,7 @@ use crate::admission::Refused;
 use crate::engine::{CellAndFiles, Died, EngineError, Session};
 use crate::installs::{Installer, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
-use crate::request::RunEvent;
+use crate::request::{Phases, RunEvent};
 
 /// Machine events that may wait for their consumer; beyond that the guest waits.
 const EVENT_QUEUE: usize = 64;
@@ -41,6 +41,8 @@ pub struct CellRequest {
     pub globals: serde_json::Map<String, serde_json::Value>,
     /// Who takes the code's questions; nobody: asking fails.
     pub questions: Option<Questions>,
+    /// Where it is noted when the cell was let in and when its code began; nowhere.
+    pub phases: Option<Arc<Phases>>,
 }
 
 impl CellRequest {
@@ -53,6 +55,13 @@ impl CellRequest {
     #[must_use]
     pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
         self.questions = questions;
+        self
+    }
+
+    /// Notes in `phases` when the cell is let in and when its code begins.
+    #[must_use]
+    pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
+        self.phases = phases;
         self
     }
 
@@ -139,6 +148,7 @@ impl Sessions {
             Refused::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
             Refused::OverLimit(over) => SessionError::OverLimit(over),
         })?;
+        Phases::admit(request.phases.as_ref());
         // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
         let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
 
@@ -150,10 +160,12 @@ impl Sessions {
         slot.begun(live.session.interrupter());
         let mut request = request;
         let asker = Asker::new(request.questions.take());
+        let phases = request.phases.take();
         let allow_install = self.inner.settings.packages.is_some();
         let execute = Execute { allow_stdin: asker.allows(), allow_install, ..execute(request, number) };
         let listener = Listener { gatherer: &mut gatherer, said, asker };
         permit.begins(self.limits().cpu);
+        Phases::start(phases.as_ref());
         let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {

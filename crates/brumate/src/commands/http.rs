@@ -50,7 +50,8 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         tracing::warn!("tokens are sent over plain HTTP: give --tls-cert and --tls-key, or put TLS in front");
     }
     let allowances = serving.tokens.as_ref().map(Tokens::allowances).unwrap_or_default();
-    let Some(Service { server, sessions, engine, admission, ends }) = Service::start(settings, allowances).await?
+    let Some(Service { server, sessions, engine, admission, telemetry, ends }) =
+        Service::start(settings, allowances).await?
     else {
         return Ok(exit_status::FAILURE);
     };
@@ -67,6 +68,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         ends.cancel();
         if let Some(sessions) = &sessions {
             sessions.close().await;
+        }
+        if let Some(telemetry) = telemetry {
+            telemetry.finish().await;
         }
         served
     };

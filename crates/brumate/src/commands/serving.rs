@@ -11,6 +11,7 @@ use brumate_session::{Admission, Allowances, CancellationToken};
 use super::complain;
 use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
 use crate::settings::Settings;
+use crate::telemetry::Telemetry;
 
 /// A server and what it needs; its sandbox is being started.
 pub(crate) struct Service {
@@ -18,14 +19,23 @@ pub(crate) struct Service {
     pub(crate) sessions: Option<Sessions>,
     pub(crate) engine: LocalEngine,
     pub(crate) admission: Admission,
+    /// Traces of what it does, if they are wanted.
+    pub(crate) telemetry: Option<Telemetry>,
     /// Cancelled when whatever still starts needs not any more.
     pub(crate) ends: CancellationToken,
 }
 
 impl Service {
     /// Makes a server. Clients are answered at once; code waits for the sandbox if it has to. None, and a complaint, when there
-    /// is no place for sessions. Each principal has what `allowances` say.
+    /// is no place for sessions, or no way for traces. Each principal has what `allowances` say.
     pub(crate) async fn start(settings: &Settings, allowances: Allowances) -> anyhow::Result<Option<Self>> {
+        let telemetry = match Telemetry::start() {
+            Ok(telemetry) => telemetry,
+            Err(error) => {
+                complain(&format!("brumate: {error:#}"));
+                return Ok(None);
+            }
+        };
         let mut sandbox = sandbox(settings)?;
         // Runs in sessions and without are the same to the host.
         let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
@@ -42,13 +52,14 @@ impl Service {
         if !settings.runner.dependencies.is_empty() {
             warm_in_background(sandbox.clone(), settings.clone());
         }
-        let mut server =
-            PythonServer::new(sandbox.runner, settings.return_mode).with_input_timeout(settings.input_timeout);
+        let mut server = PythonServer::new(sandbox.runner, settings.return_mode)
+            .with_input_timeout(settings.input_timeout)
+            .with_traces(telemetry.as_ref().map(Telemetry::traces));
         if let Some(sessions) = &sessions {
             server = server.with_sessions(sessions.clone(), settings.tools);
             prepare_in_background(sandbox.engine.clone(), ends.clone());
         }
-        Ok(Some(Self { server, sessions, engine: sandbox.engine, admission, ends }))
+        Ok(Some(Self { server, sessions, engine: sandbox.engine, admission, telemetry, ends }))
     }
 }
 

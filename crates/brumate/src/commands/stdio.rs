@@ -10,7 +10,9 @@ use crate::signals::Signals;
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
-    let Some(Service { server, sessions, ends, .. }) = Service::start(settings, Allowances::default()).await? else {
+    let Some(Service { server, sessions, telemetry, ends, .. }) =
+        Service::start(settings, Allowances::default()).await?
+    else {
         return Ok(exit_status::FAILURE);
     };
     let serving = async {
@@ -19,6 +21,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         ends.cancel();
         if let Some(sessions) = &sessions {
             sessions.close().await;
+        }
+        if let Some(telemetry) = telemetry {
+            telemetry.finish().await;
         }
         served
     };

@@ -1,6 +1,6 @@
 //! The HTTP modes under real MCP clients: cases that hold over standard input and output hold here as well, each with
 //! the clients and transports that differ in what it is about; `http_cases.py` and `abuse_cases.py` have what is of HTTP
-//! alone; `typescript_cases.py` runs clients of another SDK.
+//! alone; `trace_cases.py` has a collector of traces; `typescript_cases.py` runs clients of another SDK.
 
 use crate::support::mcp_client::{Client, MCP1, MCP2, MCP2_LEGACY, run, run_over};
 
@@ -84,5 +84,6 @@ macro_rules! modules {
 modules! {
     http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
+    trace_cases: over_http, over_stdio, of_tasks, unwanted, refused, unheard, silent;
     typescript_cases: over_stdio, over_http, over_sse;
 }
