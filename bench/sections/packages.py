@@ -17,8 +17,8 @@ SETS = ["rich<13", "requests", "boto3", "httpx trio", "pytest tox", "sympy netwo
 TARGET = ["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"]
 
 
-# Some twenty wheels besides the bundle's.
-WARM = ["boto3", "httpx", "requests", "trio", "pytest", "rich<13", "tqdm"]
+# Twenty wheels besides the bundle's.
+WARM = ["boto3", "httpx", "requests", "trio", "tqdm"]
 COUNT = """
 import importlib.metadata
 len([found for found in importlib.metadata.distributions() if str(found.locate_file('')).rstrip('/').endswith('/packages')])
