@@ -152,11 +152,14 @@ fn told(
         (Some((version, Some(reason))), _) => format!("`{package}` {version} {reason}"),
         (Some((version, None)), _) => format!("`{package}` {version} cannot be taken"),
         (None, Some(candidates)) if candidates.exists => {
-            let rejected: Vec<(&Version, &Rejection)> = candidates.rejected(last.versions).collect();
+            let rejected = finals_first(candidates.rejected(last.versions).collect());
             let named = if candidates.versions().is_empty() { package.to_string() } else { required.clone() };
             if let Some(wheels) = lacking(&rejected) {
                 wheels_of = package.name().map(ToString::to_string);
-                format!("`{named}` {wheels}")
+                match candidates.versions().last() {
+                    Some(usable) => format!("`{named}` {wheels}; {usable} is the newest version that can be used"),
+                    None => format!("`{named}` {wheels}"),
+                }
             } else if let Some((version, rejection)) = rejected.first() {
                 format!("`{package}` {version} {rejection}")
             } else if let Some(newest) = candidates.versions().last() {
@@ -176,6 +179,12 @@ fn told(
     }
     let end = if sentence.ends_with('?') { "" } else { "." };
     DeadEnd { wheels_of, sentence: format!("{sentence}{end}") }
+}
+
+/// The final versions; where there are none, the others: nobody wants to hear of those.
+fn finals_first<'a>(rejected: Vec<(&'a Version, &'a Rejection)>) -> Vec<(&'a Version, &'a Rejection)> {
+    let finals: Vec<_> = rejected.iter().copied().filter(|(version, _)| !version.any_prerelease()).collect();
+    if finals.is_empty() { rejected } else { finals }
 }
 
 /// What to say when versions exist, and wheels of the sandbox's are what they all lack.

@@ -213,13 +213,15 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
         // Many reasons differ only in their details: the kinds with most versions are enough.
         let mut reasons: Vec<_> = by_reason.into_iter().collect();
         reasons.sort_by_key(|(_, versions)| std::cmp::Reverse(versions.len()));
+        let only = reasons.len() == 1;
         for (rejection, versions) in reasons.into_iter().take(MAX_NAMED) {
             let mut named = versions.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
             if versions.len() > MAX_NAMED {
                 named.push_str(&format!(" and {} others", versions.len() - MAX_NAMED));
             }
-            hints.insert(format!("`{name}` {named} {rejection}"));
-            hints.extend(way_out(rejection).map(str::to_owned));
+            let each = if versions.len() > 1 { ": each " } else { " " };
+            hints.insert(format!("`{name}` {named}{each}{rejection}"));
+            hints.extend(way_out(rejection, only).map(str::to_owned));
         }
         if candidates.offline {
             hints.insert(format!("`{name}`: the network is off, so only what is in the cache was looked at"));
@@ -236,13 +238,15 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
     hints.into_iter().collect()
 }
 
-fn way_out(rejection: &Rejection) -> Option<&'static str> {
+/// What to do about a rejection; `only`: about all versions that were asked for.
+fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
     match rejection {
         Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
              a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
-        Rejection::Yanked(_) => Some("to use a withdrawn version all the same, pin it (`==`)"),
+        // Where another version could be had, nobody needs one that was withdrawn.
+        Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,
     }
 }

@@ -40,7 +40,24 @@ async fn source_only_versions_are_passed_over_and_named() {
     assert_eq!(names(&resolve(settings(&server), &["foo"]).await.expect("older")), ["foo==1.0"]);
     let error = resolve(settings(&server), &["foo>=2"]).await.expect_err("no wheel").to_string();
     assert!(error.starts_with("`foo>=2` comes as source code only"), "{error}");
+    assert!(error.contains("; 1.0 is the newest version that can be used.\n"), "{error}");
     assert!(error.contains("--find-links"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reason_is_that_of_final_versions() {
+    let server = foo(&[
+        ("foo-4.0rc1-cp314-cp314-win_amd64.whl", ""),
+        ("foo-3.0-py3-none-any.whl", r#", "requires-python": "<3""#),
+        ("foo-2.9-py3-none-any.whl", r#", "yanked": "broken""#),
+        ("foo-2.8-py3-none-any.whl", r#", "requires-python": "<3""#),
+    ])
+    .await;
+    let error = resolve(settings(&server), &["foo>2"]).await.expect_err("for an old Python").to_string();
+    assert!(error.starts_with("`foo` 3.0 needs Python <3; "), "{error}");
+    assert!(!error.contains("withdrawn version"), "a version that is not withdrawn is there: {error}");
+    let error = resolve(settings(&server), &["foo==2.9.*"]).await.expect_err("withdrawn").to_string();
+    assert!(error.contains("to use a withdrawn version all the same, pin it"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
