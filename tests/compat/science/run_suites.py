@@ -1,6 +1,6 @@
 """Runs the upstream suites of scipy, scikit-learn and statsmodels in the sandbox and natively, and compares test by test.
 
-    python3 tests/compat/science/run_suites.py target/release/brumate [suite ...] --native .venv/bin/python
+    python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
 The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
 source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them. Prints the table of
@@ -119,7 +119,7 @@ def main():
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
                 log = arguments.keep / f"{suite}-{host}.log"
-                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES[suite]], log, arguments.minutes * 60 + 600)
+                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES.get(suite, [suite])], log, arguments.minutes * 60 + 600)
                 counts = collections.Counter(results[host][0].values())
                 print(f"| {suite} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
             (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
