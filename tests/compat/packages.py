@@ -16,10 +16,11 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
+BUNDLE = HERE.parents[1] / 'runtime' / 'wheels'
 DOCUMENT = HERE.parents[1] / 'docs' / 'compatibility.md'
 BEGIN, END = '<!-- packages.py writes from here -->', '<!-- to here -->'
 # The section after ours.
@@ -102,23 +103,25 @@ def attempt(brumate: str, flags: list[str], requirement: str, code: str) -> Outc
     name = project(requirement)
     good, text = execute(brumate, flags, SCRIPT.format(requirement=requirement, code=code, project=name))
     # An upper bound is meant, and of our own wheels there is one version.
-    if not good or '<' in requirement or name in ours(flags):
+    if not good or '<' in requirement or name in bundled(Path(flag) for flag in flags if not flag.startswith('-')):
         return Outcome(good, text)
     newer, reason = execute(brumate, flags, SCRIPT.format(requirement=f'{name}>{text}', code='', project=name))
     beside = newer or reason.startswith('there is no') or 'was withdrawn' in reason
     return Outcome(good, text, '' if beside else reason)
 
 
-def ours(flags: list[str]) -> set[str]:
+def bundled(directories: Iterable[Path] = ()) -> set[str]:
     """The projects of the bundle and of the directories."""
-    directories = [HERE.parents[1] / 'runtime' / 'wheels', *(Path(flag) for flag in flags if not flag.startswith('-'))]
-    return {wheel.name.partition('-')[0].replace('_', '-').lower() for directory in directories for wheel in directory.glob('*.whl')}
+    wheels = (wheel for directory in (BUNDLE, *directories) for wheel in directory.glob('*.whl'))
+    return {wheel.name.partition('-')[0].replace('_', '-').lower() for wheel in wheels}
 
 
 def readable(reason: str) -> str:
     """A reason as a cell of a table, without what holds for the whole table."""
     if found := NO_WHEEL.match(reason) or SOURCE_ONLY.match(reason):
         kind = 'source code only' if SOURCE_ONLY.match(reason) else 'no wheel'
+        if project(found[1]) in bundled():
+            kind = 'the sandbox has another version'
         reason = f'`{found[1]}`: {kind}' + (f', {found[2]}' if found[2] else '')
     return reason.replace('|', '/').replace('<', '&lt;')
 
@@ -129,11 +132,11 @@ def table(outcomes: dict[str, Outcome], listed: dict[str, Entry], version: str) 
     for name, outcome in outcomes.items():
         entry, with_version = listed[name], f'{name} ({outcome.text})'
         own = next((kind for kind in (NO_WHEEL, SOURCE_ONLY) if (found := kind.match(outcome.text)) and not found[2]), None)
-        if outcome.works and entry.missing:
-            partly.append((with_version, entry.missing))
         if outcome.works and outcome.newer:
-            older.append((with_version, readable(outcome.newer)))
-        elif outcome.works and not entry.missing:
+            older.append((with_version, readable(outcome.newer) + (f'. It does not have: {entry.missing}' if entry.missing else '')))
+        elif outcome.works and entry.missing:
+            partly.append((with_version, entry.missing))
+        elif outcome.works:
             works.append(with_version)
         elif not outcome.works and own and not entry.why:
             (compiled if own is NO_WHEEL else source).append(name)
