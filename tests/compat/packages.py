@@ -123,7 +123,9 @@ def readable(reason: str) -> str:
         if project(found[1]) in bundled():
             kind = 'the sandbox has another version'
         reason = f'`{found[1]}`: {kind}' + (f', {found[2]}' if found[2] else '')
-    return reason.replace('|', '/').replace('<', '&lt;')
+    parts = reason.replace('|', '/').split('`')
+    # Between backticks Markdown shows `<` as it is.
+    return '`'.join(part if number % 2 else part.replace('<', '&lt;') for number, part in enumerate(parts))
 
 
 def table(outcomes: dict[str, Outcome], listed: dict[str, Entry], version: str) -> str:
