@@ -1,7 +1,7 @@
 """Pools of processes and threads for a sandbox that has neither: calls run in the caller's thread, one after the other.
 
-Takes the place of `multiprocessing.pool` and `concurrent.futures.process`. What differs from real pools: a function that changes
-global state or its arguments changes the caller's, and a call's time limit is not watched.
+Takes the place of `multiprocessing.pool` and `concurrent.futures.process`. What differs from real pools: a function
+that changes global state or its arguments changes the caller's, and a call's time limit is not watched.
 """
 
 from .pristine import __builtins__
@@ -196,7 +196,7 @@ class BrokenProcessPool(concurrent.futures.BrokenExecutor):
 
 
 class ProcessPoolExecutor(concurrent.futures.ThreadPoolExecutor):
-    """The interface of `concurrent.futures.ProcessPoolExecutor`; `ThreadPoolExecutor.submit` has been replaced as well."""
+    """The interface of `concurrent.futures.ProcessPoolExecutor`; `submit` is that of threads here, which is inline."""
 
     def __init__(self, max_workers=None, mp_context=None, initializer=None, initargs=(), *, max_tasks_per_child=None):
         if max_tasks_per_child is not None:
