@@ -131,6 +131,7 @@ def patch():
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
+    _thread.get_native_id = threading.get_native_id = _native_id
     ThreadPoolExecutor.submit = _submit
     os.system = _no_system
     sys.setrecursionlimit = _set_recursion_limit
@@ -173,6 +174,11 @@ def _initialize(executor):
 
 def _no_thread(*_arguments, **_options):
     raise RuntimeError(NO_THREADS)
+
+
+def _native_id():
+    """`threading.get_native_id`: that of a process's first thread is its own, as in Linux."""
+    return os.getpid()
 
 
 def _no_system(command):

@@ -87,6 +87,9 @@ class Threads(unittest.TestCase):
         code = "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError: pass\n[t.name for t in threading.enumerate()]"
         self.assertEqual(value(code), ["MainThread"])
 
+    def test_native_id(self):
+        self.assertEqual(value("import os, threading, _thread\n{threading.get_native_id(), _thread.get_native_id(), os.getpid()} == {os.getpid()}"), True)
+
     def test_pool_runs_inline(self):
         code = (
             "from concurrent.futures import ThreadPoolExecutor, as_completed\nlog = []\n"

@@ -44,6 +44,7 @@ def test_pools_run_in_the_caller():
 def test_threads():
     with raises(RuntimeError, "can't start new thread"):
         threading.Thread(target=print).start()
+    equal(threading.get_native_id(), os.getpid())
     with raises(RuntimeError, "can't start new thread"):
         threading.Timer(1, print).start()
     with ThreadPoolExecutor(4) as pool:
