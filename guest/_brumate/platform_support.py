@@ -19,7 +19,10 @@ NO_THREADS = (
     "can't start new thread: this Python runs in a WebAssembly sandbox without threads. Call the function directly, "
     "or use asyncio; asyncio.to_thread and ThreadPoolExecutor work here, one call after the other"
 )
-NO_PROCESSES = "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing"
+NO_PROCESSES = (
+    "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing but its Pool, "
+    "which runs one call after the other"
+)
 NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
 
@@ -27,6 +30,8 @@ NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
 MAX_RECURSION_LIMIT = 1_000_000
 
 _PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
+# Their classes run calls inline, like `ThreadPoolExecutor` here.
+_POOL_MODULES = frozenset(("multiprocessing.pool", "concurrent.futures.process"))
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
 _URLLIB3_HOOK = "urllib3.contrib.emscripten"
@@ -41,6 +46,8 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if name in _PROCESS_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {NO_PROCESSES}", name=name)
+        if name in _POOL_MODULES:
+            return _Spec(name, _Pools)
         if name.partition(".")[0] in _JAVASCRIPT_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {NO_JAVASCRIPT}", name=name)
         if name.endswith(_URLLIB3_HOOK) and name[: -len(_URLLIB3_HOOK)] in ("", "pip._vendor.", "botocore.vendored."):
@@ -52,6 +59,20 @@ class Finder:
     @staticmethod
     def invalidate_caches():
         pass
+
+
+class _Pools:
+    """Loads a module of pools that run calls inline."""
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        from . import pools
+
+        pools.fill(module)
 
 
 class _Urllib3Hook:
@@ -110,6 +131,7 @@ def patch():
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
+    _thread.get_native_id = threading.get_native_id = _native_id
     ThreadPoolExecutor.submit = _submit
     os.system = _no_system
     sys.setrecursionlimit = _set_recursion_limit
@@ -152,6 +174,11 @@ def _initialize(executor):
 
 def _no_thread(*_arguments, **_options):
     raise RuntimeError(NO_THREADS)
+
+
+def _native_id():
+    """`threading.get_native_id`: that of a process's first thread is its own, as in Linux."""
+    return os.getpid()
 
 
 def _no_system(command):

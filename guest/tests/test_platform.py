@@ -87,6 +87,9 @@ class Threads(unittest.TestCase):
         code = "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError: pass\n[t.name for t in threading.enumerate()]"
         self.assertEqual(value(code), ["MainThread"])
 
+    def test_native_id(self):
+        self.assertEqual(value("import os, threading, _thread\n{threading.get_native_id(), _thread.get_native_id(), os.getpid()} == {os.getpid()}"), True)
+
     def test_pool_runs_inline(self):
         code = (
             "from concurrent.futures import ThreadPoolExecutor, as_completed\nlog = []\n"
@@ -117,6 +120,62 @@ class Modules(unittest.TestCase):
 
     def test_multiprocessing(self):
         self.assertIn("cannot start processes", raised("import multiprocessing\nmultiprocessing.Lock()")["evalue"])
+
+    def test_pools(self):
+        code = (
+            "import multiprocessing, multiprocessing.dummy\nfrom multiprocessing.pool import AsyncResult, Pool, ThreadPool\nlog = []\n"
+            "with multiprocessing.Pool(4, log.append, ('init',)) as pool:\n"
+            "    a = [pool.map(abs, [-1, 2], 5), pool.starmap(pow, [(2, 3), (3, 2)]), pool.apply(int, ('11',), {'base': 2})]\n"
+            "    b = pool.map_async(abs, iter([-3]), callback=log.append).get(1)\n"
+            "    failed = pool.apply_async(divmod, (1, 0), error_callback=lambda e: log.append(type(e).__name__))\n"
+            "    c = [isinstance(failed, AsyncResult), failed.ready(), failed.successful(), repr(pool)]\n"
+            "    try: failed.get()\n    except ZeroDivisionError: c.append('raised')\n"
+            "    items = pool.imap(int, ['1', 'x', '3'])\n    d = [next(items)]\n"
+            "    try: items.next(timeout=1)\n    except ValueError: d += items\n"
+            "try: pool.map(abs, [])\nexcept ValueError as error: d.append(str(error))\n"
+            "pool = multiprocessing.get_context('spawn').Pool()\npool.imap_unordered(log.append, 'ab')\npool.close()\npool.join()\n"
+            "e = [type(p) is ThreadPool and p.map(len, ['ab']) for p in (ThreadPool(2), multiprocessing.dummy.Pool(2))]\n"
+            "try: Pool(0)\nexcept ValueError as error: e.append(str(error))\n"
+            "[a, b, c, d, e, log]"
+        )
+        self.assertEqual(
+            value(code),
+            [
+                [[1, 2], [8, 9], 3],
+                [3],
+                [True, True, False, "<multiprocessing.pool.Pool state=RUN pool_size=4>", "raised"],
+                [1, 3, "Pool not running"],
+                [[2], [2], "Number of processes must be at least 1"],
+                ["init", [3], "ZeroDivisionError", "a", "b"],
+            ],
+        )
+
+    def test_results_that_nobody_asked_for_come_later(self):
+        code = (
+            "import multiprocessing\npool = multiprocessing.Pool()\nitems = pool.imap(int, ['1', 'x', '3'])\npool.close()\npool.join()\nseen = [next(items)]\n"
+            "try: next(items)\nexcept ValueError as error: seen.append(type(error).__name__)\nseen + list(items)"
+        )
+        self.assertEqual(value(code), [1, "ValueError", 3])
+
+    def test_what_a_pool_runs_is_seen_in_the_traceback(self):
+        error = raised("import multiprocessing\ndef f(x): return 1 / x\nmultiprocessing.Pool(2).map(f, [1, 0])")
+        self.assertEqual(error["ename"], "ZeroDivisionError")
+        self.assertIn("def f(x)", error["traceback"])
+        self.assertNotIn("_brumate", error["traceback"])
+
+    def test_process_executor(self):
+        code = (
+            "import concurrent.futures as c, asyncio, math\nfrom concurrent.futures.process import BrokenProcessPool\nlog = []\n"
+            "with c.ProcessPoolExecutor(2, initializer=log.append, initargs=(1,)) as pool:\n"
+            "    a = list(pool.map(math.sqrt, [1, 4], chunksize=2))\n    b = repr(pool.submit(divmod, 1, 0).exception())\n"
+            "    async def f(): return await asyncio.get_running_loop().run_in_executor(pool, pow, 2, 5)\n    d = asyncio.run(f())\n"
+            "try: pool.submit(int)\nexcept RuntimeError as error: e = str(error)\n"
+            "[a, b, d, e, log, c.ProcessPoolExecutor.__module__, issubclass(BrokenProcessPool, c.BrokenExecutor)]"
+        )
+        a, b, d, e, log, name, broken = value(code)
+        self.assertEqual((a, d, e, log, broken), ([1.0, 2.0], 32, "cannot schedule new futures after shutdown", [1], True))
+        self.assertTrue(b.startswith("ZeroDivisionError"))
+        self.assertEqual(name, "concurrent.futures.process")
 
     def test_os_system(self):
         result = run("import os\nos.system('ls -l')", emulate=True)

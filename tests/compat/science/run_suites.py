@@ -1,6 +1,6 @@
 """Runs the upstream suites of scipy, scikit-learn and statsmodels in the sandbox and natively, and compares test by test.
 
-    python3 tests/compat/science/run_suites.py target/release/brumate [suite ...] --native .venv/bin/python
+    python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
 The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
 source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them. Prints the table of
@@ -44,7 +44,7 @@ SUITES = {
     "statsmodels, time series": ["statsmodels.tsa.tests", "statsmodels.tsa.arima.tests"],
 }
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
-LIMITS = ["--timeout", "3h", "--cpu-timeout", "3h", "--memory", "3GiB", "--files", "1GiB", "--output-limit", "64MiB"]
+LIMITS = ["--memory", "3GiB", "--files", "1GiB", "--output-limit", "64MiB"]
 
 
 def with_tests(project, sdist, directory):
@@ -68,12 +68,16 @@ def with_tests(project, sdist, directory):
             archive.writestr(name, data)
 
 
-def outcomes(command, log):
+def outcomes(command, log, seconds):
     """The outcome of each test, and reasons."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    log.write_bytes(done.stdout)
+    with log.open("wb") as output:
+        try:
+            subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            output.write(f"not done after {seconds} s\n".encode())
+    lines = log.read_text(errors="replace").splitlines() or ["no output"]
     found, reasons, test, whole = {}, {}, None, False
-    for line in done.stdout.decode(errors="replace").splitlines():
+    for line in lines:
         event = json.loads(line[1:]) if line.startswith("@[") else [""]
         if event[0] == "test":
             test = event[1]
@@ -83,7 +87,7 @@ def outcomes(command, log):
             whole = True
     if not whole:
         found[name(test or command[-1])] = "crashed"
-        reasons[name(test or command[-1])] = done.stdout.decode(errors="replace").strip().splitlines()[-1]
+        reasons[name(test or command[-1])] = lines[-1]
     return found, reasons
 
 
@@ -98,6 +102,7 @@ def main():
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--native", required=True, help="a Python with the same packages, and pytest")
     parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
+    parser.add_argument("--minutes", type=int, default=180, help="longest time of one suite on one side")
     parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
@@ -108,12 +113,13 @@ def main():
             with_tests(project, arguments.downloads / sdist, pathlib.Path(directory))
         deps = "scipy,scikit-learn,statsmodels,pytest,hypothesis,pytest-timeout"
         mount = ["--mount", f"{HERE.parent}:/compat:ro"]
-        sandbox = [arguments.brumate, "exec", *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), "--deps", deps, *mount]
+        times = ["--timeout", f"{arguments.minutes}m", "--cpu-timeout", f"{arguments.minutes}m"]
+        sandbox = [arguments.brumate, "exec", *times, *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), "--deps", deps, *mount]
         for suite in arguments.suites or SUITES:
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
                 log = arguments.keep / f"{suite}-{host}.log"
-                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES[suite]], log)
+                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES.get(suite, [suite])], log, arguments.minutes * 60 + 600)
                 counts = collections.Counter(results[host][0].values())
                 print(f"| {suite} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
             (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
