@@ -91,7 +91,7 @@ impl Parked {
     async fn see_off(&self, mut call: Conversation) {
         call.listen(None);
         while let super::Step::Asked(_) = call.step().await {}
-        tracing::warn!("the client did not come back with the input that a call waited for; its code was interrupted");
+        tracing::info!("the client did not come back with the input that a call waited for; its code was interrupted");
     }
 
     /// Goes on with the call that `request` means.
