@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks, is_modern};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
-use brumate_session::{CancellationToken, Failure, Phases, Questions, RunEvent, RunReport, RunRequest, Runner};
+use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -29,6 +29,7 @@ use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
 use crate::questions::{self, Audience, Conversation, Listener, Parked, Resumed, Step};
 use crate::traces::{RequestSpan, RunSpan, Traces};
+use crate::work::Work;
 use crate::{arguments, tasks, tool};
 
 /// What a client is told that comes back too late.
@@ -67,48 +68,6 @@ pub struct PythonServer {
     task_after: Duration,
     /// Who is told of requests and runs, if anybody.
     traces: Option<Traces>,
-}
-
-/// What a tool call asks for.
-#[derive(Debug)]
-enum Work {
-    /// A run in an interpreter of its own.
-    Run(RunRequest),
-    /// The same in a session.
-    RunInSession(Interpreter, CellRequest),
-    /// A tool of the interpreter.
-    Call(Interpreter, Call),
-}
-
-impl Work {
-    /// Whether it runs code, which may take its time.
-    fn is_code(&self) -> bool {
-        matches!(self, Work::Run(_) | Work::RunInSession(..) | Work::Call(_, Call::Execute(_)))
-    }
-
-    /// The same work, which notes in `phases` what it waits for.
-    fn noting(self, phases: Option<Arc<Phases>>) -> Self {
-        match self {
-            Work::Run(request) => Work::Run(request.with_phases(phases)),
-            Work::RunInSession(interpreter, cell) => Work::RunInSession(interpreter, cell.with_phases(phases)),
-            Work::Call(interpreter, Call::Execute(cell)) => {
-                Work::Call(interpreter, Call::Execute(cell.with_phases(phases)))
-            }
-            other => other,
-        }
-    }
-
-    /// The same work, whose code's questions go to `questions`.
-    fn asking(self, questions: Option<Questions>) -> Self {
-        match self {
-            Work::Run(request) => Work::Run(request.with_questions(questions)),
-            Work::RunInSession(interpreter, cell) => Work::RunInSession(interpreter, cell.with_questions(questions)),
-            Work::Call(interpreter, Call::Execute(cell)) => {
-                Work::Call(interpreter, Call::Execute(cell.with_questions(questions)))
-            }
-            other => other,
-        }
-    }
 }
 
 impl PythonServer {
@@ -227,7 +186,8 @@ impl PythonServer {
         let can_ask = questions::can_be_asked(context);
         let span = RequestSpan::of(context).filter(|_| work.is_code()).map(RequestSpan::run);
         Conversation::begin(self.stop.child_token(), digest, move |part| async move {
-            let work = work.asking(can_ask.then(|| part.questions.clone())).noting(span.as_ref().map(RunSpan::phases));
+            let questions = can_ask.then(|| part.questions.clone());
+            let work = work.heard_by(questions, span.as_ref().map(RunSpan::phases));
             let result = server.perform(work, &part.cancel, &mut |event| part.hear(&event)).await;
             if let Some(span) = span {
                 span.end(&result);

@@ -29,6 +29,7 @@ mod tool;
 mod traces;
 mod transport;
 mod wire;
+mod work;
 
 pub use format::{ReturnMode, result_text};
 pub use handler::{PythonServer, ToolSet};

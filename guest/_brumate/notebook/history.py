@@ -21,10 +21,8 @@ class History(HistoryManager):
         self.input_hist_parsed.append(source.rstrip("\n"))
         self.input_hist_raw.append(typed)
         self._iii, self._ii, self._i, self._i00 = self._ii, self._i, self._i00, typed
-        shell = self.shell
         names = {"_i": self._i, "_ii": self._ii, "_iii": self._iii, f"_i{line_num}": typed}
-        shell.user_ns.update(names)
-        shell.user_ns_hidden.update(names)
+        self.shell.push(names, interactive=False)
 
     def get_tail(self, n=10, raw=True, output=False, include_latest=False):
         """The last `n` cells, oldest first; without `include_latest` not the one that asks."""

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::complain;
-use super::serving::Service;
+use super::serving::{self, Service};
 use crate::exit_status;
 use crate::http_settings::HttpService;
 use crate::settings::Settings;
@@ -64,14 +64,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
     let work = async {
         let served = serve_http(server, serving, listener, shutdown.clone()).await;
-        // Whatever still starts needs not any more.
-        ends.cancel();
-        if let Some(sessions) = &sessions {
-            sessions.close().await;
-        }
-        if let Some(telemetry) = telemetry {
-            telemetry.finish().await;
-        }
+        serving::end(&ends, sessions.as_ref(), telemetry).await;
         served
     };
     let (result, signalled) = signals.guard(&shutdown, work).await;

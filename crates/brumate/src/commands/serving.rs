@@ -63,6 +63,18 @@ impl Service {
     }
 }
 
+/// Ends what is left of a server that serves nobody any more.
+pub(crate) async fn end(ends: &CancellationToken, sessions: Option<&Sessions>, telemetry: Option<Telemetry>) {
+    // Whatever still starts needs not any more.
+    ends.cancel();
+    if let Some(sessions) = sessions {
+        sessions.close().await;
+    }
+    if let Some(telemetry) = telemetry {
+        telemetry.finish().await;
+    }
+}
+
 /// Gets what `--deps` names before the first run needs it. What fails is met again, and told, by that run.
 fn warm_in_background(sandbox: Sandbox, settings: Settings) {
     tokio::spawn(async move {

@@ -3,7 +3,7 @@
 use brumate_server::serve_stdio;
 use brumate_session::{Allowances, CancellationToken};
 
-use super::serving::Service;
+use super::serving::{self, Service};
 use crate::exit_status;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -17,14 +17,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     };
     let serving = async {
         let served = serve_stdio(server, shutdown.clone()).await;
-        // Whatever still starts needs not any more.
-        ends.cancel();
-        if let Some(sessions) = &sessions {
-            sessions.close().await;
-        }
-        if let Some(telemetry) = telemetry {
-            telemetry.finish().await;
-        }
+        serving::end(&ends, sessions.as_ref(), telemetry).await;
         served
     };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
