@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::index::cache::{Entry, HttpCache};
 use crate::index::error::{IndexError, shown};
+use crate::index::names::Names;
 use crate::index::tls;
 use crate::settings::{Credentials, Settings};
 
@@ -46,6 +47,7 @@ impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, IndexError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::configuration(&settings.tls)?)
+            .dns_resolver(Arc::new(Names::default()))
             .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.connect_timeout.min(settings.timeout))
             .read_timeout(settings.timeout)

@@ -11,6 +11,7 @@ mod find_links;
 mod html;
 mod http;
 mod metadata;
+mod names;
 mod pyodide;
 mod simple;
 mod sparse;

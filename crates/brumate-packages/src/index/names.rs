@@ -1,0 +1,96 @@
+//! Addresses of hosts: one question at a time for each, whose answer serves all who wait for it.
+//!
+//! Requests for a host that begin together would each ask. A name server that is asked eight times at once may drop a question, and the C
+//! library waits five seconds before it asks again.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// How long an answer serves those who come later.
+const KEPT: Duration = Duration::from_secs(60);
+/// Hosts of which answers are kept.
+const MAX_HOSTS: usize = 256;
+
+type Answer = Result<Vec<SocketAddr>, Arc<io::Error>>;
+type Question = Shared<BoxFuture<'static, Answer>>;
+
+/// The system's resolver, asked once.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    asked: Mutex<HashMap<String, (Instant, Question)>>,
+}
+
+impl Names {
+    fn ask(&self, host: &str, lookup: impl FnOnce(String) -> BoxFuture<'static, Answer>) -> Question {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        // What failed is asked again by the next who comes.
+        let serves = |since: &Instant, question: &Question| match question.peek() {
+            Some(answer) => answer.is_ok() && since.elapsed() < KEPT,
+            None => true,
+        };
+        if let Some((_, question)) = asked.get(host).filter(|(since, question)| serves(since, question)) {
+            return question.clone();
+        }
+        if asked.len() >= MAX_HOSTS {
+            asked.retain(|_, (_, question)| question.peek().is_none());
+        }
+        let question = lookup(host.to_owned()).shared();
+        asked.insert(host.to_owned(), (Instant::now(), question.clone()));
+        question
+    }
+}
+
+impl Resolve for Names {
+    fn resolve(&self, name: Name) -> Resolving {
+        let question = self.ask(name.as_str(), |host| {
+            async move {
+                let found = tokio::net::lookup_host((host, 0)).await;
+                found.map(Iterator::collect).map_err(Arc::new)
+            }
+            .boxed()
+        });
+        Box::pin(async move {
+            let found = question.await?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_asks_meanwhile_gets_the_same_answer_and_failures_are_asked_again() {
+        let names = Names::default();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let address = SocketAddr::from(([192, 0, 2, 1], 0));
+        let ask = |fails: bool| {
+            let asked = asked.clone();
+            names.ask("host.example", move |_| {
+                async move {
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                    if fails { Err(Arc::new(io::ErrorKind::TimedOut.into())) } else { Ok(vec![address]) }
+                }
+                .boxed()
+            })
+        };
+        assert!(futures::future::join(ask(true), ask(false)).await.1.is_err(), "one question");
+        let questions = (0..8).map(|_| ask(false));
+        for answer in futures::future::join_all(questions).await {
+            assert_eq!(answer.expect("found"), [address]);
+        }
+        assert_eq!(ask(true).await.expect("kept"), [address]);
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+    }
+}
