@@ -182,12 +182,15 @@ async def thousand_calls(setup: Setup) -> None:
             return {pid: size for pid, size in sizes.items() if size is not None}
 
         await calls(100)
-        before = memory()
-        await calls(1000)
-        after = memory()
-        for pid in before.keys() & after.keys():
-            growth = after[pid] - before[pid]
-            assert growth < 8 << 20, f'process {pid} grew by {growth} bytes: {before[pid]} to {after[pid]}'
+        # A zygote may still be starting while the first calls are answered, and grow by what it needs; what leaks grows each time.
+        for _ in range(3):
+            before = memory()
+            await calls(1000)
+            after = memory()
+            grown = {pid: (before[pid], after[pid]) for pid in before.keys() & after.keys() if after[pid] - before[pid] >= 8 << 20}
+            if not grown:
+                break
+        assert not grown, f'processes grew: {grown}'
         assert server in after
         # Machines of finished calls are gone; a few may be kept ready.
         assert len(after) <= len(before) + 4, (before, after)

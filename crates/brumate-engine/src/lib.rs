@@ -22,6 +22,7 @@
 //! **Not here:** MCP, HTTP, sessions, resolving packages. See `ARCHITECTURE.md` in the repository.
 
 pub mod api;
+mod blas;
 mod bounded;
 pub mod bundle;
 mod caps;

@@ -76,7 +76,7 @@ fn every_subsection_is_read() {
     };
     assert_eq!(dylink, expected);
     assert_eq!(dylink.exports.iter().map(ExportInfo::is_tls).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(dylink.weak_imports().into_iter().collect::<Vec<_>>(), [("env", "weak")]);
+    assert_eq!(dylink.weak_imports().into_iter().collect::<Vec<_>>(), ["weak"]);
 }
 
 #[test]

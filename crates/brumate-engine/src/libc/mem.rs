@@ -56,6 +56,11 @@ impl<'a> GuestMemory<'a> {
         self.0.get_mut(start..end).ok_or(Errno::EFAULT)
     }
 
+    /// Where it begins, for host code that works with pointers into ranges that it has checked.
+    pub(crate) fn base(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
     /// Copies `bytes` to `ptr`.
     ///
     /// # Errors

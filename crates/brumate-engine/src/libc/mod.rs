@@ -39,5 +39,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     dynlink::define(&mut linker)?;
     ffi::define(&mut linker)?;
     misc::define(&mut linker)?;
+    crate::blas::define(&mut linker)?;
     Ok(linker)
 }

@@ -279,10 +279,10 @@ fn link(
     if table_slots > 0 {
         index_table(store, u64::from(table_base))?;
     }
-    for (position, from, name) in own {
+    for (position, name) in own {
         let value = match of_new(store, instance, memory_base, &name) {
             Some(symbol) => address(store, symbol)?,
-            None if weak.contains(&(from, name.as_str())) => continue,
+            None if weak.contains(name.as_str()) => continue,
             None => return message(format!("{path}: undefined symbol: {name}")),
         };
         got[position].set(&mut *store, Val::I32(value as i32))?;

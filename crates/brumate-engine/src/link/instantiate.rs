@@ -35,8 +35,8 @@ pub(crate) struct Linked {
     pub(crate) instance: Instance,
     /// The GOT globals, in the order of the imports.
     pub(crate) got: Vec<Global>,
-    /// Entries that only the module itself can define: position in `got`, the import's module, its name.
-    pub(crate) own: Vec<(usize, &'static str, String)>,
+    /// Entries that only the module itself can define: position in `got`, name.
+    pub(crate) own: Vec<(usize, String)>,
 }
 
 /// Instantiates `module` at `place`. Runs its start function and nothing else of it.
@@ -66,14 +66,13 @@ pub(crate) fn instantiate(
             ("env", ExternType::Global(_)) if name == "__stack_pointer" => Extern::Global(handles.stack_pointer),
             ("env", ExternType::Global(_)) if name == "__memory_base" => constant(store, place.memory_base)?,
             ("env", ExternType::Global(_)) if name == "__table_base" => constant(store, place.table_base)?,
-            (from @ ("GOT.mem" | "GOT.func"), ExternType::Global(_)) => {
+            ("GOT.mem" | "GOT.func", ExternType::Global(_)) => {
                 let value = match recorded {
                     Got::Recorded(values) => *values.get(got.len()).ok_or_else(|| misfit(path))?,
                     Got::Resolve => match resolve(store, name, needed) {
                         Some(symbol) => address(store, symbol)?,
                         None => {
-                            let from = if from == "GOT.mem" { "GOT.mem" } else { "GOT.func" };
-                            own.push((got.len(), from, name.to_owned()));
+                            own.push((got.len(), name.to_owned()));
                             0
                         }
                     },

@@ -47,6 +47,13 @@ pub(crate) fn instantiate_main(
         };
         imports.push(external);
     }
+    // Names that only side modules ask for.
+    let others: Vec<_> = linker.iter(&mut *store).map(|(_, name, external)| (name.to_owned(), external)).collect();
+    for (name, external) in others {
+        if let Extern::Func(func) = external {
+            store.data_mut().functions.entry(name).or_insert(func);
+        }
+    }
     let instance = Instance::new(&mut *store, module, &imports)?;
     let guest = Guest::new(&mut *store, instance)?;
     store.data_mut().guest = Some(guest);

@@ -95,10 +95,9 @@ pub struct Dylink {
 }
 
 impl Dylink {
-    /// The imports, as (module, name), that may stay undefined.
-    pub fn weak_imports(&self) -> HashSet<(&str, &str)> {
-        let weak = self.imports.iter().filter(|import| import.is_weak());
-        weak.map(|import| (import.module.as_str(), import.name.as_str())).collect()
+    /// The names of imports that may stay undefined. A symbol that is called and whose address is taken is imported twice, and described once.
+    pub fn weak_imports(&self) -> HashSet<&str> {
+        self.imports.iter().filter(|import| import.is_weak()).map(|import| import.name.as_str()).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brumate_engine::api::{Image, Layer, MachineSpec};
 
-use crate::support::modules::{sharing, using};
+use crate::support::modules::{asking, sharing, using};
 use crate::support::sessions::{sandbox, say};
 use crate::support::wheels::layer;
 
@@ -108,4 +108,38 @@ print(later.count(), linked.far.total(), linked.shared.shared_add(1, 2), later.a
         let (again, _) = sandbox.wake_session(&file, spec()).await.unwrap();
         assert_eq!(say(&again, "print(later.count(), linked.far.add(1, 1))").await, "3 2\n");
     }
+}
+
+#[tokio::test]
+async fn weak_functions_may_be_missing_and_the_host_has_some_that_only_modules_ask_for() {
+    let sandbox = sandbox(1).await;
+    let directory = tempfile::tempdir().unwrap();
+    let (weak, strong) = (asking("nobody_has_it", true), asking("nobody_has_it", false));
+    let host = asking("_Unwind_GetIPInfo", false);
+    let files: [(&str, &[u8]); 4] = [
+        ("asking/__init__.py", OPEN.as_bytes()),
+        ("asking/weak.so", &weak),
+        ("asking/strong.so", &strong),
+        ("asking/host.so", &host),
+    ];
+    let layers = vec![layer(directory.path(), "asking", "1.0", &files, "")];
+    let spec = || MachineSpec { layers: layers.clone(), ..MachineSpec::default() };
+    let session = sandbox.session(spec()).await.unwrap();
+    let code = "
+import asking
+print(asking.open_library('weak.so').address())
+try:
+    asking.open_library('strong.so')
+except OSError as error:
+    print(error)
+host = asking.open_library('host.so')
+print(host.address() != 0, host.call(1, 2))
+";
+    let expected = "0\n/lib/python3.14/packages/asking/strong.so: undefined symbol: nobody_has_it\nTrue 0\n";
+    assert_eq!(say(&session, code).await, expected);
+    // And after sleeping: functions are found again by their names.
+    let file = directory.path().join("asleep");
+    session.hibernate(&file).await.unwrap();
+    let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+    assert_eq!(say(&woken, "print(host.address() != 0, host.call(1, 2))").await, "True 0\n");
 }

@@ -5,8 +5,8 @@ use wasm_encoder::{
     GlobalSection, GlobalType, ImportSection, MemArg, MemoryType, Module, RefType, TableType, TypeSection, ValType,
 };
 
-/// `dylink.0`: static data, needed libraries, and where they are looked for.
-fn dylink(memory_bytes: u32, needed: &[&str], runtime_path: &[&str]) -> Vec<u8> {
+/// `dylink.0`: static data, needed libraries, where they are looked for, and functions that may be missing.
+fn dylink(memory_bytes: u32, needed: &[&str], runtime_path: &[&str], weak: &[&str]) -> Vec<u8> {
     let mut section = Vec::new();
     let mut part = |kind: u8, content: &[u8]| {
         section.push(kind);
@@ -24,6 +24,17 @@ fn dylink(memory_bytes: u32, needed: &[&str], runtime_path: &[&str]) -> Vec<u8> 
             names.iter().for_each(|name| name.encode(&mut list));
             part(kind, &list);
         }
+    }
+    if !weak.is_empty() {
+        let mut list = Vec::new();
+        (weak.len() as u32).encode(&mut list);
+        for name in weak {
+            // `WASM_SYMBOL_BINDING_WEAK`, `WASM_SYMBOL_UNDEFINED`. Linkers name the function alone, also where its address is taken.
+            "env".encode(&mut list);
+            name.encode(&mut list);
+            0x11_u32.encode(&mut list);
+        }
+        part(4, &list);
     }
     section
 }
@@ -77,7 +88,7 @@ pub(crate) fn sharing() -> Vec<u8> {
         body.local_get(0).local_get(1).i32_add();
     }));
     let mut module = Module::new();
-    let section = dylink(4, &[], &[]);
+    let section = dylink(4, &[], &[], &[]);
     module.section(&CustomSection { name: "dylink.0".into(), data: (&section).into() });
     module.section(&types()).section(&imports).section(&functions).section(&globals).section(&exports).section(&code);
     module.finish()
@@ -117,7 +128,32 @@ pub(crate) fn using(needed: &[&str], runtime_path: &[&str]) -> Vec<u8> {
         body.global_get(1);
     }));
     let mut module = Module::new();
-    let section = dylink(0, needed, runtime_path);
+    let section = dylink(0, needed, runtime_path, &[]);
+    module.section(&CustomSection { name: "dylink.0".into(), data: (&section).into() });
+    module.section(&types()).section(&imports).section(&functions).section(&exports).section(&code);
+    module.finish()
+}
+
+/// Imports `name`, which takes two numbers and gives one, and its address: `address()`, `call(a, b)`.
+pub(crate) fn asking(name: &str, weak: bool) -> Vec<u8> {
+    let mut imports = ImportSection::new();
+    imports.import("env", "memory", memory());
+    imports.import("env", name, EntityType::Function(1));
+    imports.import("GOT.func", name, EntityType::Global(global(true)));
+    let mut functions = FunctionSection::new();
+    functions.function(0).function(1);
+    let mut exports = ExportSection::new();
+    exports.export("address", ExportKind::Func, 1);
+    exports.export("call", ExportKind::Func, 2);
+    let mut code = CodeSection::new();
+    code.function(&function(|body| {
+        body.global_get(0);
+    }));
+    code.function(&function(|body| {
+        body.local_get(0).local_get(1).call(0);
+    }));
+    let mut module = Module::new();
+    let section = dylink(0, &[], &[], if weak { std::slice::from_ref(&name) } else { &[] });
     module.section(&CustomSection { name: "dylink.0".into(), data: (&section).into() });
     module.section(&types()).section(&imports).section(&functions).section(&exports).section(&code);
     module.finish()

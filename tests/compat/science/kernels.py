@@ -1,0 +1,185 @@
+"""Routines of BLAS and LAPACK that the host's kernels take part in, against sums that need no BLAS: each variant, in sizes
+around the limits from which on the kernels are called.
+
+    brumate exec --find-links runtime/optional --deps scipy tests/compat/science/kernels.py
+
+Prints a line for each group of routines that is right, and fails at the first that is not. Runs natively as well.
+"""
+
+import ctypes
+import itertools
+import sys
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+generator = np.random.default_rng(7)
+SIZES = [1, 5, 16, 17, 33, 64, 65, 130]
+KINDS = {"s": ("f4", 2e-4), "d": ("f8", 1e-11), "c": ("c8", 2e-4), "z": ("c16", 1e-11)}
+
+
+def numbers(kind, *shape):
+    """Random numbers, by column."""
+    values = generator.uniform(-1, 1, shape)
+    if kind in "cz":
+        values = values + 1j * generator.uniform(-1, 1, shape)
+    return np.asfortranarray(values.astype(KINDS[kind][0]))
+
+
+def product(a, b):
+    """Without BLAS."""
+    return np.einsum("ij,jk->ik", a.astype(np.result_type(a, "f8")), b.astype(np.result_type(b, "f8")), optimize=False)
+
+
+def operate(a, trans):
+    return [a, a.T, a.conj().T][trans]
+
+
+def check(name, kind, found, expected):
+    limit = KINDS[kind][1] * max(1.0, float(np.abs(expected).max(initial=0)))
+    if found.shape != expected.shape or not np.abs(found - expected).max(initial=0) <= limit:
+        raise SystemExit(f"{kind}{name}: wrong by {np.abs(found - expected).max()}")
+
+
+def routine(kind, name):
+    return getattr(blas, kind + name, None) or getattr(lapack, kind + name)
+
+
+def gemm(kind):
+    shapes = itertools.product(SIZES[::2], SIZES[1::2], SIZES[::3])
+    for m, n, k in [*shapes, (1030, 20, 3), (20, 600, 9), (9, 20, 1100)]:
+        for trans_a, trans_b in itertools.product(range(3), range(3)):
+            a = numbers(kind, *((m, k) if trans_a == 0 else (k, m)))
+            b = numbers(kind, *((k, n) if trans_b == 0 else (n, k)))
+            c = numbers(kind, m, n)
+            expected = 0.5 * product(operate(a, trans_a), operate(b, trans_b)) - 2 * c
+            found = routine(kind, "gemm")(0.5, a, b, -2, c, trans_a=trans_a, trans_b=trans_b)
+            check("gemm", kind, found, expected)
+    # C is not looked at when its factor is zero; A and B are not when theirs is (OpenBLAS's kernels for small matrices on some processors do).
+    lost = np.full((40, 40), np.nan, KINDS[kind][0], order="F")
+    one = np.ones((40, 40), KINDS[kind][0], order="F")
+    check("gemm", kind, routine(kind, "gemm")(1, one, one, 0, lost), 40 * one)
+    if sys.platform == "emscripten":
+        check("gemm", kind, routine(kind, "gemm")(0, lost, lost, 3, one), 3 * one)
+
+
+def vectors(kind):
+    for m, n in itertools.product(SIZES, SIZES):
+        a = numbers(kind, m, n)
+        for trans, step_x, step_y in itertools.product(range(3), (1, 2, -1), (1, 3, -2)):
+            inputs, outputs = (n, m) if trans == 0 else (m, n)
+            x, y = numbers(kind, inputs * abs(step_x)), numbers(kind, outputs * abs(step_y))
+            taken, kept = x[::abs(step_x)], y[::abs(step_y)]
+            if step_x < 0:
+                taken = taken[::-1]
+            expected = y.copy()
+            result = 1.5 * product(operate(a, trans), taken[:, None])[:, 0]
+            expected[:: abs(step_y)] = 0.5 * kept + (result if step_y > 0 else result[::-1])
+            found = routine(kind, "gemv")(1.5, a, x, 0.5, y, incx=step_x, incy=step_y, trans=trans)
+            check("gemv", kind, found, expected)
+
+
+def symmetric(kind):
+    for n, lower in itertools.product([*SIZES, 300], range(2)):
+        a = numbers(kind, n, n)
+        half = np.tril(a) if lower else np.triu(a)
+        whole = half + half.T - np.diag(np.diag(a))
+        x, y = numbers(kind, n), numbers(kind, n)
+        found = routine(kind, "symv")(2, a, x, -1, y, lower=lower)
+        check("symv", kind, found, 2 * product(whole, x[:, None])[:, 0] - y)
+
+
+def updates(kind):
+    for n, k, trans, lower in itertools.product(SIZES, SIZES[::2], range(2), range(2)):
+        a, b = (numbers(kind, *((n, k) if trans == 0 else (k, n))) for _ in range(2))
+        c = numbers(kind, n, n)
+        first, second = operate(a, trans), operate(b, trans)
+        mask = np.tril(np.ones((n, n), bool)) if lower else np.triu(np.ones((n, n), bool))
+        expected = np.where(mask, 1.5 * product(first, first.T) + 0.5 * c, c)
+        check("syrk", kind, routine(kind, "syrk")(1.5, a, 0.5, c, trans=trans, lower=lower), expected)
+        expected = np.where(mask, 1.5 * (product(first, second.T) + product(second, first.T)) + 0.5 * c, c)
+        check("syr2k", kind, routine(kind, "syr2k")(1.5, a, b, 0.5, c, trans=trans, lower=lower), expected)
+
+
+def triangles(kind):
+    for m, n in itertools.product(SIZES, SIZES[::2]):
+        for side, lower, trans, unit in itertools.product(range(2), repeat=4):
+            order = n if side else m
+            a = numbers(kind, order, order) / order
+            a[np.arange(order), np.arange(order)] += 2
+            half = np.tril(a) if lower else np.triu(a)
+            if unit:
+                half[np.arange(order), np.arange(order)] = 1
+            b = numbers(kind, m, n)
+            options = dict(side=side, lower=lower, trans_a=trans, diag=unit)
+            multiplied = product(b, operate(half, trans)) if side else product(operate(half, trans), b)
+            check("trmm", kind, routine(kind, "trmm")(0.5, a, b, **options), 0.5 * multiplied)
+            solved = routine(kind, "trsm")(0.5, a, b, **options)
+            back = product(solved, operate(half, trans)) if side else product(operate(half, trans), solved)
+            check("trsm", kind, back, 0.5 * b)
+
+
+def factors(kind):
+    for m, n in [(1, 1), (40, 40), (130, 70), (70, 130), (200, 200), (33, 5)]:
+        a = numbers(kind, m, n)
+        lu, pivots, info = routine(kind, "getrf")(a)
+        steps = min(m, n)
+        lower, upper = np.tril(lu, -1)[:, :steps] + np.eye(m, steps), np.triu(lu)[:steps]
+        permuted = a.copy()
+        for row, pivot in enumerate(pivots):
+            permuted[[row, pivot]] = permuted[[pivot, row]]
+        if info != 0 or np.abs(lower).max() > 1.5:
+            raise SystemExit(f"{kind}getrf: {info}")
+        check("getrf", kind, product(lower, upper), permuted)
+    singular = numbers(kind, 100, 100)
+    singular[:, 70] = 0
+    if routine(kind, "getrf")(singular)[2] != 71:
+        raise SystemExit(f"{kind}getrf: a column of zeros is not seen")
+
+
+def cholesky(kind):
+    for n, lower in itertools.product([1, 31, 33, 70, 200], range(2)):
+        a = numbers(kind, n, n)
+        positive = (product(a, a.T) + n * np.eye(n)).astype(a.dtype, order="F")
+        factor, info = routine(kind, "potrf")(positive, lower=lower, clean=1)
+        if info != 0:
+            raise SystemExit(f"{kind}potrf: {info}")
+        check("potrf", kind, product(factor, factor.T) if lower else product(factor.T, factor), positive)
+        positive[n - 1, n - 1] = -1
+        if routine(kind, "potrf")(positive, lower=lower)[1] != n:
+            raise SystemExit(f"{kind}potrf: what is not positive is not seen")
+
+
+def host():
+    """The kernels are there, and take no argument on trust."""
+    kernel = getattr(ctypes.CDLL(None), "brumate_dgemm", None)
+    if kernel is None:
+        return
+    a, c = (ctypes.c_double * 16)(*range(16)), (ctypes.c_double * 16)()
+    one = ctypes.c_double(1)
+    at = ctypes.addressof
+    block = [0, 0, 4, 4, 4, at(one), at(a), 4, at(a), 4, at(one), at(c), 4]
+    if kernel((ctypes.c_uint32 * 13)(*block)) != 1 or c[0] != 56:
+        raise SystemExit("the host's kernel did not work")
+    for position, value in itertools.product(range(13), [0, 3, 1 << 16, (1 << 31) - 8, (1 << 32) - 1]):
+        wrong = list(block)
+        wrong[position] = value
+        kernel((ctypes.c_uint32 * 13)(*wrong))
+    for name, words in [("brumate_dgemm", 13), ("brumate_zgemm", 13), ("brumate_dgemv", 10), ("brumate_ssymv", 9)]:
+        function = getattr(ctypes.CDLL(None), name)
+        for pointer in (0, (1 << 32) - 4, (1 << 31) - 1):
+            function.argtypes = [ctypes.c_uint32]
+            if function(pointer) != 0:
+                raise SystemExit(f"{name} worked on nothing")
+        if function(at((ctypes.c_uint32 * words)(*[(1 << 32) - 1] * words))) != 0:
+            raise SystemExit(f"{name} took sizes on trust")
+    print("right: kernels of the host")
+
+
+GROUPS = {gemm: "sdcz", vectors: "sdcz", symmetric: "sd", updates: "sd", triangles: "sd", factors: "sdcz", cholesky: "sd"}
+
+host()
+for group, kinds in GROUPS.items():
+    for kind in kinds:
+        group(kind)
+    print(f"right: {group.__name__} {kinds}", flush=True)
