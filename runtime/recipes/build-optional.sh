@@ -9,13 +9,21 @@ work=${1:-$(dirname "$(dirname "$recipes")")/target/recipes}
 work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
-[ ${#projects[@]} -gt 0 ] || projects=(regex scipy scikit_learn statsmodels)
+[ ${#projects[@]} -gt 0 ] ||
+  projects=(regex zstandard lxml pywavelets fastparquet scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors)
 jobs=${JOBS:-2}
 
 say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
+index=$(cd "$recipes" && python3 -B -c 'import fetch; print(fetch.index_url())')
 in_root() {  # <command ...>, with a clean environment
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 JOBS="$jobs" chroot "$root" "$@"
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    PIP_INDEX_URL="$index" PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    JOBS="$jobs" chroot "$root" "$@"
+}
+
+version() {  # <project>: the name of its source archive, without .tar.gz
+  awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/optional.sha256"
 }
 
 say sources
@@ -29,17 +37,26 @@ for project in "${projects[@]}"; do
   say "$project"
   rm -f "$root"/w/whl/"$project"-*.whl
   case $project in
+    lxml) in_root bash /w/recipes/chroot/build-lxml.sh "$(version "$project")" ;;
+    pywavelets) in_root bash /w/recipes/chroot/build-package.sh "$(version "$project")" ;;
     scipy) in_root bash /w/recipes/chroot/build-scipy.sh ;;
     scikit_learn) in_root bash /w/recipes/chroot/build-sklearn.sh ;;
     statsmodels) in_root bash /w/recipes/chroot/build-statsmodels.sh ;;
+    rpds_py | orjson | tiktoken | safetensors)
+      # Crates come from the registry that cargo is configured for.
+      mkdir -p "$root/w/cargo"
+      [ ! -e "${CARGO_HOME:-$HOME/.cargo}/config.toml" ] || cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "$root/w/cargo/"
+      in_root bash /w/recipes/chroot/rust-env.sh
+      in_root bash /w/recipes/chroot/build-rust.sh "$(version "$project")"
+      ;;
     *)
-      sdist=$(awk -v start="$project-" 'index($2, start) == 1 { print $2 }' "$recipes/optional.sha256")
-      in_root bash /w/recipes/chroot/build-small.sh "${sdist%.tar.gz}"
+      in_root bash /w/recipes/chroot/build-small.sh "$(version "$project")"
       ;;
   esac
   built=("$root"/w/whl/"$project"-*.whl)
   in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin
   mv "$root"/w/fin/"$project"-*.whl "$work/optional/"
 done
-cp "$work"/dl-optional/*-none-any.whl "$work/optional/"
+cp "$work"/dl-optional/*.whl "$work/optional/"
+in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"
 say "done: $work/optional"

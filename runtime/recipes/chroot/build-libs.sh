@@ -3,35 +3,7 @@
 # zlib is an empty archive plus headers: its code is in the main module.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
-unset CC CXX AR RANLIB STRIP
-mkdir -p /w/debsrc && cd /w/debsrc
-rm -rf -- *-src b-*
-
-source_of() {  # <package>: its upstream tarball into <package>-src
-  # Only the .orig file is needed; a snapshot mirror may lack the others.
-  apt-get source -qq --download-only "$1" || true
-  local orig=("$1"_*.orig.tar.?z)
-  mkdir "$1-src"
-  tar xf "${orig[-1]}" -C "$1-src" --strip-components=1 --no-same-owner
-}
-flags="-O2 -g0 -fPIC -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1"
-configure() {  # <package> <more C flags> <option ...>
-  local source=$1-src build=b-$1-src c_flags="$flags $2"; shift 2
-  cmake -G Ninja -S "$source" -B "$build" \
-    -DCMAKE_TOOLCHAIN_FILE=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
-    -DCMAKE_C_FLAGS="${c_flags% }" -DCMAKE_CXX_FLAGS="$flags" \
-    -DCMAKE_C_FLAGS_RELEASE=-DNDEBUG -DCMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -DBUILD_SHARED_LIBS=OFF "$@"
-}
-build() { nice -n 10 ninja -j"$jobs" -C "b-$1-src" "$2"; }
-licences() {  # <package> <file ...>
-  mkdir -p "$prefix/licenses/$1"
-  cp "${@:2}" "$prefix/licenses/$1/"
-}
-describe() {  # <name> <libraries> <version>: a pkg-config file
-  printf 'prefix=%s\nName: %s\nDescription: %s\nVersion: %s\nLibs: -L${prefix}/lib %s\nCflags: -I${prefix}/include\n' \
-    "$prefix" "$1" "$1" "$3" "$2" > "$prefix/lib/pkgconfig/$1.pc"
-}
+. /w/recipes/chroot/libs.sh
 
 source_of zlib
 cp zlib-src/{zlib,zconf}.h "$prefix/include/"
@@ -60,7 +32,7 @@ done
 configure libwebp "" "${tools[@]}" -DWEBP_ENABLE_SIMD=OFF -DWEBP_USE_THREAD=OFF
 build libwebp install
 # pillow links -lwebp alone, which needs libsharpyuv's objects.
-mkdir b-sharpyuv && (cd b-sharpyuv && emar x "$prefix/lib/libsharpyuv.a" && emar r "$prefix/lib/libwebp.a" *.o)
+rm -rf b-sharpyuv && mkdir b-sharpyuv && (cd b-sharpyuv && emar x "$prefix/lib/libsharpyuv.a" && emar r "$prefix/lib/libwebp.a" *.o)
 licences libwebp libwebp-src/COPYING libwebp-src/PATENTS
 
 source_of qhull

@@ -19,14 +19,30 @@ archives=(openblas_*.orig.tar.xz) && tar xf "${archives[-1]}" -C "$blas/openblas
 archives=(lapack_*.orig.tar.gz) && tar xf "${archives[-1]}" -C "$blas/lapack" --strip-components=1 --no-same-owner
 
 cd "$blas/openblas"
+bash "$here/host-blas.sh"
 sed -i -E 's/^(int|blasint) NAME\(/void NAME(/' interface/lapack/*.c
 sed -i -E 's/^int +BLASFUNC\(([sdqczx](getf2|getrf|laswp|getrs|gesv|potf2|potrf|potri|potrs|lauu2|lauum|trti2|trtri|trtrs|larf))\)/void BLASFUNC(\1)/' common_interface.h
 sed -i -E 's/^([ ]*)(extern )?int +BLASFUNC\(xerbla\)/\1\2void BLASFUNC(xerbla)/' common_interface.h driver/others/xerbla.c
+# Thousands of starts of emcc would take longer than the compilation: the compiler itself, with what emcc would give it.
+compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags -fPIC -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1)"
+compile="$compile -fPIC -fwasm-exceptions"
+cat > "$blas/cc" <<EOF
+#!/bin/sh
+case " \$* " in *' -c '*) exec $compile "\$@" ;; esac
+exec /w/cross/cc "\$@"
+EOF
+chmod 755 "$blas/cc"
 # Its last step, a shared library, is not for this target: only the archive counts.
-nice -n 10 make -j"$jobs" libs TARGET=WASM128_GENERIC CC=/w/cross/cc AR=emar RANLIB=emranlib HOSTCC=gcc NOFORTRAN=1 C_LAPACK=1 \
-  NO_LAPACKE=1 NO_SHARED=1 USE_THREAD=0 USE_LOCKING=0 CROSS=1 BINARY=32 DEBUG= MAX_STACK_ALLOC=2048 NUM_BUFFERS=16 \
+nice -n 10 make -j"$jobs" libs TARGET=WASM128_GENERIC CC="$blas/cc" AR=emar RANLIB=emranlib HOSTCC=gcc NOFORTRAN=1 C_LAPACK=1 \
+  NO_LAPACKE=1 NO_SHARED=1 USE_THREAD=0 NUM_THREADS=1 USE_LOCKING=0 CROSS=1 BINARY=32 DEBUG= MAX_STACK_ALLOC=2048 NUM_BUFFERS=16 \
   NO_AFFINITY=1 NO_WARMUP=1 COMMON_OPT="-O2 -Wno-return-mismatch -Wno-return-type -Wno-unused-command-line-argument -Wno-deprecated-non-prototype" || true
-cp -L lib*-r*.a "$blas/core.a"
+# make's parallel steps add to its archive in any order: ours has another, and the linker keeps that.
+mkdir "$blas/core" && cd "$blas/core"
+archives=("$blas"/openblas/lib*-r*.a)
+doubled=$(emar t "${archives[0]}" | sort | uniq -d)
+[ -z "$doubled" ] || { echo "OpenBLAS: two members of one name: $doubled" >&2; exit 1; }
+emar x "${archives[0]}"
+emar crs ../core.a *.o
 
 # LAPACK without what OpenBLAS has, what needs extended precision, and what no package here calls.
 cd "$blas"
@@ -43,7 +59,6 @@ cd "$blas"
 python3.14 "$here/signatures.py" c typed
 cp "$here/f2c.h" "$here/runtime.c" typed/
 cd typed
-# emcc's own command line: two thousand starts of emcc would take longer than the compilation.
 compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2"
 export compile
 printf '%s\n' *.c | nice -n 10 xargs -P"$jobs" -n 40 sh -c \

@@ -1,12 +1,12 @@
 #!/bin/bash
-# In the chroot: build-package.sh kiwisolver-1.5.0 | contourpy-1.3.3 | matplotlib-3.10.8 | pillow-12.2.0
+# In the chroot: build-package.sh kiwisolver-1.5.0 | contourpy-1.3.3 | matplotlib-3.10.8 | pillow-12.2.0 | pywavelets-1.9.0
 set -euo pipefail
 . /w/recipes/chroot/env.sh
 name=${1%-*}
 unpack "$1"
 mapfile -t options < <(meson_options "/w/$name-build")
 case $name in
-  contourpy) ;;
+  contourpy | pywavelets) ;;
   kiwisolver)
     export CFLAGS="-O2 -DNDEBUG" CXXFLAGS="-O2 -DNDEBUG"
     options=()

@@ -17,6 +17,9 @@ grep -lrE '\bexit *\(' subprojects/highs/highs/pdlp --include=*.c --include=*.h 
 # There are no threads, and thread-local statics would import an initialiser that nobody has.
 sed -i -E 's/\bthread_local +//' subprojects/highs/highs/parallel/HighsTaskExecutor.{h,cpp}
 sed -i 's/^PARALLELISM = 0$/PARALLELISM = 1/' scipy/io/_fast_matrix_market/__init__.py
+# Several workers are taken as one: C++ threads that cannot start would make wrong numbers, Python's an error.
+sed -i 's/^    return workers$/    return 1  # this platform has no threads/' scipy/stats/_qmc.py
+sed -i '/must be -1 or > 0.)$/{n;s/^    return n$/    return 1  # this platform has no threads/}' scipy/spatial/_ckdtree.pyx
 cp /w/recipes/lapack/load.py scipy/_distributor_init_local.py
 sed "s|^python = |numpy-config = '/w/venv/bin/numpy-config'\npybind11-config = '/w/venv/bin/pybind11-config'\npython = |" \
   /w/recipes/chroot/cross.ini > /w/scipy.ini

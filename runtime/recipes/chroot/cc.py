@@ -1,14 +1,17 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -IS
 """Compiler driver for extension modules: takes the command lines that meson and setuptools make for
 a native platform and runs Emscripten's tool for a side module of the interpreter's ABI.
 
-Installed as cc, c++, ar, ranlib and strip.
+Installed as cc, c++, ar, ranlib and strip. RUNTIME_PATH in its environment is where modules look for the shared libraries that
+they name.
 """
 
 import os
-import subprocess
 import sys
 
+CLANG = "/usr/lib/llvm-21/bin/clang"
+#: What emcc gives clang for this ABI; cross-env.sh asks it.
+CFLAGS = "/w/cross/cflags"
 PYTHON_INCLUDE = "/w/cross/pyinc"
 
 # The ABI: legacy WebAssembly exceptions, also for setjmp.
@@ -56,11 +59,18 @@ def command(name: str, args: list[str]) -> list[str]:
     if args in (["--version"], ["-v"], ["-dumpmachine"], ["-dumpversion"]):
         return [tool, *args]
     kept, shared = translate(args)
+    if "-c" in args and not any(arg[:2] == "-s" and arg[2:3].isupper() for arg in args):
+        # The same object file without emcc's start, which takes longer than many a compilation.
+        with open(CFLAGS) as flags:
+            abi = flags.read().split()
+        return [CLANG + ("++" if is_cxx else ""), *abi, *kept, f"-I{PYTHON_INCLUDE}", "-fPIC", "-g0", "-fwasm-exceptions"]
     # Python's include directory comes last: its refcount.h must not shadow numpy's.
     if {"-c", "-S", "-E", "-M", "-MM"} & set(args):
         return [tool, *kept, f"-I{PYTHON_INCLUDE}", *CODEGEN]
     if shared:
         module = os.path.basename(kept[kept.index("-o") + 1]).split(".")[0]
+        if runtime_path := os.environ.get("RUNTIME_PATH"):
+            kept.append(f"-Wl,-rpath,{runtime_path}")
         return [
             tool, *(arg for arg in kept if arg not in DROPPED_LIBRARIES and not arg.endswith("/libopenblas.a")),
             "-O2", "-g0", "-sSIDE_MODULE=2", "-sWASM_BIGINT",
@@ -77,7 +87,8 @@ def main() -> int:
         os.execvp(f"em{name}", [f"em{name}", *args])
     if name == "strip":
         return 0  # emstrip would drop the dylink.0 section
-    return subprocess.call(command(name, args))
+    tool, *rest = command(name, args)
+    os.execvp(tool, [tool, *rest])
 
 
 sys.exit(main())

@@ -20,6 +20,7 @@ ln -s "$cross/pyinc" "$install/include/python3.14"
 
 install -m 755 "$here/cc.py" "$cross/cc"
 for tool in c++ ar ranlib strip; do ln -s cc "$cross/$tool"; done
+emcc --cflags -fPIC -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1 > "$cross/cflags"
 cat > "$cross/pkg-config" <<'EOF'
 #!/bin/sh
 # Sees the cross prefix alone.

@@ -45,7 +45,8 @@ for (const path of modules) {
   const module = new WebAssembly.Module(pyodide.FS.readFile(path));
   const own = new Set(WebAssembly.Module.exports(module).map((e) => e.name));
   for (const { name } of WebAssembly.Module.imports(module)) {
-    if (provided.has(name) || own.has(name)) continue;
+    // Kernels of the host are weak: without them OpenBLAS's own do the work.
+    if (provided.has(name) || own.has(name) || name.startsWith("brumate_")) continue;
     console.error(`${path}: nobody provides ${name}`);
     missing += 1;
   }

@@ -53,7 +53,7 @@ with warnings.catch_warnings():
 raises((MemoryError, ValueError), np.zeros, (1 << 15, 1 << 15))
 
 package = pathlib.Path(np.__file__).parent
-modules = sorted(package.rglob("*.so"))
+modules = sorted(path for path in package.rglob("*.so") if path.parent.name != ".libs")
 assert len(modules) >= 19, modules
 for path in modules:
     name = path.relative_to(package.parent).as_posix().split(".")[0]

@@ -1,10 +1,10 @@
-"""Runs the upstream suites of scipy, scikit-learn and statsmodels in the sandbox and natively, and compares test by test.
+"""Runs the upstream suites of the packages of `runtime/optional` in the sandbox and natively, and compares test by test.
 
     python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
 The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
-source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them. Prints the table of
-docs/science.md and every test whose outcome differs.
+source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them; so does the native Python where
+its package has none. Prints the table of docs/science.md and every test whose outcome differs.
 """
 
 import argparse
@@ -24,7 +24,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
 OPTIONAL = REPOSITORY / "runtime/optional"
 RECIPES = REPOSITORY / "runtime/recipes"
-SDISTS = {"scipy": "scipy-1.18.0.tar.gz", "scikit_learn": "scikit_learn-1.8.0.tar.gz", "statsmodels": "statsmodels-0.14.6.tar.gz"}
+SDISTS = {
+    "scipy": "scipy-1.18.0.tar.gz",
+    "scikit_learn": "scikit_learn-1.8.0.tar.gz",
+    "statsmodels": "statsmodels-0.14.6.tar.gz",
+    "zstandard": "zstandard-0.25.0.tar.gz",
+    "pywavelets": "pywavelets-1.9.0.tar.gz",
+    "lxml": "lxml-6.1.3.tar.gz",
+}
+# Where a source archive has the tests, and where they go; without an entry they are in the package itself.
+TESTS = {
+    "scikit_learn": ("sklearn/", "sklearn/"),
+    "zstandard": ("tests/", "zstandard/tests/"),
+    "pywavelets": ("pywt/", "pywt/"),
+    "lxml": ("src/lxml/", "lxml/"),
+}
 SUITES = {
     "scipy.linalg": ["scipy.linalg.tests"],
     "scipy.integrate": ["scipy.integrate.tests"],
@@ -42,22 +56,34 @@ SUITES = {
     "sklearn, pipelines and models": ["sklearn.tests.test_pipeline", "sklearn.model_selection.tests", "sklearn.preprocessing.tests"],
     "statsmodels, regression and GLM": ["statsmodels.regression.tests", "statsmodels.genmod.tests"],
     "statsmodels, time series": ["statsmodels.tsa.tests", "statsmodels.tsa.arima.tests"],
+    "zstandard": ["zstandard.tests"],
+    "pywavelets": ["pywt.tests"],
+    "lxml": ["lxml.tests", "lxml.html.tests"],
 }
+# The project of a package of another name; what its tests want beside pytest and hypothesis.
+PROJECTS = {"sklearn": "scikit_learn", "pywt": "pywavelets"}
+MORE = {"statsmodels": ["scikit-learn"], "lxml": ["cssselect", "html5lib", "beautifulsoup4", "lxml-html-clean"]}
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
 LIMITS = ["--memory", "3GiB", "--files", "1GiB", "--output-limit", "64MiB"]
 
 
-def with_tests(project, sdist, directory):
-    """A copy of the optional wheel with the tests of its source archive."""
-    (wheel,) = OPTIONAL.glob(f"{project}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()}
-    package = "sklearn" if project == "scikit_learn" else project
+def tests_of(project, sdist):
+    """The tests in a source archive, by where they belong in site-packages."""
+    root, place = TESTS.get(project, (f"{project}/", f"{project}/"))
+    found = {}
     with tarfile.open(sdist) as archive:
         for member in archive:
             name = member.name.partition("/")[2]
-            if member.isfile() and re.match(rf"{package}/(.*/)?tests/", name):
-                members[name] = archive.extractfile(member).read()
+            if member.isfile() and name.startswith(root) and "tests/" in name:
+                found[place + name.removeprefix(root)] = archive.extractfile(member).read()
+    return found
+
+
+def with_tests(project, tests, directory):
+    """A copy of the optional wheel with these tests."""
+    (wheel,) = OPTIONAL.glob(f"{project}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()} | tests
     (record,) = [name for name in members if name.endswith(".dist-info/RECORD")]
     del members[record]
     digests = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode() for name, data in members.items()}
@@ -66,6 +92,16 @@ def with_tests(project, sdist, directory):
     with zipfile.ZipFile(directory / wheel.name, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+def install(python, tests):
+    """Puts what is missing of these tests into the native site-packages."""
+    answer = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], check=True, capture_output=True, text=True)
+    for name, data in tests.items():
+        path = pathlib.Path(answer.stdout.strip()) / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
 
 
 def outcomes(command, log, seconds):
@@ -93,7 +129,7 @@ def outcomes(command, log, seconds):
 
 def name(test):
     """A test's name without the place that its package is at."""
-    return re.sub(r"^.*?(?=(scipy|sklearn|statsmodels)/)", "", test)
+    return re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml)/)", "", test)
 
 
 def main():
@@ -106,20 +142,24 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
-    fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), *SDISTS.values()]
-    subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as directory:
-        for project, sdist in SDISTS.items():
-            with_tests(project, arguments.downloads / sdist, pathlib.Path(directory))
-        deps = "scipy,scikit-learn,statsmodels,pytest,hypothesis,pytest-timeout"
-        mount = ["--mount", f"{HERE.parent}:/compat:ro"]
-        times = ["--timeout", f"{arguments.minutes}m", "--cpu-timeout", f"{arguments.minutes}m"]
-        sandbox = [arguments.brumate, "exec", *times, *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), "--deps", deps, *mount]
         for suite in arguments.suites or SUITES:
+            modules = SUITES.get(suite, [suite])
+            package = modules[0].partition(".")[0]
+            project = PROJECTS.get(package, package)
+            fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), SDISTS[project]]
+            subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
+            tests = tests_of(project, arguments.downloads / SDISTS[project])
+            with_tests(project, tests, pathlib.Path(directory))
+            install(arguments.native, tests)
+            deps = ["--deps", ",".join([project.replace("_", "-"), "pytest", "hypothesis", "pytest-timeout", *MORE.get(project, [])])]
+            mount = ["--mount", f"{HERE.parent}:/compat:ro"]
+            times = ["--timeout", f"{arguments.minutes}m", "--cpu-timeout", f"{arguments.minutes}m"]
+            sandbox = [arguments.brumate, "exec", *times, *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), *deps, *mount]
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
                 log = arguments.keep / f"{suite}-{host}.log"
-                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *SUITES.get(suite, [suite])], log, arguments.minutes * 60 + 600)
+                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *modules], log, arguments.minutes * 60 + 600)
                 counts = collections.Counter(results[host][0].values())
                 print(f"| {suite} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
             (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]

@@ -16,6 +16,7 @@ mod mcp_http;
 mod mcp_sessions;
 mod notebook;
 mod random_stops;
+mod rust_wheels;
 mod science;
 mod security;
 mod soak;

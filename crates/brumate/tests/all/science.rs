@@ -1,4 +1,4 @@
-//! scipy, scikit-learn and statsmodels out of `runtime/optional`: the same numbers as natively, and the small wheels at work.
+//! The wheels of `runtime/optional` at work: scipy, scikit-learn and statsmodels with the same numbers as natively, and the others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,6 +36,17 @@ fn the_numbers_are_those_of_native_python() {
 }
 
 #[test]
+fn kernels_of_the_host_give_the_same_as_plain_sums() {
+    let script = repository().join("tests/compat/science/kernels.py");
+    let (success, text) = text(exec("scipy").arg(script).output().unwrap());
+    assert!(success, "{text}");
+    let groups = ["kernels of the host", "gemm", "vectors", "symmetric", "updates", "triangles", "factors", "cholesky"];
+    for group in groups {
+        assert!(text.contains(&format!("right: {group}")), "{group}: {text}");
+    }
+}
+
+#[test]
 fn a_script_with_scikit_learn_runs_to_its_end() {
     let script = repository().join("bench/inside/machine_learning.py");
     let (success, text) = text(exec("scikit-learn").arg(script).output().unwrap());
@@ -67,4 +78,14 @@ for wrong in (lambda: numpy.linalg.inv(numpy.zeros((2, 2))), lambda: scipy.linal
     let (success, text) = text(exec("scikit-learn").arg(script).output().unwrap());
     assert!(success, "{text}");
     assert_eq!(text, "1 openblas\nTrue\nLinAlgError\nLinAlgError\n");
+}
+
+/// Each script of the recipes tries what its package is for, damaged input too.
+#[test]
+fn the_other_wheels_do_what_they_are_for() {
+    let scripts = repository().join("runtime/recipes/tests");
+    for package in ["zstandard", "lxml", "pywavelets", "fastparquet"] {
+        let (success, text) = text(exec(package).arg(scripts.join(format!("try_{package}.py"))).output().unwrap());
+        assert!(success && text.ends_with(&format!("{package}: all of it works\n")), "{package}: {text}");
+    }
 }
