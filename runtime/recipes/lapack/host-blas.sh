@@ -29,5 +29,7 @@ hook interface/trsm.c '#ifndef COMPLEX
 #endif'
 hook interface/lapack/getrf.c '  if (host_getrf(&args, Info)) return 0;'
 hook interface/lapack/zgetrf.c '  if (host_getrf(&args, Info)) return 0;'
+hook interface/lapack/getrs.c '  if (host_getrs(trans, &args)) return 0;'
+hook interface/lapack/gesv.c '  if (host_gesv(&args, Info)) return 0;'
 hook interface/lapack/potrf.c '  if (host_potrf(uplo, &args, Info)) return 0;'
-sed -i 's/^#include "host_blas.h"/#define HOST_BLAS_LAPACK\n&/' interface/lapack/{getrf,zgetrf,potrf}.c
+sed -i 's/^#include "host_blas.h"/#define HOST_BLAS_LAPACK\n&/' interface/lapack/{getrf,zgetrf,getrs,gesv,potrf}.c

@@ -209,6 +209,32 @@ static int host_getrf(blas_arg_t *args, blasint *info) {
   return 1;
 }
 
+/* Solving with a matrix that is factorised. */
+static int host_getrs(int trans, blas_arg_t *args) {
+  static FLOAT one[2] = {1, 0};
+  BLASLONG n = args->m, columns = args->n;
+  if (n <= HOST_FACTOR || columns < 8 || !host_pays(n / 2, n / 2, columns)) return 0;
+  blasint order = n, count = columns, stride = args->lda, stride_b = args->ldb, from = 1, forward = 1, backward = -1;
+  FLOAT *a = args->a, *b = args->b;
+  char left = 'L', upper = 'U', unit = 'U', transpose = trans ? 'T' : 'N', plain = 'N';
+  if (!trans) OWN(laswp)(&count, b, &stride_b, &from, &order, args->c, &forward);
+  OWN(trsm)(&left, trans ? &upper : &left, &transpose, trans ? &plain : &unit, &order, &count, one, a, &stride, b, &stride_b);
+  OWN(trsm)(&left, trans ? &left : &upper, &transpose, trans ? &unit : &plain, &order, &count, one, a, &stride, b, &stride_b);
+  if (trans) OWN(laswp)(&count, b, &stride_b, &from, &order, args->c, &backward);
+  return 1;
+}
+
+/* Factorisation and solution. */
+static int host_gesv(blas_arg_t *args, blasint *info) {
+  BLASLONG n = args->m;
+  if (n <= HOST_FACTOR || !host_pays(n / 2, n / 2, n / 2)) return 0;
+  blasint order = n, columns = args->n, stride = args->lda, stride_b = args->ldb, ignored;
+  char plain = 'N';
+  OWN(getrf)(&order, &order, args->a, &stride, args->c, info);
+  if (*info == 0) OWN(getrs)(&plain, &order, &columns, args->a, &stride, args->c, args->b, &stride_b, &ignored);
+  return 1;
+}
+
 #ifndef COMPLEX
 
 /* Cholesky factorisation by halves. */

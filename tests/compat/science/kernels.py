@@ -131,9 +131,19 @@ def factors(kind):
         if info != 0 or np.abs(lower).max() > 1.5:
             raise SystemExit(f"{kind}getrf: {info}")
         check("getrf", kind, product(lower, upper), permuted)
+    for n, columns in [(5, 3), (40, 1), (40, 40), (200, 9), (130, 130)]:
+        a, b = numbers(kind, n, n), numbers(kind, n, columns)
+        a[np.arange(n), np.arange(n)] += n
+        lu, pivots, found, info = routine(kind, "gesv")(a, b)
+        if info != 0:
+            raise SystemExit(f"{kind}gesv: {info}")
+        check("gesv", kind, product(a, found), b)
+        for trans in range(3):
+            found, info = routine(kind, "getrs")(lu, pivots, b, trans=trans)
+            check("getrs", kind, product(operate(a, trans), found), b)
     singular = numbers(kind, 100, 100)
     singular[:, 70] = 0
-    if routine(kind, "getrf")(singular)[2] != 71:
+    if routine(kind, "getrf")(singular)[2] != 71 or routine(kind, "gesv")(singular, singular)[3] != 71:
         raise SystemExit(f"{kind}getrf: a column of zeros is not seen")
 
 

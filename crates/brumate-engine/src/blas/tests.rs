@@ -249,6 +249,13 @@ fn improper_arguments_change_nothing() {
         words[position] = value;
         assert_eq!(guest.call("brumate_dgemv", &words), Err(Refused), "{position} {value}");
     }
+    // Too long for a copy, though the memory has it.
+    let mut long = Guest { bytes: vec![0; 16 << 20], next: 1024, random: 1 };
+    let one_more = vector::MAX_VECTOR + 1;
+    let (factor, row) = (long.put(&[1.0]), long.put(&[0.0]));
+    let words = |n| [0, 1, n, factor, 2048, 1, 2048, 1, row, 1];
+    assert_eq!(long.call("brumate_dgemv", &words(one_more - 1)), Ok(()));
+    assert_eq!(long.call("brumate_dgemv", &words(one_more)), Err(Refused));
     for (position, value) in [(1, 0), (1, u32::MAX), (4, 3), (5, end), (6, 0), (7, end), (8, 0)] {
         let mut words = [1, 4, one, a, 4, a + 128, 1, a + 256, 1];
         words[position] = value;

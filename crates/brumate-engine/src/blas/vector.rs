@@ -9,6 +9,9 @@ use crate::libc::mem::GuestMemory;
 /// Columns that are gone through at a time: y is read and written once for all of them.
 const COLUMNS: usize = 4;
 
+/// Elements of a vector at most: they are copied. With longer ones the guest does as well, since it waits for memory.
+pub(super) const MAX_VECTOR: u32 = 1 << 20;
+
 /// Partial sums of a dot product: enough for four vectors of 256 bits.
 const LANES: usize = 16;
 
@@ -99,7 +102,7 @@ impl<'a, B> Matrix<'a, B> {
 /// The kernels `brumate_?gemv`.
 ///
 /// # Errors
-/// When the matrix or a vector is not wholly inside memory, or a column runs into the next.
+/// When the matrix or a vector is not wholly inside memory, a vector is too long, or a column runs into the next.
 pub(super) fn product<T: Real>(memory: GuestMemory<'_>, block: u32) -> Result<(), Refused> {
     let Arguments { memory, words } = Arguments::read(memory, block)?;
     let [transposed, m, n, alpha, a, stride, x, x_step, y, y_step] = words;
@@ -153,7 +156,7 @@ fn run<T: Real>(
 
 /// The elements of a vector.
 fn gather<T: Real>(memory: &GuestMemory<'_>, (address, count, step): Vector) -> Result<Vec<T>, Refused> {
-    if step == 0 {
+    if step == 0 || count > MAX_VECTOR {
         return Err(Refused);
     }
     let bytes = memory.slice(address, extent(1, count, step, size_of::<T>())?)?;

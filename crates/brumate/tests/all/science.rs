@@ -55,6 +55,26 @@ fn a_script_with_scikit_learn_runs_to_its_end() {
 }
 
 #[test]
+fn several_workers_are_taken_as_one() {
+    let code = "
+import numpy
+from scipy import optimize, stats
+from scipy.stats import qmc
+sample = qmc.Halton(2, seed=1).random(64)
+print(numpy.array_equal(sample, qmc.Halton(2, seed=1).random(64, workers=3)))
+print(all(qmc.discrepancy(sample, method=method, workers=4) == qmc.discrepancy(sample, method=method) > 0 for method in ('CD', 'MD', 'WD', 'L2-star')))
+found = optimize.differential_evolution(optimize.rosen, [(-2, 2)] * 2, workers=2, updating='deferred', seed=1, tol=1e-8)
+print(numpy.allclose(found.x, 1, atol=1e-3))
+";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("workers.py");
+    std::fs::write(&script, code).unwrap();
+    let (success, text) = text(exec("scipy").arg(script).output().unwrap());
+    assert!(success, "{text}");
+    assert_eq!(text, "True\nTrue\nTrue\n");
+}
+
+#[test]
 fn one_library_serves_all() {
     let code = "
 import ctypes, os, sys
