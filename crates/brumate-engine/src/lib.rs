@@ -42,6 +42,7 @@ mod machine;
 mod memory;
 #[doc(hidden)]
 pub mod module;
+mod page_map;
 mod signals;
 mod trace;
 #[doc(hidden)]

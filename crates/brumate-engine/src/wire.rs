@@ -174,6 +174,9 @@ pub enum ToMachine {
     },
     /// To a machine that was forked from another: go on, with an identity of its own.
     Resume,
+    /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
+    /// the machine's own page map (proc_pid_pagemap(5)).
+    Follow,
     /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
     /// own page map (proc_pid_pagemap(5)).
     Freeze,
@@ -192,9 +195,9 @@ pub enum ToMachine {
         request: Box<Execute>,
         /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
         list: Option<String>,
-        /// Fork a checkpoint once the answer is sent, as for [`ToMachine::Fork`]; its socket is the one descriptor that follows.
-        /// Its hello, or the end of its socket, is all that is heard of it. A second descriptor, if there is one, is the machine's
-        /// own page map (proc_pid_pagemap(5)): to learn from it what cells write to.
+        /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`ToMachine::Fork`]; then say which
+        /// ([`FromMachine::Followed`], [`FromMachine::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
+        /// forked so: the machine keeps it until then.
         checkpoint: bool,
     },
     /// Answer to [`Event::InputRequest`].
@@ -230,8 +233,10 @@ pub enum FromMachine {
         /// Its process, as it sees itself.
         pid: i32,
     },
-    /// Answer to [`ToMachine::Fork`]; the reason, if it failed.
+    /// Answer to [`ToMachine::Fork`]; the reason, if it failed. Also comes after a [`ToMachine::Execute`] with a checkpoint.
     Forked(Option<String>),
+    /// After a [`ToMachine::Execute`]: the checkpoint is still good.
+    Followed,
     /// Answer to [`ToMachine::Freeze`]: changes of the session so far, or why it cannot be kept.
     Frozen(Result<u64, String>),
     /// Answer to [`ToMachine::Thaw`].

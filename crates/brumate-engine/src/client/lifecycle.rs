@@ -1,23 +1,29 @@
 //! Copies of a machine: forks that live beside it, and images that outlive it.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::fs::{SealFlags, fcntl_add_seals};
 use tokio::sync::mpsc;
 
 use super::blank::{Blank, greet};
 use super::channel::{AsyncChannel, pair};
-use super::error::Error;
+use super::compiler::memory_file;
+use super::error::{Error, cut};
 use super::machine::Machine;
 use super::sleep::SessionId;
 use super::stop::Interrupter;
 use crate::api::{Event, Execute, FileInfo, Outcome};
-use crate::wire::{FromMachine, ToMachine};
+use crate::wire::{FromMachine, ToMachine, WireError};
+use crate::worker::increment::FILE_BYTES;
 
-/// A checkpoint that a machine forks by itself after an execution.
+/// What has become of a checkpoint after an execution.
 #[derive(Debug)]
-pub(super) struct Expected {
-    channel: AsyncChannel,
+pub(super) enum Kept {
+    /// It follows.
+    Followed,
+    /// There is another one.
+    Forked(Paused),
 }
 
 /// A forked machine that does nothing until it is resumed.
@@ -63,6 +69,8 @@ impl Machine {
         let patience = self.shared.patience.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
         let nobody = Interrupter::new();
+        // An idle one gives back what it was given to follow.
+        self.followed &= !idle;
         let question = ToMachine::Fork { checkpoint, idle };
         let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
         drop(theirs);
@@ -73,27 +81,60 @@ impl Machine {
         }
     }
 
-    /// As [`Machine::execute_and`] with a checkpoint, which is to be [met](Machine::meet).
+    /// As [`Machine::execute_and`] with a checkpoint: what becomes of it is to be [heard](Machine::hear_kept).
     ///
     /// # Errors
     /// As there.
-    pub(super) async fn execute_and_fork(
+    pub(super) async fn execute_and_keep(
         &mut self,
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>, Expected), Error> {
-        let (channel, theirs) = pair()?;
-        let (outcome, listed) = self.execute_and(request, events, directory, Some(theirs.as_fd())).await?;
-        Ok((outcome, listed, Expected { channel }))
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+        let theirs = match &self.spare {
+            Some(_) => None,
+            None => {
+                let (channel, theirs) = pair()?;
+                self.spare = Some(channel);
+                Some(theirs)
+            }
+        };
+        self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
     }
 
-    /// Waits for a checkpoint.
+    /// Waits for what has become of the checkpoint after an execution. To be called once, before this machine is asked for anything
+    /// else. May be cancelled before `heard` is set, and called again.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it has not come to be.
-    pub(super) async fn meet(&self, expected: Expected) -> Result<Paused, Error> {
-        self.greet(expected.channel, true).await
+    /// [`Error::Unavailable`] when there is none of the present state; others when this machine has ended.
+    pub(super) async fn hear_kept(&mut self, heard: &mut bool) -> Result<Kept, Error> {
+        let said = tokio::time::timeout(self.shared.patience.hello, self.receive()).await;
+        *heard = true;
+        match said {
+            Ok(Ok(FromMachine::Followed)) => Ok(Kept::Followed),
+            Ok(Ok(FromMachine::Forked(None))) => match self.spare.take() {
+                Some(channel) => Ok(Kept::Forked(self.greet(channel, true).await?)),
+                None => Err(self.misbehaved("a checkpoint that nobody asked for").await),
+            },
+            Ok(Ok(FromMachine::Forked(Some(reason)))) => Err(Error::Unavailable(cut(reason))),
+            Ok(Ok(_)) => Err(self.misbehaved("something else than what became of its checkpoint").await),
+            Ok(Err(WireError::Closed | WireError::Io(_))) => Err(self.died(None).await),
+            Ok(Err(error)) => Err(self.misbehaved(&error.to_string()).await),
+            Err(_) => Err(self.misbehaved("nothing of its checkpoint").await),
+        }
+    }
+
+    /// Lets the checkpoints that are forked from now on follow, where that is possible.
+    ///
+    /// # Errors
+    /// When this machine has ended.
+    pub(super) async fn let_follow(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.followed, true) {
+            return Ok(());
+        }
+        // Without them each cell forks a checkpoint.
+        let (Ok(file), Some(page_map)) = (increments(), self.page_map()) else { return Ok(()) };
+        self.tell(&ToMachine::Follow, &[file.as_fd(), page_map.as_fd()]).await
     }
 
     /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's last will.
@@ -142,6 +183,14 @@ impl Machine {
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
+}
+
+/// A file in memory for what checkpoints lack, of a size that nobody can change.
+fn increments() -> std::io::Result<OwnedFd> {
+    let file = memory_file("increments")?;
+    rustix::fs::ftruncate(&file, FILE_BYTES)?;
+    fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(file)
 }
 
 /// The id of a session that is no other's.

@@ -25,7 +25,6 @@ use super::will::WillFiles;
 use super::zygote::Exit;
 use crate::api::{Analysis, Event, Execute, FileInfo, Limits, MachineSpec, Outcome, StopReason};
 use crate::wire::{Ending, FromMachine, ToMachine, WireError};
-use crate::worker::hot_pages::learns_after;
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -53,6 +52,10 @@ pub struct Machine {
     pub(super) mounted: Mounted,
     /// Beside this path it leaves its last will.
     pub(super) will: Option<PathBuf>,
+    /// Where the next checkpoint that it forks by itself speaks; it has the other end.
+    pub(super) spare: Option<AsyncChannel>,
+    /// It was told how its checkpoints can follow.
+    pub(super) followed: bool,
 }
 
 impl Machine {
@@ -113,6 +116,8 @@ impl Machine {
             session,
             mounted,
             will: None,
+            spare: None,
+            followed: false,
         }
     }
 
@@ -146,8 +151,8 @@ impl Machine {
         Ok(self.execute_and(request, events, None, None).await?.0)
     }
 
-    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does, and forks a checkpoint
-    /// after its answer, which speaks on the socket `checkpoint`.
+    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. With `checkpoint` it sees to
+    /// its checkpoint after the answer; a socket in it is that of the next one.
     ///
     /// # Errors
     /// As [`Machine::execute`]; that the directory cannot be listed is none of them.
@@ -156,15 +161,13 @@ impl Machine {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
-        checkpoint: Option<BorrowedFd<'_>>,
+        checkpoint: Option<Option<BorrowedFd<'_>>>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let list = directory.map(files::checked).transpose()?;
         let number = self.interrupter().number();
         let question =
             ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
-        let learns = checkpoint.is_some() && learns_after(number);
-        let page_map = if learns { self.page_map() } else { None };
-        let fds: Vec<_> = checkpoint.into_iter().chain(page_map.as_ref().map(AsFd::as_fd)).collect();
+        let fds: Vec<_> = checkpoint.flatten().into_iter().collect();
         let answer = self.converse(&question, &fds, Some(events), self.limits.wall).await;
         self.interrupter.execution_ended();
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
@@ -246,6 +249,11 @@ impl Machine {
         }
     }
 
+    /// The next message, outside of a conversation. May be cancelled.
+    pub(super) async fn receive(&mut self) -> Result<FromMachine, WireError> {
+        self.channel.receive().await
+    }
+
     /// Tells the machine something that it does not answer.
     pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
         match self.channel.send(message, fds).await {
@@ -292,7 +300,7 @@ impl Machine {
     }
 
     /// The connection is closed: asks how the process ended.
-    async fn died(&mut self, stopped: Option<StopReason>) -> Error {
+    pub(super) async fn died(&mut self, stopped: Option<StopReason>) -> Error {
         let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {

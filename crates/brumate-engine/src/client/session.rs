@@ -1,8 +1,8 @@
 //! Sessions: machines that keep their state from cell to cell, whatever a cell does.
 //!
-//! After each cell, as soon as its answer is sent, the machine forks a paused copy of itself. A cell that crashes, is killed or
-//! runs out of memory takes the machine with it; the copy takes over, and the session is as it was before that cell, files
-//! included.
+//! After each cell, as soon as its answer is sent, the machine sees to its checkpoint: a paused copy of itself, that follows from
+//! cell to cell or is forked anew. A cell that crashes, is killed or runs out of memory takes the machine with it; the
+//! checkpoint takes over, and the session is as it was before that cell, files included.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{MutexGuard, mpsc};
 
 use super::error::Error;
-use super::lifecycle::{Expected, Paused};
+use super::lifecycle::{Kept, Paused};
 use super::machine::Machine;
 use super::stop::Interrupter;
 use super::will::WillFiles;
@@ -31,12 +31,14 @@ pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     checkpoint: Option<Paused>,
-    /// The machine forks it by itself, or just has.
-    expected: Option<Expected>,
-    /// The one before, of a state that counts no more. Ending its process takes time that nobody should wait for.
+    /// The machine sees to it by itself, and says how.
+    expected: bool,
+    /// The one before: it follows, or its state counts no more. Ending its process takes time that nobody should wait for.
     outdated: Option<Paused>,
-    /// Counts the checkpoints.
-    checkpoints: u64,
+    /// Counts what has changed the state.
+    changes: u64,
+    /// A task sees to the checkpoint while nobody waits.
+    kept: bool,
     /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
     fresh: bool,
     /// Last, so that it is dropped when nobody is left who could write it.
@@ -44,33 +46,52 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Waits for the checkpoint that the machine forks by itself, if it does. One that has not come to be is asked for again.
+    /// Waits for the checkpoint that the machine sees to by itself, if it does. One that has not come to be is asked for again.
     async fn meet(&mut self) {
-        if let Some(expected) = self.expected.take() {
-            match self.machine.meet(expected).await {
-                Ok(checkpoint) => {
-                    self.checkpoint = Some(checkpoint);
-                    self.checkpoints += 1;
-                }
-                Err(error) => tracing::debug!(%error, "no checkpoint yet"),
+        if !self.expected {
+            return;
+        }
+        let mut heard = false;
+        let kept = self.machine.hear_kept(&mut heard).await;
+        self.expected = !heard;
+        match kept {
+            Ok(Kept::Followed) => self.checkpoint = self.outdated.take(),
+            Ok(Kept::Forked(checkpoint)) => {
+                self.checkpoint = Some(checkpoint);
+                // Both states have these layers now.
+                self.machine.remember_exactly().await;
             }
+            Err(error) => tracing::debug!(%error, "no checkpoint yet"),
         }
     }
 
     /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
-        let before = self.checkpoints;
         self.meet().await;
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
-            self.checkpoints += 1;
-        }
-        if self.checkpoints != before {
-            // Both states have these layers now.
             self.machine.remember_exactly().await;
         }
         Ok(())
+    }
+
+    /// What there is to do while nobody waits; returns when to ask again. A session in use is left alone: the next cell comes first.
+    async fn keep(&mut self, quiet: &mut Quiet) -> Result<Option<Duration>, Error> {
+        let before = std::mem::replace(quiet, Quiet { changes: self.changes, checkpoint: false });
+        if before.changes == self.changes {
+            if before.checkpoint {
+                self.settle().await?;
+                return Ok(None);
+            }
+            self.checkpoint().await?;
+            if self.checkpoint.is_none() {
+                return Ok(None);
+            }
+            quiet.checkpoint = true;
+        }
+        self.machine.let_follow().await?;
+        Ok(Some(if quiet.checkpoint { SETTLE_AFTER } else { LOOK_AGAIN }))
     }
 
     /// Makes a checkpoint anew that shares with the machine all memory it can.
@@ -81,8 +102,19 @@ impl State {
     }
 }
 
-/// The checkpoint is forked so long after a change that was no cell: there may be more.
+/// What was seen of a session that may not be in use.
+struct Quiet {
+    /// As in [`State`].
+    changes: u64,
+    /// There is a checkpoint of that state.
+    checkpoint: bool,
+}
+
+/// The checkpoint is seen to so long after a change: the next cell may come before, and does it then.
 const CHECKPOINT_AFTER: Duration = Duration::from_millis(2);
+
+/// Where it does, one looks again after so long.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A session that is not used for so long gives memory back: its next cell begins a little later.
 const SETTLE_AFTER: Duration = Duration::from_secs(2);
@@ -91,14 +123,14 @@ impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
         let session = Session::of(machine, false);
-        session.checkpoint_later(false);
+        session.keep_later(0);
         session
     }
 
     fn of(machine: Machine, fresh: bool) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
-        let state =
-            State { machine, checkpoint: None, expected: None, outdated: None, checkpoints: 0, fresh, will: None };
+        let (checkpoint, outdated, will) = (None, None, None);
+        let state = State { machine, checkpoint, expected: false, outdated, changes: 0, kept: !fresh, fresh, will };
         Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter }
     }
 
@@ -132,9 +164,9 @@ impl Session {
         directory: Option<&str>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let mut state = self.ready().await?;
-        match state.machine.execute_and_fork(request, events, directory).await {
-            Ok((outcome, listed, expected)) => {
-                state.expected = Some(expected);
+        match state.machine.execute_and_keep(request, events, directory).await {
+            Ok((outcome, listed)) => {
+                state.expected = true;
                 self.moved_on(state);
                 Ok((outcome, listed))
             }
@@ -159,19 +191,19 @@ impl Session {
         Ok(state)
     }
 
-    /// The state is another one from now on. The old checkpoint goes; the next is forked while nobody waits.
+    /// The state is another one from now on. The old checkpoint follows, or the next is forked, while nobody waits.
     pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
         state.fresh = false;
         self.renew_checkpoint(state);
     }
 
-    /// The present checkpoint goes; another one is forked, if the session needs one, while nobody waits.
+    /// The present checkpoint is none any more; it follows, or another one is forked, if the session needs one, while nobody
+    /// waits.
     pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
         state.outdated = state.checkpoint.take().or(state.outdated.take());
-        let (fresh, expected) = (state.fresh, state.expected.is_some());
-        drop(state);
-        if !fresh {
-            self.checkpoint_later(expected);
+        state.changes += 1;
+        if !state.fresh && !std::mem::replace(&mut state.kept, true) {
+            self.keep_later(state.changes);
         }
     }
 
@@ -225,6 +257,7 @@ impl Session {
     /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
+        state.meet().await;
         let paused = state.machine.fork().await;
         let paused = self.judge(&mut state, paused).await?;
         drop(state);
@@ -237,6 +270,7 @@ impl Session {
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
         let mut state = self.state.lock().await;
+        state.meet().await;
         let size = state.machine.hibernate(path).await;
         self.judge(&mut state, size).await
     }
@@ -246,31 +280,22 @@ impl Session {
         self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
-    /// Sees to the checkpoint in the background, at once when the machine forks it by itself. A failure is met again, and told, by
-    /// the next cell.
-    fn checkpoint_later(&self, expected: bool) {
+    /// Sees to the checkpoint in the background, until the session has not been used for a while. A failure is met again, and
+    /// told, by the next cell.
+    fn keep_later(&self, changes: u64) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
-            let made = async {
-                if !expected {
-                    tokio::time::sleep(CHECKPOINT_AFTER).await;
-                }
-                let Some(present) = state.upgrade() else { return Ok(()) };
+            let mut quiet = Quiet { changes, checkpoint: false };
+            let mut pause = Some(CHECKPOINT_AFTER);
+            while let Some(next) = pause {
+                tokio::time::sleep(next).await;
+                let Some(present) = state.upgrade() else { return };
                 let mut present = present.lock_owned().await;
-                present.checkpoint().await?;
-                let made = present.checkpoints;
-                drop(present);
-                tokio::time::sleep(SETTLE_AFTER).await;
-                let Some(present) = state.upgrade() else { return Ok(()) };
-                let mut present = present.lock_owned().await;
-                if present.checkpoint.is_some() && present.checkpoints == made {
-                    present.settle().await
-                } else {
-                    Ok(())
-                }
-            };
-            if let Err(error) = made.await {
-                tracing::debug!(%error, "no checkpoint");
+                pause = present.keep(&mut quiet).await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, "no checkpoint");
+                    None
+                });
+                present.kept = pause.is_some();
             }
         });
     }

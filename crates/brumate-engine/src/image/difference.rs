@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +13,7 @@ use super::file::PAGE_BYTES;
 use super::{Base, ImageError, Record};
 use crate::machine::Frozen;
 use crate::memory::Mapped;
+use crate::page_map::{Entries, Entry};
 
 /// Compression level: fast, because a session is written while someone may wait for its memory.
 const LEVEL: i32 = 1;
@@ -65,20 +65,14 @@ pub(crate) fn write(
     stream().map_err(failed)
 }
 
-/// Bits of a page map's entry (proc_pid_pagemap(5)): in memory, in swap, of a file.
-const PRESENT: u64 = 1 << 63;
-const SWAPPED: u64 = 1 << 62;
-const OF_FILE: u64 = 1 << 61;
-
 /// For each page of `memory`, which lies over a private mapping of the base, whether it may be another than the base's.
 /// `None` when the kernel does not tell.
 fn private_pages(page_map: &File, memory: &[u8]) -> Option<Vec<bool>> {
-    const ENTRY: usize = size_of::<u64>();
-    let mut entries = vec![0; memory.len() / PAGE_BYTES * ENTRY];
-    page_map.read_exact_at(&mut entries, (memory.as_ptr() as usize / PAGE_BYTES * ENTRY) as u64).ok()?;
-    let is_private = |entry: u64| entry & SWAPPED != 0 || entry & (PRESENT | OF_FILE) == PRESENT;
-    let (entries, _) = entries.as_chunks();
-    Some(entries.iter().map(|&entry| is_private(u64::from_ne_bytes(entry))).collect())
+    let start = memory.as_ptr() as usize;
+    let mut buffer = Entries::default();
+    let entries = buffer.read(page_map, start..start + memory.len()).ok()?;
+    let own: Vec<bool> = entries.map(Entry::is_private).collect();
+    (own.len() == memory.len() / PAGE_BYTES).then_some(own)
 }
 
 /// Runs of pages in which `memory` differs from `base`, or, beyond its end, from zeros. Only those are looked at for which

@@ -75,7 +75,9 @@ pub(crate) fn dlopen(store: &mut StoreContextMut<'_, Host>, handle: u32) -> wasm
     let saved = stack_pointer.get(&mut *store);
     match open_handle(store, handle) {
         Ok(index) => {
-            store.data_mut().libraries.by_handle.insert(handle, index);
+            let libraries = &mut store.data_mut().libraries;
+            libraries.by_handle.insert(handle, index);
+            libraries.opened += 1;
             Ok(1)
         }
         Err(DlError::Message(text)) => {

@@ -64,4 +64,6 @@ pub(crate) struct Libraries {
     pub(crate) by_path: HashMap<String, usize>,
     /// Guest handle (`struct dso *`) → index.
     pub(crate) by_handle: HashMap<u32, usize>,
+    /// How often the guest has opened one in this process.
+    pub(crate) opened: u64,
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
 use super::python::Python;
+use super::surroundings::Globals;
 use super::{EVENT_FD, Machine, MachineError, call, fault};
 use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
@@ -97,7 +98,7 @@ impl Machine {
         let memory = guest(&store.as_context_mut())?.memory;
         let initialised = initialise_python(&mut store, instance, memory);
         let python = initialised.and_then(|()| Python::new(&mut store, instance)).map_err(with_text)?;
-        let mut machine = Machine { store, memory, python, output: output.clone() };
+        let mut machine = Machine { store, memory, python, output: output.clone(), globals: Globals::default() };
         machine.run_driver("boot", &EVENT_FD.to_string()).map_err(with_text)?;
         machine.end_output();
         machine.set_signal_words()?;

@@ -4,6 +4,7 @@ mod boot;
 mod identity;
 mod python;
 mod restore;
+mod surroundings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,8 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
 pub(crate) use boot::Prelude;
 use python::Python;
 pub(crate) use restore::{Frozen, join};
+use surroundings::Globals;
+pub(crate) use surroundings::Surroundings;
 
 use crate::caps::output::Output;
 use crate::host::{GuestExit, Host, guest};
@@ -57,6 +60,7 @@ pub(crate) struct Machine {
     memory: Memory,
     python: Python,
     output: Arc<Mutex<Output>>,
+    globals: Globals,
 }
 
 impl Machine {

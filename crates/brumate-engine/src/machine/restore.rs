@@ -7,6 +7,7 @@ use wasmtime::{AsContextMut, Engine};
 
 use super::boot::instantiate;
 use super::python::Python;
+use super::surroundings::Globals;
 use super::{Machine, MachineError, Prelude};
 use crate::api::Execute;
 use crate::caps::output::Output;
@@ -68,7 +69,8 @@ impl Machine {
         let memory = guest(&store.as_context_mut())?.memory;
         memory::map(&mut store, memory, file, offset)
             .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
-        let mut machine = Machine { store, memory, python, output };
+        let mut machine = Machine { store, memory, python, output, globals: Globals::default() };
+        machine.find_globals()?;
         machine.set_signal_words().map_err(|error| ImageError::Damaged(error.to_string()))?;
         Ok(machine)
     }
@@ -211,5 +213,10 @@ impl Machine {
     /// The linear memory.
     pub(crate) fn memory(&self) -> &[u8] {
         self.memory.data(&self.store)
+    }
+
+    /// The linear memory, of a machine that is at rest.
+    pub(crate) fn memory_mut(&mut self) -> &mut [u8] {
+        self.memory.data_mut(&mut self.store)
     }
 }

@@ -19,6 +19,8 @@ use super::restore::RestoreError;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     words: Vec<u64>,
+    /// How often that was.
+    times: u64,
 }
 
 impl Marks {
@@ -28,13 +30,14 @@ impl Marks {
             self.words.resize(word + 1, 0);
         }
         self.words[word] |= 1 << (index % u64::BITS);
+        self.times += 1;
     }
 
     /// All places below `end`.
     pub(super) fn up_to(end: usize) -> Marks {
         let mut words = vec![u64::MAX; end / u64::BITS as usize];
         words.push((1 << (end % u64::BITS as usize)) - 1);
-        Marks { words }
+        Marks { words, times: 0 }
     }
 
     pub(super) fn has(&self, index: u32) -> bool {
@@ -84,7 +87,29 @@ impl Inodes {
     }
 }
 
+/// A file system at one moment: the same one at another moment is unchanged if this is equal. Which inodes have changed is not
+/// part of it, only whether any has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Everything but the inodes, saved.
+    rest: Vec<u8>,
+    /// How often an inode was asked for to be changed since the line.
+    times: u64,
+}
+
 impl Vfs {
+    /// The present state, to be compared with others of the same process since the line was drawn.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn state(&mut self) -> Result<State, postcard::Error> {
+        let times = self.inodes.changed.times;
+        let inodes = std::mem::take(&mut self.inodes);
+        let rest = postcard::to_allocvec(&*self);
+        self.inodes = inodes;
+        Ok(State { rest: rest?, times })
+    }
+
     /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes. The structure must hold.
     pub fn begin_changes(&mut self) {
         self.inodes.changed = Marks::default();

@@ -65,6 +65,7 @@ mod tests;
 
 pub use archive::{Archive, ArchiveError, ArchiveLimits, EntryProblem, LayerBytes};
 pub use attr::{R_OK, W_OK, X_OK};
+pub use changes::State;
 pub use device::{Device, DeviceKind, Readiness};
 pub use exchange::ListedFile;
 pub use fds::DescriptionId;

@@ -1,23 +1,22 @@
 //! Pages that each cell of a session writes to, beside those that are known from its image: learnt from its page map.
 //!
-//! A checkpoint shares all pages with its machine; the first write to one copies it in a page fault. What two cells in a row
-//! have written the next one will write as well, and it is copied while nobody waits.
+//! A checkpoint shares all pages with its machine; the first write to one copies it in a page fault. What was written twice in a row
+//! between two checkpoints will be written again, and it is copied while nobody waits.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 use rustix::mm::{Advice, madvise};
 
+use super::written::MAX_MEMORY;
 use crate::image::file::PAGE_BYTES;
+use crate::page_map::Entries;
 
 /// Pages that are kept in mind at most: of the linear memory, and of what the machine itself writes.
 const MAX_LEARNT: usize = 384;
 const MAX_OWN: usize = 128;
-/// Largest linear memory that is gone through, in bytes: in more of it cells take so long that faults do not count.
-const MAX_MEMORY: usize = 512 << 20;
 /// Pages that one cell may have written, for it to be one like others.
 const MAX_WRITTEN: usize = 1 << 16;
 
@@ -26,17 +25,12 @@ const HEAP: usize = 32 << 20;
 const STACK_BELOW: usize = 128 << 10;
 const STACK_ABOVE: usize = 16 << 10;
 
-/// Bits of a page map's entry (proc_pid_pagemap(5)): in memory, of a file, mapped by this process alone.
-const PRESENT: u64 = 1 << 63;
-const OF_FILE: u64 = 1 << 61;
-const EXCLUSIVE: u64 = 1 << 56;
-
-/// Cells from one lesson to the next: what is allocated moves on from page to page.
+/// Checkpoints from one lesson to the next: what is allocated moves on from page to page.
 const LESSON: u64 = 8;
 
-/// Whether there is something to learn after the execution with this number: after two in a row, soon and then now and again.
-pub(crate) fn learns_after(execution: u64) -> bool {
-    matches!(execution, 2 | 3) || (execution >= LESSON && execution % LESSON < 2)
+/// Whether there is something to learn when so many checkpoints have been forked: from two in a row, soon and then now and again.
+pub(super) fn learns_after(forks: u64) -> bool {
+    matches!(forks, 2 | 3) || (forks >= LESSON && forks % LESSON < 2)
 }
 
 /// What has been learnt.
@@ -49,7 +43,7 @@ pub(super) struct HotPages {
 }
 
 impl HotPages {
-    /// Learns from a cell that has just run, while the checkpoint from before it lives. `page_map` is this process's own; `known`
+    /// Learns from what has run since the last checkpoint was forked, while that one lives. `page_map` is this process's own; `known`
     /// are pages of the linear memory `memory`, by number, that are copied in any case.
     pub(super) fn learn(&mut self, page_map: &File, memory: &[u8], known: &[u32]) {
         let memory = memory.get(..MAX_MEMORY).unwrap_or(memory);
@@ -116,16 +110,11 @@ impl<const MOST: usize> Learnt<MOST> {
 
 /// Addresses of the private pages in `range` that no other process shares.
 fn exclusive(page_map: &File, range: Range<usize>) -> Vec<usize> {
-    const ENTRY: usize = size_of::<u64>();
     let first = range.start / PAGE_BYTES;
-    let mut entries = vec![0; (range.end.div_ceil(PAGE_BYTES) - first) * ENTRY];
-    // Beyond the last mapping it ends; what is missing is not mapped.
-    let Ok(read) = page_map.read_at(&mut entries, (first * ENTRY) as u64) else { return Vec::new() };
-    entries.truncate(read);
-    let is_own = |entry: u64| entry & (PRESENT | OF_FILE | EXCLUSIVE) == PRESENT | EXCLUSIVE;
-    let (entries, _) = entries.as_chunks();
-    let numbered = (first..).zip(entries.iter().map(|&entry| u64::from_ne_bytes(entry)));
-    numbered.filter(|&(_, entry)| is_own(entry)).map(|(page, _)| page * PAGE_BYTES).collect()
+    let mut buffer = Entries::default();
+    let Ok(entries) = buffer.read(page_map, range) else { return Vec::new() };
+    let numbered = (first..).zip(entries);
+    numbered.filter(|(_, entry)| entry.is_exclusive()).map(|(page, _)| page * PAGE_BYTES).collect()
 }
 
 /// Where the heap grows.

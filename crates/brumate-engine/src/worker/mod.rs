@@ -1,10 +1,13 @@
 //! What a forked machine does: serve its socket.
 
+mod checkpoint;
 mod files;
 mod fork;
-pub(crate) mod hot_pages;
+mod hot_pages;
+pub(crate) mod increment;
 mod limits;
 mod will;
+mod written;
 
 use std::fs::File;
 use std::io::Write;
@@ -30,8 +33,9 @@ use crate::wire::{
     Ending, FileReply, FileRequest, FromMachine, HEADER, ModuleRequest, ToMachine, WireError, decode, encode,
 };
 
-use fork::Fork;
+use checkpoint::{Following, Since};
 use hot_pages::HotPages;
+use increment::Torn;
 use will::{Phase, Will};
 
 /// Answer of the driver's `execute`.
@@ -67,6 +71,10 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         busy: false,
         generation: 0,
         will: None,
+        forks: 0,
+        spare: None,
+        following: None,
+        since: None,
     };
     // Before anything is asked of it: a machine that is kept ready has done this long ago.
     worker.machine.prefault(&worker.base.pages.written);
@@ -143,6 +151,14 @@ struct Worker {
     /// Changes of the state that the server was told of.
     generation: u64,
     will: Option<Will>,
+    /// Checkpoints forked so far; in a checkpoint, which one it is.
+    forks: u64,
+    /// The socket of the next checkpoint.
+    spare: Option<OwnedFd>,
+    /// How the checkpoint follows, when it can.
+    following: Option<Following>,
+    /// The state that the checkpoint was forked with; `None` when it cannot follow from there.
+    since: Option<Since>,
 }
 
 impl Worker {
@@ -233,7 +249,7 @@ impl Worker {
     /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
     fn last_will(&mut self) {
         let Some(will) = self.will.take() else { return };
-        if self.busy || (self.paused && will.is_left_to_machine()) {
+        if self.busy || (self.paused && (will.is_left_to_machine() || self.catch_up().is_err())) {
             return;
         }
         // The last request's limits are not this one's.
@@ -266,6 +282,7 @@ impl Worker {
         let mut fds = fds.into_iter();
         if self.paused {
             let ToMachine::Resume = request else { return Err(WireError::MissingDescriptor.into()) };
+            self.catch_up().map_err(|Torn| WireError::Closed)?;
             self.paused = false;
             self.machine.refresh()?;
             if let Some(will) = &self.will {
@@ -294,19 +311,16 @@ impl Worker {
                 self.end_change();
             }
             ToMachine::Execute { number, request, list, checkpoint } => {
-                let checkpoint = if checkpoint { Some(fds.next().ok_or(WireError::MissingDescriptor)?) } else { None };
+                self.spare = fds.next().or(self.spare.take());
                 self.begin_change();
                 let outcome = Box::new(self.execute(number, &request)?);
                 let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
                 self.channel.send(&FromMachine::Done { outcome, listed })?;
                 self.end_change();
-                if let Some(socket) = checkpoint {
+                if checkpoint {
                     // Who was told may wait for this processor, and somebody for it.
                     std::thread::yield_now();
-                    if let Some(page_map) = fds.next() {
-                        self.hot.learn(&File::from(page_map), self.machine.memory(), &self.base.pages.later);
-                    }
-                    self.fork(socket, Fork { checkpoint: true, idle: false, answers: false })?;
+                    self.keep_checkpoint()?;
                 }
             }
             ToMachine::Files(request) => {
@@ -341,12 +355,17 @@ impl Worker {
             }
             ToMachine::Fork { checkpoint, idle } => {
                 let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
-                self.fork(socket, Fork { checkpoint, idle, answers: true })?;
+                self.fork(socket, checkpoint, idle)?;
             }
             ToMachine::Will => {
                 let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;
                 will.tell(Phase::Idle);
                 self.will = Some(will);
+            }
+            ToMachine::Follow => {
+                self.following = Some(Following::new(fds).ok_or(WireError::MissingDescriptor)?);
+                // The present checkpoint knows of none.
+                self.since = None;
             }
             ToMachine::Freeze => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);

@@ -1,6 +1,7 @@
 //! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
 
 mod bundles;
+mod checkpoints;
 mod cli;
 mod compat;
 mod files;

@@ -91,6 +91,11 @@ impl Place {
     }
 }
 
+/// How many of these are cells that change the state.
+fn cells_of(commands: &[&str]) -> u64 {
+    commands.iter().filter(|command| matches!(**command, "next" | "little")).count() as u64
+}
+
 /// Lets a server do these things, one after the other.
 fn told(server: &mut Server, commands: &[&str]) {
     for command in commands {
@@ -103,8 +108,10 @@ fn told(server: &mut Server, commands: &[&str]) {
 async fn an_idle_session_outlives_its_server() {
     let place = Place::new().await;
     let (mut cells, mut uploads) = (0, 0);
-    let rounds: [&[&str]; 6] = [
+    let rounds: [&[&str]; 8] = [
         &[],
+        &["little", "little", "little", "little"],
+        &["next", "little", "little", "little", "crash", "little"],
         &["next", "next", "next"],
         &["upload"],
         &["next", "crash"],
@@ -116,7 +123,7 @@ async fn an_idle_session_outlives_its_server() {
         told(&mut server, commands);
         // Time for the checkpoint: both could write.
         tokio::time::sleep(Duration::from_millis(200)).await;
-        cells += commands.iter().filter(|&&command| command == "next").count() as u64;
+        cells += cells_of(commands);
         uploads += commands.iter().filter(|&&command| command == "upload").count() as u64;
         let (_, found) = place.vanish(&mut server).await;
         assert_eq!(found, (cells, uploads), "{commands:?}");
@@ -129,10 +136,11 @@ async fn a_cell_that_runs_when_its_server_vanishes_never_was() {
     let place = Place::new().await;
     let mut cells = 0;
     for long in ["sleeps", "spins", "floods"] {
-        for before in [&["next", "upload"][..], &["next", "crash"], &["next", "sleep"]] {
+        let little = ["next", "little", "little", "little"];
+        for before in [&["next", "upload"][..], &["next", "crash"], &["next", "sleep"], &little] {
             let mut server = Server::start(&place.file());
             told(&mut server, before);
-            cells += 1;
+            cells += cells_of(before);
             server.tell(long);
             assert_eq!(server.line().as_deref(), Some("running"));
             let (told, found) = place.vanish(&mut server).await;
@@ -148,8 +156,9 @@ async fn right_after_an_answer_and_while_the_checkpoint_is_made() {
     let mut random = Random::new(seed(), 2);
     for round in 0..count(20, 200) {
         let mut server = Server::start(&place.file());
-        let command = *random.pick(&["next", "upload", "crash"]);
-        told(&mut server, &["next", command]);
+        let command = *random.pick(&["next", "upload", "crash", "little"]);
+        let before = *random.pick(&[&["next"][..], &["next", "little", "little", "little"]]);
+        told(&mut server, &[before, &[command]].concat());
         // The checkpoint takes about this long.
         let instant = Duration::from_micros(random.below(5000));
         tokio::time::sleep(instant).await;

@@ -32,6 +32,8 @@ pub(crate) struct Closures {
     reserved: HashSet<u32>,
     /// What the closure in a slot calls.
     prepared: HashMap<u32, Arc<Prepared>>,
+    /// Changes of the above so far.
+    changes: u64,
     /// Host functions by slot and type: made once, used again for every later closure of that kind in the slot.
     functions: HashMap<Signature, Func>,
 }
@@ -65,6 +67,7 @@ pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wa
     }
     let (mut memory, host) = split(&mut caller);
     host.closures.reserved.insert(slot);
+    host.closures.changes += 1;
     memory.write_u32(code, slot)?;
     memory.write_u32(closure, slot)?;
     Ok(closure)
@@ -81,6 +84,7 @@ pub(super) fn free(mut caller: Caller<'_, Host>, closure: u32) -> wasmtime::Resu
         closures.reserved.remove(&slot);
         closures.prepared.remove(&slot);
         closures.free.push(slot);
+        closures.changes += 1;
     }
     handles.free.call(&mut caller, closure)
 }
@@ -142,7 +146,9 @@ fn install(store: &mut StoreContextMut<'_, Host>, code: u32, prepared: Prepared)
             func
         }
     };
-    store.data_mut().closures.prepared.insert(code, Arc::new(prepared));
+    let closures = &mut store.data_mut().closures;
+    closures.prepared.insert(code, Arc::new(prepared));
+    closures.changes += 1;
     let table = guest(store)?.table;
     table.set(&mut *store, u64::from(code), Ref::Func(Some(func)))?;
     Ok(true)
@@ -160,6 +166,11 @@ impl Closures {
     /// Whether a slot is one of theirs.
     pub(crate) fn holds(&self, slot: u32) -> bool {
         self.reserved.contains(&slot)
+    }
+
+    /// How often they have changed in this process.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// What an image keeps of them.

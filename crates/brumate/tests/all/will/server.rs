@@ -10,19 +10,24 @@ use crate::support::played::{self, Played, tell};
 use crate::support::sessions::{sandbox, say};
 
 /// What a session is at first.
-const BEGIN: &str =
-    "import array, random, time\nnumber = 0\ndef blob(number): return random.Random(number).randbytes(1 << 20)\n";
+const BEGIN: &str = "import array, random, time\nnumber = little = 0\ndef blob(number): return random.Random(number).randbytes(1 << 20)\n";
 
 /// The next state: memory and files, all of which tell its number.
 const NEXT: &str = "number += 1\nnumbers = array.array('q', [number]) * 100_000\n\
-    held = blob(number)\nwith open('file', 'wb') as file:\n    file.write(blob(-number))\nprint(number)\n";
+    held = blob(number)\nwith open('file', 'wb') as file:\n    file.write(blob(-number))\nprint(number + little)\n";
+
+/// Another next state: a little of the memory.
+const LITTLE: &str = "little += 1\nprint(number + little)\n";
 
 /// A cell that changes everything, tells that it has begun, and does not end.
 const LONG: &str = "number += 1000\nheld = None\nopen('file', 'wb').close()\nprint('running', flush=True)\n";
 
+/// So many in a row.
+const LITTLES: usize = 4;
+
 /// Prints the number of the state, what was uploaded, and whether everything agrees.
 pub(crate) const PROOF: &str = "import os\nuploads = sorted(int(name) for name in os.listdir('uploads')) \
-    if os.path.exists('uploads') else []\nprint(number, len(uploads), number == 0 or (\
+    if os.path.exists('uploads') else []\nprint(number + little, len(uploads), number == 0 or (\
     numbers == array.array('q', [number]) * 100_000 and held == blob(number) and \
     open('file', 'rb').read() == blob(-number)), all(open(f'uploads/{n}', 'rb').read() == bytes([n % 256]) * 1000 for n in \
     uploads))";
@@ -82,8 +87,8 @@ struct Known {
 }
 
 impl Known {
-    async fn next(&mut self, session: &Session) {
-        self.cells = say(session, NEXT).await.trim().parse().expect("a number");
+    async fn next(&mut self, session: &Session, cell: &str) {
+        self.cells = say(session, cell).await.trim().parse().expect("a number");
         self.tell();
     }
 
@@ -115,7 +120,8 @@ async fn serve(file: &Path) {
     tell("ready");
     for command in std::io::stdin().lines() {
         match command.expect("a command").as_str() {
-            "next" => known.next(&session).await,
+            "next" => known.next(&session, NEXT).await,
+            "little" => known.next(&session, LITTLE).await,
             "upload" => known.upload(&session).await,
             "sleep" => {
                 session.hibernate(file).await.expect("it sleeps");
@@ -147,8 +153,11 @@ async fn serve(file: &Path) {
             "parses" => drop(session.analyze("x = 1\nimport json").await),
             // Until it is killed.
             "run" => loop {
-                known.next(&session).await;
+                known.next(&session, NEXT).await;
                 known.upload(&session).await;
+                for _ in 0..LITTLES {
+                    known.next(&session, LITTLE).await;
+                }
                 if known.cells.is_multiple_of(5) {
                     session.hibernate(file).await.expect("it sleeps");
                 }

@@ -1,0 +1,79 @@
+//! Everything of a machine beside its linear memory, in a form that is quickly compared.
+//!
+//! Most cells change nothing but memory. Of a fork that was made before such a cell, its pages make what the machine is
+//! after it.
+
+use wasmtime::{AsContextMut, Global, Mutability, Val};
+
+use super::Machine;
+use crate::host::guest;
+use crate::vfs;
+
+/// What a machine is beside its linear memory. Two that are equal were taken of one process, or one of a process and one of
+/// its fork, between which nothing of this has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Surroundings {
+    /// Bytes of the memory and slots of the table.
+    sizes: (u64, u64),
+    globals: Vec<u128>,
+    /// Libraries that are loaded, that have a path, and how often one was opened.
+    libraries: (usize, usize, u64),
+    /// Functions that got a slot.
+    slots: usize,
+    closures: u64,
+    files: vfs::State,
+}
+
+/// Mutable globals of a machine's modules: there are many exports, and looking through them takes milliseconds.
+#[derive(Debug, Default)]
+pub(super) struct Globals {
+    known: Vec<Global>,
+    /// Instances that were looked through: the main module's, then the libraries'.
+    instances: usize,
+}
+
+impl Machine {
+    /// Looks for globals in modules that have been loaded since.
+    pub(super) fn find_globals(&mut self) -> wasmtime::Result<()> {
+        let main = guest(&self.store.as_context_mut())?.instance;
+        let libraries = self.store.data().libraries.loaded.iter().map(|library| library.instance);
+        let new: Vec<_> = std::iter::once(main).chain(libraries).skip(self.globals.instances).collect();
+        for instance in new {
+            let globals: Vec<_> = instance.exports(&mut self.store).filter_map(|export| export.into_global()).collect();
+            let mutable = |global: &Global| global.ty(&self.store).mutability() == Mutability::Var;
+            self.globals.known.extend(globals.into_iter().filter(mutable));
+            self.globals.instances += 1;
+        }
+        Ok(())
+    }
+
+    /// What this machine is at present beside its linear memory. `None` when that cannot be told: a module that the guest brought
+    /// may have changed the function table by itself.
+    pub(crate) fn surroundings(&mut self) -> Option<Surroundings> {
+        let loaded = &self.store.data().libraries.loaded;
+        if loaded.iter().any(|library| library.bytes.is_some()) {
+            return None;
+        }
+        self.find_globals().ok()?;
+        let table = guest(&self.store.as_context_mut()).ok()?.table.size(&self.store);
+        let globals = self.globals.known.iter().map(|global| number(&global.get(&mut self.store)));
+        let globals = globals.collect::<Option<_>>()?;
+        let sizes = (self.memory_bytes(), table);
+        let host = self.store.data_mut();
+        let libraries = &host.libraries;
+        let libraries = (libraries.loaded.len(), libraries.by_path.len(), libraries.opened);
+        let (slots, closures) = (host.slots.len(), host.closures.changes());
+        Some(Surroundings { sizes, globals, libraries, slots, closures, files: host.vfs.state().ok()? })
+    }
+}
+
+fn number(value: &Val) -> Option<u128> {
+    Some(match value {
+        Val::I32(value) => *value as u32 as u128,
+        Val::I64(value) => *value as u64 as u128,
+        Val::F32(bits) => *bits as u128,
+        Val::F64(bits) => *bits as u128,
+        Val::V128(value) => value.as_u128(),
+        _ => return None,
+    })
+}
