@@ -118,13 +118,12 @@ impl Vfs {
     }
 
     fn read_stream(&mut self, id: InodeId, buf: &mut [u8]) -> Result<usize, Errno> {
+        if let Kind::Device(device) = self.inodes.get(id)?.kind {
+            let count = self.device(device)?.read(buf)?;
+            return Ok(count.min(buf.len()));
+        }
         match &mut self.inodes.get_mut(id)?.kind {
             Kind::Pipe(pipe) => pipe.read(buf),
-            Kind::Device(device) => {
-                let device = *device;
-                let count = self.device(device)?.read(buf)?;
-                Ok(count.min(buf.len()))
-            }
             _ => Err(Errno::EINVAL),
         }
     }
@@ -163,6 +162,13 @@ impl Vfs {
             }
             Target::Inode(inode) => {
                 let inode = *inode;
+                // Its inode stays as it is.
+                if let Kind::Device(device) = self.inodes.get(inode)?.kind {
+                    if at != At::Position && self.is_stream(device) {
+                        return Err(Errno::ESPIPE);
+                    }
+                    return Ok(self.device(device)?.write(data)?.min(data.len()));
+                }
                 match &mut self.inodes.get_mut(inode)?.kind {
                     Kind::File(content) => {
                         if appends {
@@ -172,13 +178,6 @@ impl Vfs {
                     }
                     Kind::Pipe(_) if at != At::Position => return Err(Errno::ESPIPE),
                     Kind::Pipe(pipe) => return pipe.write(data),
-                    Kind::Device(device) => {
-                        let device = *device;
-                        if at != At::Position && self.is_stream(device) {
-                            return Err(Errno::ESPIPE);
-                        }
-                        return Ok(self.device(device)?.write(data)?.min(data.len()));
-                    }
                     _ => return Err(Errno::EISDIR),
                 }
             }
