@@ -17,15 +17,6 @@ use crate::api::{Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine, WireError};
 use crate::worker::increment::FILE_BYTES;
 
-/// What has become of a checkpoint after an execution.
-#[derive(Debug)]
-pub(super) enum Kept {
-    /// It follows.
-    Followed,
-    /// There is another one.
-    Forked(Paused),
-}
-
 /// A forked machine that does nothing until it is resumed.
 #[derive(Debug)]
 pub struct Paused {
@@ -102,18 +93,18 @@ impl Machine {
         self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
     }
 
-    /// Waits for what has become of the checkpoint after an execution. To be called once, before this machine is asked for anything
-    /// else. May be cancelled before `heard` is set, and called again.
+    /// Waits for what has become of the checkpoint after an execution: there is another one, or `None` when it follows. To be
+    /// called before this machine is asked for anything else, and again when it was cancelled while `expected` is still set.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when there is none of the present state; others when this machine has ended.
-    pub(super) async fn hear_kept(&mut self, heard: &mut bool) -> Result<Kept, Error> {
+    pub(super) async fn hear_kept(&mut self, expected: &mut bool) -> Result<Option<Paused>, Error> {
         let said = tokio::time::timeout(self.shared.patience.hello, self.receive()).await;
-        *heard = true;
+        *expected = false;
         match said {
-            Ok(Ok(FromMachine::Followed)) => Ok(Kept::Followed),
+            Ok(Ok(FromMachine::Followed)) => Ok(None),
             Ok(Ok(FromMachine::Forked(None))) => match self.spare.take() {
-                Some(channel) => Ok(Kept::Forked(self.greet(channel, true).await?)),
+                Some(channel) => Ok(Some(self.greet(channel, true).await?)),
                 None => Err(self.misbehaved("a checkpoint that nobody asked for").await),
             },
             Ok(Ok(FromMachine::Forked(Some(reason)))) => Err(Error::Unavailable(cut(reason))),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{MutexGuard, mpsc};
 
 use super::error::Error;
-use super::lifecycle::{Kept, Paused};
+use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
 use super::will::WillFiles;
@@ -51,12 +51,9 @@ impl State {
         if !self.expected {
             return;
         }
-        let mut heard = false;
-        let kept = self.machine.hear_kept(&mut heard).await;
-        self.expected = !heard;
-        match kept {
-            Ok(Kept::Followed) => self.checkpoint = self.outdated.take(),
-            Ok(Kept::Forked(checkpoint)) => {
+        match self.machine.hear_kept(&mut self.expected).await {
+            Ok(None) => self.checkpoint = self.outdated.take(),
+            Ok(Some(checkpoint)) => {
                 self.checkpoint = Some(checkpoint);
                 // Both states have these layers now.
                 self.machine.remember_exactly().await;
