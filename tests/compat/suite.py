@@ -36,7 +36,7 @@ class Outcomes:
             outcome = "error"
         if hasattr(report, "wasxfail"):
             outcome = "xfailed" if outcome == "skipped" else "xpassed"
-        say("outcome", report.nodeid, outcome, reason(report) if outcome in ("failed", "error") else "")
+        say("outcome", report.nodeid, outcome, reason(report) if outcome in ("failed", "error", "skipped") else "")
 
     def pytest_collectreport(self, report):
         if report.failed:
@@ -44,6 +44,8 @@ class Outcomes:
 
 
 def reason(report):
+    if isinstance(report.longrepr, tuple):  # of a test that is skipped: file, line, reason
+        return report.longrepr[2].removeprefix("Skipped: ")[:REASON_CHARACTERS]
     lines = str(report.longrepr).strip().splitlines() or [""]
     errors = [line for line in lines if line.startswith("E ")] or lines[-1:]
     return errors[0][2:].strip()[:REASON_CHARACTERS]

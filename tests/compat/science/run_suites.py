@@ -4,7 +4,8 @@
 
 The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
 source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them; so does the native Python where
-its package has none. Prints the table of docs/science.md and every test whose outcome differs.
+its package has none. Prints the table of docs/science.md and every test whose outcome differs. With `--resume` a log in `--keep`
+that is whole is read instead of running the suite again.
 """
 
 import argparse
@@ -41,21 +42,54 @@ TESTS = {
 }
 SUITES = {
     "scipy.linalg": ["scipy.linalg.tests"],
+    "scipy.optimize": ["scipy.optimize.tests"],
     "scipy.integrate": ["scipy.integrate.tests"],
     "scipy.interpolate": ["scipy.interpolate.tests"],
-    "scipy.optimize": ["scipy.optimize.tests"],
-    "scipy.sparse": ["scipy.sparse.tests", "scipy.sparse.linalg", "scipy.sparse.csgraph.tests"],
-    "scipy.spatial": ["scipy.spatial.tests", "scipy.cluster.tests"],
     "scipy.signal": ["scipy.signal.tests"],
+    "scipy.spatial": ["scipy.spatial.tests"],
     "scipy.stats": ["scipy.stats.tests"],
+    "scipy.sparse": ["scipy.sparse.tests", "scipy.sparse.linalg", "scipy.sparse.csgraph.tests"],
     "scipy.special": ["scipy.special.tests"],
-    "scipy.ndimage, fft, io": ["scipy.ndimage.tests", "scipy.fft.tests", "scipy.io.tests"],
-    "sklearn, linear models": ["sklearn.linear_model.tests"],
-    "sklearn, trees and ensembles": ["sklearn.tree.tests", "sklearn.ensemble.tests"],
-    "sklearn, clusters and decompositions": ["sklearn.cluster.tests", "sklearn.decomposition.tests"],
-    "sklearn, pipelines and models": ["sklearn.tests.test_pipeline", "sklearn.model_selection.tests", "sklearn.preprocessing.tests"],
-    "statsmodels, regression and GLM": ["statsmodels.regression.tests", "statsmodels.genmod.tests"],
-    "statsmodels, time series": ["statsmodels.tsa.tests", "statsmodels.tsa.arima.tests"],
+    "scipy.ndimage": ["scipy.ndimage.tests"],
+    "scipy.fft, io": ["scipy.fft", "scipy.io"],
+    "scipy, small packages": [
+        "scipy.cluster", "scipy.constants", "scipy.datasets", "scipy.differentiate", "scipy.fftpack", "scipy.integrate._ivp",
+        "scipy.optimize._trustregion_constr", "scipy.spatial.transform", "scipy._lib",
+    ],
+    "sklearn, linear models": ["sklearn.linear_model"],
+    "sklearn, trees": ["sklearn.tree"],
+    "sklearn, ensembles": ["sklearn.ensemble"],
+    "sklearn, clusters": ["sklearn.cluster"],
+    "sklearn, decompositions": ["sklearn.decomposition", "sklearn.cross_decomposition"],
+    "sklearn, pipelines": ["sklearn.tests.test_pipeline", "sklearn.compose"],
+    "sklearn, model selection": ["sklearn.model_selection"],
+    "sklearn, preprocessing": ["sklearn.preprocessing"],
+    "sklearn, metrics": ["sklearn.metrics"],
+    "sklearn, neighbors and svm": ["sklearn.neighbors", "sklearn.svm"],
+    "sklearn, features": ["sklearn.feature_extraction", "sklearn.feature_selection", "sklearn.impute"],
+    "sklearn, other models": [
+        "sklearn.covariance", "sklearn.gaussian_process", "sklearn.manifold", "sklearn.mixture", "sklearn.neural_network",
+        "sklearn.semi_supervised", "sklearn.inspection",
+    ],
+    "sklearn, datasets and utilities": ["sklearn.datasets", "sklearn.utils", "sklearn._loss", "sklearn.frozen", "sklearn.experimental"],
+    "sklearn, common tests": ["sklearn.tests"],
+    "statsmodels, regression": ["statsmodels.regression"],
+    "statsmodels, GLM": ["statsmodels.genmod"],
+    "statsmodels, ARIMA": ["statsmodels.tsa.arima"],
+    "statsmodels, time series": [
+        "statsmodels.tsa.tests", "statsmodels.tsa.ardl", "statsmodels.tsa.base", "statsmodels.tsa.filters", "statsmodels.tsa.forecasting",
+        "statsmodels.tsa.holtwinters", "statsmodels.tsa.innovations", "statsmodels.tsa.interp", "statsmodels.tsa.regime_switching",
+        "statsmodels.tsa.stl", "statsmodels.tsa.vector_ar",
+    ],
+    "statsmodels, state space": ["statsmodels.tsa.statespace"],
+    "statsmodels, discrete": ["statsmodels.discrete"],
+    "statsmodels, stats": ["statsmodels.stats"],
+    "statsmodels, base": ["statsmodels.base", "statsmodels.tools", "statsmodels.iolib", "statsmodels.formula", "statsmodels.compat"],
+    "statsmodels, other models": [
+        "statsmodels.distributions", "statsmodels.duration", "statsmodels.emplike", "statsmodels.gam", "statsmodels.imputation",
+        "statsmodels.miscmodels", "statsmodels.multivariate", "statsmodels.nonparametric", "statsmodels.othermod", "statsmodels.robust",
+        "statsmodels.treatment",
+    ],
     "zstandard": ["zstandard.tests"],
     "pywavelets": ["pywt.tests"],
     "lxml": ["lxml.tests", "lxml.html.tests"],
@@ -63,6 +97,7 @@ SUITES = {
 # The project of a package of another name; what its tests want beside pytest and hypothesis.
 PROJECTS = {"sklearn": "scikit_learn", "pywt": "pywavelets"}
 MORE = {"statsmodels": ["scikit-learn"], "lxml": ["cssselect", "html5lib", "beautifulsoup4", "lxml-html-clean"]}
+HOSTS = ("sandbox", "native")
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
 LIMITS = ["--memory", "3GiB", "--files", "1GiB", "--output-limit", "64MiB"]
 
@@ -76,6 +111,20 @@ def tests_of(project, sdist):
             name = member.name.partition("/")[2]
             if member.isfile() and name.startswith(root) and "tests/" in name:
                 found[place + name.removeprefix(root)] = archive.extractfile(member).read()
+    return found
+
+
+def tables(sdist, python, directory):
+    """The tables of `scipy.special`'s tests, which its build makes of text files, made natively as the build does it."""
+    root = "scipy/special/"
+    with tarfile.open(sdist) as archive:
+        wanted = [member for member in archive if re.match(rf"[^/]+/{root}(utils/makenpz.py|tests/data/)", member.name)]
+        archive.extractall(directory, wanted, filter="data")
+    (special,) = directory.glob(f"*/{root}")
+    found = {}
+    for folder in ("boost", "gsl", "local"):
+        subprocess.run([python, str(special / "utils/makenpz.py"), folder, "-o", str(directory)], check=True)
+        found[f"{root}tests/data/{folder}.npz"] = (directory / f"{folder}.npz").read_bytes()
     return found
 
 
@@ -104,32 +153,43 @@ def install(python, tests):
             path.write_bytes(data)
 
 
-def outcomes(command, log, seconds):
-    """The outcome of each test, and reasons."""
+def record(command, log, seconds):
+    """Writes what a suite prints."""
     with log.open("wb") as output:
         try:
             subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=seconds)
         except subprocess.TimeoutExpired:
             output.write(f"not done after {seconds} s\n".encode())
+
+
+def is_whole(log):
+    return log.exists() and log.read_bytes().endswith(b'@["done"]\n')
+
+
+def outcomes(command, log):
+    """The outcome of each test, and reasons."""
     lines = log.read_text(errors="replace").splitlines() or ["no output"]
-    found, reasons, test, whole = {}, {}, None, False
+    found, reasons, module, test, whole = {}, {}, command[-1], None, False
     for line in lines:
         event = json.loads(line[1:]) if line.startswith("@[") else [""]
-        if event[0] == "test":
+        if event[0] == "file":
+            module, test = event[1], None
+        elif event[0] == "test":
             test = event[1]
         elif event[0] == "outcome":
-            found[name(event[1])], reasons[name(event[1])] = event[2:]
+            found[name(module, event[1])], reasons[name(module, event[1])] = event[2:]
         elif event[0] == "done":
             whole = True
     if not whole:
-        found[name(test or command[-1])] = "crashed"
-        reasons[name(test or command[-1])] = lines[-1]
+        found[name(module, test or "")] = "crashed"
+        reasons[name(module, test or "")] = lines[-1]
     return found, reasons
 
 
-def name(test):
-    """A test's name without the place that its package is at."""
-    return re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml)/)", "", test)
+def name(module, test):
+    """A test's name, which pytest gives below the module or the place that the package is at."""
+    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml)/)", "", test)
+    return test if test.startswith(module.replace(".", "/")) else f"{module} {test}"
 
 
 def main():
@@ -139,6 +199,8 @@ def main():
     parser.add_argument("--native", required=True, help="a Python with the same packages, and pytest")
     parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
     parser.add_argument("--minutes", type=int, default=180, help="longest time of one suite on one side")
+    parser.add_argument("--only", choices=HOSTS, help="run there; of the other place, read the log that there is")
+    parser.add_argument("--resume", action="store_true", help="read whole logs in --keep, run what has none")
     parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
@@ -150,6 +212,9 @@ def main():
             fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), SDISTS[project]]
             subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
             tests = tests_of(project, arguments.downloads / SDISTS[project])
+            if project == "scipy":
+                with tempfile.TemporaryDirectory() as scratch:
+                    tests |= tables(arguments.downloads / SDISTS[project], arguments.native, pathlib.Path(scratch))
             with_tests(project, tests, pathlib.Path(directory))
             install(arguments.native, tests)
             deps = ["--deps", ",".join([project.replace("_", "-"), "pytest", "hypothesis", "pytest-timeout", *MORE.get(project, [])])]
@@ -159,9 +224,16 @@ def main():
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
                 log = arguments.keep / f"{suite}-{host}.log"
-                results[host] = outcomes([*start, str(HERE / "run_modules.py"), *modules], log, arguments.minutes * 60 + 600)
+                command = [*start, str(HERE / "run_modules.py"), *modules]
+                if arguments.only in (None, host) and not (arguments.resume and is_whole(log)):
+                    record(command, log, arguments.minutes * 60 + 600)
+                if not log.exists():
+                    continue
+                results[host] = outcomes(command, log)
                 counts = collections.Counter(results[host][0].values())
                 print(f"| {suite} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
+            if len(results) < len(HOSTS):
+                continue
             (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
             for test in sorted(ours.keys() | theirs.keys()):
                 if ours.get(test) != theirs.get(test):
