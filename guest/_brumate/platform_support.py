@@ -13,6 +13,8 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
+from . import libraries, slots
+
 _Spec = importlib.machinery.ModuleSpec
 
 NO_THREADS = (
@@ -54,11 +56,21 @@ class Finder:
             return _Spec(name, _Urllib3Hook, is_package=True)
         if name == _HTTPX2_HOOK:
             return _Spec(name, _Httpx2Hook)
+        if name == libraries.THREADPOOLCTL:
+            return _with_libraries(name, path)
         return None
 
     @staticmethod
     def invalidate_caches():
         pass
+
+
+def _with_libraries(name, path):
+    """The module that is installed, which then knows our libraries."""
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is not None and spec.loader is not None:
+        libraries.hook(spec.loader)
+    return spec
 
 
 class _Pools:
@@ -128,6 +140,7 @@ def patch():
     """Installs the finder and the messages."""
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
+    slots.patch()
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread

@@ -1,10 +1,13 @@
 """Every module of the standard library imports, but those that `missing.toml` lists with a reason."""
 
+import gc
 import importlib
+import operator
 import os
 import sys
 import tomllib
 import warnings
+import weakref
 
 with open(os.path.join(os.path.dirname(__file__), "missing.toml"), "rb") as file:
     MISSING = {name: entry["why"] for entry in tomllib.load(file)["reason"] for name in entry["modules"]}
@@ -69,3 +72,20 @@ def test_the_platform_says_what_it_is():
     version = sys.version_info
     found = (sys.implementation.name, version[:2], sys.platform, os.name, sys.byteorder, sys.maxsize)
     assert found == ("cpython", (3, 14), "emscripten", "posix", "little", 2**31 - 1), found
+
+
+def test_a_cycle_through_a_methodcaller_is_collected():
+    class Items(list):
+        pass
+
+    items = Items()
+    caller = operator.methodcaller("append", items)
+    items.append(caller)
+    gone = weakref.ref(items)
+    del items
+    # What only the methodcaller reaches comes after it in the collector's list, which so clears the methodcaller first.
+    gc.collect()
+    assert gone() is not None
+    del caller
+    gc.collect()
+    assert gone() is None

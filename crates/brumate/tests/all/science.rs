@@ -100,6 +100,28 @@ for wrong in (lambda: numpy.linalg.inv(numpy.zeros((2, 2))), lambda: scipy.linal
     assert_eq!(text, "1 openblas\nTrue\nLinAlgError\nLinAlgError\n");
 }
 
+#[test]
+fn threadpoolctl_finds_the_one_library() {
+    let code = "
+import os, warnings
+warnings.simplefilter('error')
+import numpy, threadpoolctl
+(library,) = threadpoolctl.threadpool_info()
+print(library['internal_api'], library['version'], library['num_threads'], library['threading_layer'])
+print(library['filepath'] == os.path.join(os.path.dirname(numpy.__file__), '.libs', 'libopenblas.so'))
+with threadpoolctl.threadpool_limits(4, user_api='blas'):
+    print([each['num_threads'] for each in threadpoolctl.threadpool_info()])
+numpy.show_runtime()
+";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("pools.py");
+    std::fs::write(&script, code).unwrap();
+    let (success, text) = text(exec("threadpoolctl").arg(script).output().unwrap());
+    assert!(success, "{text}");
+    assert!(text.starts_with("openblas 0.3.34 1 disabled\nTrue\n[1]\n"), "{text}");
+    assert!(text.contains("'prefix': 'libopenblas'"), "{text}");
+}
+
 /// Each script of the recipes tries what its package is for, damaged input too.
 #[test]
 fn the_other_wheels_do_what_they_are_for() {
