@@ -41,7 +41,8 @@ def _is_layout(read):
     one, other = type("one", (), {}), type("other", (), {})
     known = (operator.methodcaller, operator.itemgetter, list, tuple, int, one)
     return (
-        all(read(type_, _BASICSIZE) == type_.__basicsize__ and read(type_, _FLAGS) == type_.__flags__ for type_ in known)
+        all(read(type_, _BASICSIZE) == type_.__basicsize__ for type_ in known)
+        and all(read(type_, _FLAGS) == type_.__flags__ for type_ in known)
         # Classes of Python share their functions; a tuple has nothing to clear, and a number nothing to visit either.
         and read(one, _TRAVERSE) == read(other, _TRAVERSE) != read(one, _CLEAR) == read(other, _CLEAR) != 0
         and read(tuple, _TRAVERSE) != 0 == read(tuple, _CLEAR) == read(int, _TRAVERSE) == read(int, _CLEAR)
