@@ -15,7 +15,7 @@ use crate::machine::Surroundings;
 use crate::wire::{FromMachine, WireError};
 
 /// Pages that an increment may have more than the first one after a fork: what grows on is forked anew, and small again.
-const MAX_GROWTH: usize = 256;
+const MAX_GROWTH: usize = 640;
 
 /// Where a checkpoint finds what it lacks; it inherits that.
 #[derive(Debug)]
