@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{MutexGuard, mpsc};
+use tokio::sync::{MutexGuard, mpsc, watch};
 
 use super::error::Error;
 use super::lifecycle::Paused;
@@ -35,8 +35,8 @@ pub(super) struct State {
     expected: bool,
     /// The one before: it follows, or its state counts no more. Ending its process takes time that nobody should wait for.
     outdated: Option<Paused>,
-    /// Counts what has changed the state.
-    changes: u64,
+    /// Counts what has changed the state; the task that sees to the checkpoint hears it.
+    changes: watch::Sender<u64>,
     /// A task sees to the checkpoint while nobody waits.
     kept: bool,
     /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
@@ -75,8 +75,9 @@ impl State {
 
     /// What there is to do while nobody waits; returns when to ask again. A session in use is left alone: the next cell comes first.
     async fn keep(&mut self, quiet: &mut Quiet) -> Result<Option<Duration>, Error> {
-        let before = std::mem::replace(quiet, Quiet { changes: self.changes, checkpoint: false });
-        if before.changes == self.changes {
+        let changes = *self.changes.borrow();
+        let before = std::mem::replace(quiet, Quiet { changes, checkpoint: false });
+        if before.changes == changes {
             if before.checkpoint {
                 self.settle().await?;
                 return Ok(None);
@@ -119,16 +120,20 @@ const SETTLE_AFTER: Duration = Duration::from_secs(2);
 impl Session {
     /// A session of a machine.
     pub fn new(machine: Machine) -> Session {
-        let session = Session::of(machine, false);
-        session.keep_later(0);
-        session
+        Session::of(machine, false)
     }
 
     fn of(machine: Machine, fresh: bool) -> Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
+        let changes = watch::Sender::default();
+        let seen = changes.subscribe();
         let (checkpoint, outdated, will) = (None, None, None);
-        let state = State { machine, checkpoint, expected: false, outdated, changes: 0, kept: !fresh, fresh, will };
-        Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter }
+        let state = State { machine, checkpoint, expected: false, outdated, changes, kept: !fresh, fresh, will };
+        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
+        if !fresh {
+            session.keep_later(seen);
+        }
+        session
     }
 
     /// Runs a cell. Events arrive while it runs.
@@ -198,9 +203,9 @@ impl Session {
     /// waits.
     pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
         state.outdated = state.checkpoint.take().or(state.outdated.take());
-        state.changes += 1;
+        state.changes.send_modify(|changes| *changes += 1);
         if !state.fresh && !std::mem::replace(&mut state.kept, true) {
-            self.keep_later(state.changes);
+            self.keep_later(state.changes.subscribe());
         }
     }
 
@@ -279,19 +284,27 @@ impl Session {
 
     /// Sees to the checkpoint in the background, until the session has not been used for a while. A failure is met again, and
     /// told, by the next cell.
-    fn keep_later(&self, changes: u64) {
+    fn keep_later(&self, mut changes: watch::Receiver<u64>) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
-            let mut quiet = Quiet { changes, checkpoint: false };
+            let mut quiet = Quiet { changes: *changes.borrow_and_update(), checkpoint: false };
             let mut pause = Some(CHECKPOINT_AFTER);
             while let Some(next) = pause {
-                tokio::time::sleep(next).await;
+                tokio::select! {
+                    () = tokio::time::sleep(next) => {}
+                    Ok(()) = changes.changed(), if quiet.checkpoint => {
+                        quiet = Quiet { changes: *changes.borrow_and_update(), checkpoint: false };
+                        pause = Some(CHECKPOINT_AFTER);
+                        continue;
+                    }
+                }
                 let Some(present) = state.upgrade() else { return };
                 let mut present = present.lock_owned().await;
                 pause = present.keep(&mut quiet).await.unwrap_or_else(|error| {
                     tracing::debug!(%error, "no checkpoint");
                     None
                 });
+                changes.mark_unchanged();
                 present.kept = pause.is_some();
             }
         });
