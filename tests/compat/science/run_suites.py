@@ -58,7 +58,15 @@ SUITES = {
     ],
     "sklearn, linear models": ["sklearn.linear_model"],
     "sklearn, trees": ["sklearn.tree"],
-    "sklearn, ensembles": ["sklearn.ensemble"],
+    "sklearn, forests": ["sklearn.ensemble.tests.test_forest"],
+    "sklearn, boosting": [
+        "sklearn.ensemble._hist_gradient_boosting", "sklearn.ensemble.tests.test_gradient_boosting",
+        "sklearn.ensemble.tests.test_weight_boosting",
+    ],
+    "sklearn, other ensembles": [
+        "sklearn.ensemble.tests.test_bagging", "sklearn.ensemble.tests.test_base", "sklearn.ensemble.tests.test_common",
+        "sklearn.ensemble.tests.test_iforest", "sklearn.ensemble.tests.test_stacking", "sklearn.ensemble.tests.test_voting",
+    ],
     "sklearn, clusters": ["sklearn.cluster"],
     "sklearn, decompositions": ["sklearn.decomposition", "sklearn.cross_decomposition"],
     "sklearn, pipelines": ["sklearn.tests.test_pipeline", "sklearn.compose"],
