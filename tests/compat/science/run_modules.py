@@ -31,7 +31,8 @@ class NoBases:
 def main():
     os.chdir("/tmp")
     options = ["-c", "/dev/null", "-o", "addopts=", "-o", "xfail_strict=false", "-p", "no:cacheprovider", "-p", "no:terminal"]
-    options += ["-p", "no:faulthandler", "-W", "ignore", "-m", MARKERS]
+    # pytest-timeout wants timers of the system; a mark `timeout` without it does nothing.
+    options += ["-p", "no:faulthandler", "-p", "no:timeout", "-W", "ignore", "-m", MARKERS]
     # Packages that tests would compile have tests of their own.
     options += ["--ignore-glob=/*_cython_examples*", "--continue-on-collection-errors"]
     if sys.platform == "emscripten" and any(module.startswith("scipy") for module in sys.argv[1:]):
@@ -44,7 +45,9 @@ def main():
         spec = importlib.util.find_spec(module)
         # A directory of tests need not be a package.
         place = list(spec.submodule_search_locations) if spec and not spec.origin else [module]
-        pytest.main([*options, "--pyargs", *place], plugins=[Outcomes(), NoBases()])
+        status = pytest.main([*options, "--pyargs", *place], plugins=[Outcomes(), NoBases()])
+        if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+            say("outcome", module, "crashed", f"pytest: {status.name}")
     say("done")
 
 
