@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, interpreter, machines, mcp_http, mcp_stdio, packages, programs, science, sessions
+from sections import cold_start, first_compile, imports, interpreter, machines, mcp_http, mcp_stdio, packages, programs, science, sessions, simd
 
 SECTIONS = {
     "programs": programs,
@@ -25,6 +25,7 @@ SECTIONS = {
     "packages": packages,
     "imports": imports,
     "science": science,
+    "simd": simd,
     "compile": first_compile,
 }
 
@@ -49,6 +50,7 @@ def arguments():
         default=os.environ.get("BRUMATE_BENCH_SCIENCE_PYTHON"),
         help="a Python with scikit-learn, pandas and matplotlib, one thread each [BRUMATE_BENCH_SCIENCE_PYTHON]",
     )
+    parser.add_argument("--plain-numpy", type=Path, metavar="WHEEL", help="numpy without SIMD, of runtime/recipes/build-plain.sh")
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--rounds", type=positive, default=7, help="rounds of programs, calls and imports [7]")

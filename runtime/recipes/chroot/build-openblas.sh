@@ -5,11 +5,16 @@
 # OpenBLAS from Debian's source for WebAssembly with SIMD, one thread. Its own LAPACK kernels are used; the other routines come
 # from Debian's reference LAPACK through f2c, as there is no Fortran compiler for this target. Every symbol has one signature:
 # WebAssembly types its calls, and C declares LAPACK's subroutines as returning nothing.
+#
+# With --plain: /w/blas-plain/libopenblas.so, the same kernels compiled without SIMD; for measurements, and nothing is built against it.
 set -euo pipefail
+plain=0
+[ "${1-}" != --plain ] || plain=1
 . /w/recipes/chroot/env.sh
 unset CC CXX AR RANLIB LDSHARED LDCXXSHARED
 here=/w/recipes/lapack
 blas=/w/blas
+[ $plain = 0 ] || blas=/w/blas-plain
 nm=/usr/lib/llvm-21/bin/llvm-nm
 rm -rf "$blas" && mkdir -p "$blas"/{openblas,lapack,f,c,typed,o} /w/debsrc
 cd /w/debsrc
@@ -19,6 +24,8 @@ archives=(openblas_*.orig.tar.xz) && tar xf "${archives[-1]}" -C "$blas/openblas
 archives=(lapack_*.orig.tar.gz) && tar xf "${archives[-1]}" -C "$blas/lapack" --strip-components=1 --no-same-owner
 
 cd "$blas/openblas"
+# Its kernels have C beside their intrinsics, and take what the compiler says.
+[ $plain = 0 ] || sed -i '/-msimd128/d' Makefile.wasm
 bash "$here/host-blas.sh"
 sed -i -E 's/^(int|blasint) NAME\(/void NAME(/' interface/lapack/*.c
 sed -i -E 's/^int +BLASFUNC\(([sdqczx](getf2|getrf|laswp|getrs|gesv|potf2|potrf|potri|potrs|lauu2|lauum|trti2|trtri|trtrs|larf))\)/void BLASFUNC(\1)/' common_interface.h
@@ -45,26 +52,31 @@ emar x "${archives[0]}"
 emar crs ../core.a *.o
 
 # LAPACK without what OpenBLAS has, what needs extended precision, and what no package here calls.
+lapack() {
+  cd "$blas"
+  python3.14 "$here/fortran.py" f lapack/INSTALL/ilaver.f lapack/SRC/*.f lapack/SRC/DEPRECATED/*.f lapack/INSTALL/lsame.f
+  cd f
+  rm -f ./*2stage*.f ./*_{he2hb,sy2sb,hb2st,sb2st}.f ./*b2st_kernels.f chla_transtype.f [sdcz]laqz?.f \
+    [sdcz]{gges3,ggev3,gesvdx,getsqrhrt,trsyl3}.f [sd]bdsvdx.f ./*svxx.f ./*rfsx*.f \
+    [sdcz]la_{syrcond,hercond,porcond,gercond,gbrcond}*.f ./*_extended.f xerbla.f xerbla_array.f lsame.f [sd]lamch.f \
+    [sdcz]{getf2,getrf,getrs,gesv,potf2,potrf,lauu2,lauum,trti2,trtri,trtrs,laswp}.f
+  for file in *.f; do
+    f2c -a -A -R -d../c "$file" >/dev/null 2>&1 || { echo "not converted: $file"; rm -f "../c/${file%.f}.c"; }
+  done
+  cd "$blas"
+  python3.14 "$here/signatures.py" c typed
+  cp "$here/f2c.h" "$here/runtime.c" typed/
+  cd typed
+  compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2"
+  export compile
+  printf '%s\n' *.c | nice -n 10 xargs -P"$jobs" -n 40 sh -c \
+    'for file; do $compile -c -w -Wno-error=return-mismatch -Wno-return-mismatch -fno-math-errno "$file" -o "../o/${file%.c}.o" || exit 255; done' x
+  cd "$blas"
+  rm -f lapack.a && emar crs lapack.a o/*.o
+}
+# It is compiled without SIMD in any case.
+if [ $plain = 1 ]; then cp /w/blas/lapack.a "$blas/"; else lapack; fi
 cd "$blas"
-python3.14 "$here/fortran.py" f lapack/INSTALL/ilaver.f lapack/SRC/*.f lapack/SRC/DEPRECATED/*.f lapack/INSTALL/lsame.f
-cd f
-rm -f ./*2stage*.f ./*_{he2hb,sy2sb,hb2st,sb2st}.f ./*b2st_kernels.f chla_transtype.f [sdcz]laqz?.f \
-  [sdcz]{gges3,ggev3,gesvdx,getsqrhrt,trsyl3}.f [sd]bdsvdx.f ./*svxx.f ./*rfsx*.f \
-  [sdcz]la_{syrcond,hercond,porcond,gercond,gbrcond}*.f ./*_extended.f xerbla.f xerbla_array.f lsame.f [sd]lamch.f \
-  [sdcz]{getf2,getrf,getrs,gesv,potf2,potrf,lauu2,lauum,trti2,trtri,trtrs,laswp}.f
-for file in *.f; do
-  f2c -a -A -R -d../c "$file" >/dev/null 2>&1 || { echo "not converted: $file"; rm -f "../c/${file%.f}.c"; }
-done
-cd "$blas"
-python3.14 "$here/signatures.py" c typed
-cp "$here/f2c.h" "$here/runtime.c" typed/
-cd typed
-compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2"
-export compile
-printf '%s\n' *.c | nice -n 10 xargs -P"$jobs" -n 40 sh -c \
-  'for file; do $compile -c -w -Wno-error=return-mismatch -Wno-return-mismatch -fno-math-errno "$file" -o "../o/${file%.c}.o" || exit 255; done' x
-cd "$blas"
-rm -f lapack.a && emar crs lapack.a o/*.o
 
 # What is in both is OpenBLAS's.
 defined() { "$nm" --defined-only -g "$1" 2>/dev/null | awk '$2 == "T" { print $3 }' | sort -u; }
@@ -74,9 +86,10 @@ emar d core.a z_abs.o c_abs.o
 "$nm" --defined-only -g core.a lapack.a 2>/dev/null | awk '$2 ~ /[TWD]/ { print $3 }' |
   grep -E '^([a-z][a-z0-9_]*_|cblas_.*|openblas_.*)$' | grep -vE '^(s_|z_|c_|d_|r_|i_|pow_)' | sort -u > exports
 printf -- '-sEXPORTED_FUNCTIONS=%s\n' "$(sed 's/^/_/' exports | paste -sd,)" > link.rsp
-emcc -O2 -g0 -sSIDE_MODULE=2 -sWASM_BIGINT -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1 -msimd128 \
+emcc -O2 -g0 -sSIDE_MODULE=2 -sWASM_BIGINT -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1 $([ $plain = 1 ] || echo -msimd128) \
   -Wl,--whole-archive core.a lapack.a -Wl,--no-whole-archive @link.rsp -o libopenblas.so
 echo "libopenblas.so: $(wc -l < exports) symbols, $(stat -c %s libopenblas.so) bytes"
+[ $plain = 0 ] || exit 0
 
 # openblas_config.h as `make install` would write it.
 {

@@ -1,7 +1,7 @@
-"""finish.py <wheel> <output directory> [--keep-tests]
+"""finish.py <wheel> <output directory> [--keep-tests] [--plain]
 
 Makes a built wheel the one for the sandbox: its tag, no test directories, no C that Cython wrote, the licences of the
-libraries linked into it, a deterministic archive, a new RECORD.
+libraries linked into it, a deterministic archive, a new RECORD. --plain: with the OpenBLAS that has no SIMD.
 """
 
 import base64
@@ -75,7 +75,7 @@ def main() -> None:
         members = contents(archive, "--keep-tests" in sys.argv[3:])
     members |= linked_licences(project, dist_info)
     for name, path in ADDED.get(project, {}).items():
-        with open(path, "rb") as file:
+        with open(path.replace("/w/blas/", "/w/blas-plain/") if "--plain" in sys.argv[3:] else path, "rb") as file:
             members[name] = file.read()
     lines = []
     for name in sorted(members):

@@ -1,0 +1,94 @@
+"""The bundle's numpy and OpenBLAS beside the same without WebAssembly's SIMD, in the sandbox."""
+
+import base64
+import hashlib
+import math
+import tempfile
+import zipfile
+from pathlib import Path
+
+from harness.contestants import BENCH, WHEELS
+from harness.figures import Summary, decimal, geometric_mean, paired_ratio
+from harness.processes import Failed, run_once
+from harness.report import Section
+
+SCRIPT = BENCH / "inside" / "simd.py"
+LIBRARY = "numpy/.libs/libopenblas.so"
+# What the library imports of the host, weakly: by another name, as long, nobody has it, and the library's own kernels do the work.
+HOST, NOBODY = b"brumate_", b"nowhere_"
+# The order of a sum differs with the width of vectors.
+TOLERANCE = 1e-4
+
+
+def repack(wheel, directory, name, kernels):
+    """A wheel that has another's numpy as a part of the package `name`, beside the bundle's: with the host's kernels or without."""
+    info = f"{name}-1.dist-info"
+    with zipfile.ZipFile(wheel) as source:
+        members = {f"{name}/{path}": source.read(path) for path in source.namelist() if path.startswith("numpy/")}
+        tags = next(path for path in source.namelist() if path.endswith(".dist-info/WHEEL"))
+        members[f"{info}/WHEEL"] = source.read(tags)
+    library = members[f"{name}/{LIBRARY}"]
+    if HOST not in library:
+        raise Failed(f"{wheel}: its OpenBLAS does not ask for kernels of the host")
+    if not kernels:
+        members[f"{name}/{LIBRARY}"] = library.replace(HOST, NOBODY)
+    members[f"{name}/__init__.py"] = b""
+    members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n".encode()
+    record = [f"{path},sha256={digest(data)},{len(data)}" for path, data in members.items()]
+    members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
+    target = Path(directory, Path(wheel).name.replace("-".join(Path(wheel).name.split("-")[:2]), f"{name}-1"))
+    with zipfile.ZipFile(target, "w") as archive:
+        for path, data in members.items():
+            # The same bytes in each run: what was compiled of them is found again.
+            archive.writestr(zipfile.ZipInfo(path), data)
+
+
+def digest(data):
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def figures(command):
+    """Seconds and a number to compare, by name."""
+    lines = (line.split("\t") for line in run_once(command, "simd").rest)
+    return {name: (float(seconds), float(check)) for name, seconds, check in lines}
+
+
+def measure(contestants, options):
+    result = Section("With and without SIMD")
+    if not options.plain_numpy:
+        result.notes.append("Not measured: it wants `--plain-numpy`, the wheel that `runtime/recipes/build-plain.sh` makes.")
+        return result
+    bundled = next(WHEELS.glob("numpy-*.whl"))
+    sides = {
+        "SIMD": ("numpy_simd", bundled, False),
+        "no SIMD": ("numpy_no_simd", options.plain_numpy, False),
+        "SIMD, kernels of the host": ("numpy_host", bundled, True),
+    }
+    samples = {side: {} for side in sides}
+    with tempfile.TemporaryDirectory() as directory:
+        commands = {}
+        for side, (name, wheel, kernels) in sides.items():
+            repack(wheel, directory, name, kernels)
+            depend = ["--offline", "--find-links", directory, "--deps", name]
+            commands[side] = contestants.brumate.command("exec", *depend, str(SCRIPT), name)
+            figures(commands[side])  # compiles
+        for _ in range(options.rounds):
+            checks = {}
+            for side, command in commands.items():
+                for name, (seconds, check) in figures(command).items():
+                    samples[side].setdefault(name, []).append(seconds)
+                    if not math.isclose(checks.setdefault(name, check), check, rel_tol=TOLERANCE):
+                        raise Failed(f"{name}: {check} instead of {checks[name]}")
+    with_simd, without, kernels = samples.values()
+    rows = []
+    for name, ours in with_simd.items():
+        times = [Summary.of(sample[name]).milliseconds() for sample in samples.values()]
+        rows.append([name, *times, decimal(paired_ratio(without[name], ours))])
+    result.table(["numpy", *(f"{side}, ms" for side in samples), "no SIMD ÷ SIMD"], rows)
+    mean = geometric_mean([paired_ratio(without[name], ours) for name, ours in with_simd.items()])
+    result.notes.append(
+        f"The best of nine in a process, median and spread of {options.rounds} processes in turns; geometric mean of the ratios {decimal(mean)}. "
+        "The first two have OpenBLAS's own kernels: the names of the host's are replaced in the library. The third is the bundle's wheel as it is."
+    )
+    result.raw = samples
+    return result
