@@ -19,9 +19,10 @@ WARM_UP = 20
 PAUSE = 0.005
 
 
-def cell(client, session=""):
+def cell(client, session="", pause=PAUSE):
     """Runs a cell after a pause; returns the seconds and the session."""
-    time.sleep(PAUSE)
+    if pause:
+        time.sleep(pause)
     seconds, answer = client.tool("execute_code", {"code": CODE, "session_id": session})
     if answer["result"] != RESULT:
         raise Failed(f"a cell said {answer}")
@@ -38,7 +39,7 @@ def new_session(client):
 def measure(contestants, options):
     if options.kernel is None:
         raise Failed("--kernel is missing: a Python with ipykernel and mcp 1.x")
-    sample = {name: [] for name in ("new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_cell")}
+    sample = {name: [] for name in ("new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_cell", "quick", "kernel_quick")}
     medians = {name: [] for name in sample}
     inside = BENCH / "inside"
     with tempfile.TemporaryDirectory() as data:
@@ -56,21 +57,27 @@ def measure(contestants, options):
                     "peer_cell": [cell(peer, peer_session)[0] for _ in range(PEER_CELLS)],
                     "kernel_new": kernel(options, 1),
                     "kernel_cell": kernel(options, 1, KERNEL_CELLS, PAUSE),
+                    "quick": [cell(server, session, 0)[0] for _ in range(CELLS)],
+                    "kernel_quick": kernel(options, 1, KERNEL_CELLS, 0),
                 }
                 for name, of_round in values.items():
                     sample[name] += of_round
                     medians[name].append(Summary.of(of_round).median)
     result = Section("Code interpreter through MCP")
-    for what, kinds in [("new session and `1+1`", ("new", "peer_new", "kernel_new")), ("`1+1` in a session", ("cell", "peer_cell", "kernel_cell"))]:
-        names = ("Brumate, MCP on pipes", "server of Jupyter kernels, MCP on pipes", "ipykernel, its own client")
+    brumate, kernels, bare = "Brumate, MCP on pipes", "server of Jupyter kernels, MCP on pipes", "ipykernel, its own client"
+    for what, named in [
+        ("new session and `1+1`", {brumate: "new", kernels: "peer_new", bare: "kernel_new"}),
+        ("`1+1` in a session", {brumate: "cell", kernels: "peer_cell", bare: "kernel_cell"}),
+        ("`1+1` without a pause", {brumate: "quick", bare: "kernel_quick"}),
+    ]:
         rows = [
             [name, Summary.of(sample[kind]).milliseconds(), decimal(1000 * percentile(sample[kind], 0.99)),
-             decimal(paired_ratio(medians[kind], medians[kinds[0]]))]
-            for name, kind in zip(names, kinds, strict=True)
+             decimal(paired_ratio(medians[kind], medians[named[brumate]]))]
+            for name, kind in named.items()
         ]
         result.table([what, "ms", "p99, ms", "÷ Brumate"], rows)
     result.notes.append(
-        f"One at a time, {decimal(1000 * PAUSE)} ms between them; median and quartiles. The server of kernels is written after the "
+        f"One at a time, {decimal(1000 * PAUSE)} ms between them where nothing else is said; median and quartiles. The server of kernels is written after the "
         "documentation of MCP Python Code Interpreter, with the 0.2 s that each of its calls waits; a new kernel has nothing imported, Brumate's sessions have numpy, "
         "pandas and matplotlib ready."
     )
