@@ -59,7 +59,8 @@ SUITES = {
         "scipy.cluster", "scipy.constants", "scipy.datasets", "scipy.differentiate", "scipy.fftpack", "scipy.integrate._ivp",
         "scipy.optimize._trustregion_constr", "scipy.spatial.transform", "scipy._lib",
     ],
-    "sklearn, linear models": ["sklearn.linear_model"],
+    "sklearn, linear models": ["sklearn.linear_model.tests"],
+    "sklearn, GLM": ["sklearn.linear_model._glm"],
     "sklearn, trees": ["sklearn.tree"],
     "sklearn, forests": ["sklearn.ensemble.tests.test_forest"],
     "sklearn, boosting": [
