@@ -13,9 +13,7 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 root=$work/sid            # the chroot; what it builds in is /w
 out=$work/out
-jobs=${JOBS:-2}
 
-say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }
 need() { command -v "$1" >/dev/null || { echo "$1 is missing: apt-get install $2" >&2; exit 1; }; }
 [ "$(id -u)" = 0 ] || { echo "a chroot needs root" >&2; exit 1; }
 need debootstrap debootstrap
@@ -27,13 +25,7 @@ need node nodejs
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
   awk '$1 == "Debian" && $2 == "Debian" { print $3; exit }')}
 : "${mirror:?no Debian mirror in the apt sources; set DEBIAN_MIRROR}"
-index=$(cd "$recipes" && python3 -B -c 'import fetch; print(fetch.index_url())')
-
-in_root() {  # <command ...>, with a clean environment
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-    PIP_INDEX_URL="$index" PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    JOBS="$jobs" chroot "$root" "$@"
-}
+. "$recipes/in-root.sh"
 finish() {  # <output directory> <options of finish.py> -- <project ...>
   local target=$1 options=() project built; shift
   while [ "$1" != -- ]; do options+=("$1"); shift; done; shift

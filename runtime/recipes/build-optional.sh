@@ -11,16 +11,9 @@ root=$work/sid
 projects=("${@:2}")
 [ ${#projects[@]} -gt 0 ] ||
   projects=(regex zstandard lxml pywavelets fastparquet scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors)
-jobs=${JOBS:-2}
 
-say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
-index=$(cd "$recipes" && python3 -B -c 'import fetch; print(fetch.index_url())')
-in_root() {  # <command ...>, with a clean environment
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    PIP_INDEX_URL="$index" PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    JOBS="$jobs" chroot "$root" "$@"
-}
+. "$recipes/in-root.sh"
 
 version() {  # <project>: the name of its source archive, without .tar.gz
   awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/optional.sha256"

@@ -11,13 +11,7 @@ work=$(cd "$work" && pwd)
 root=$work/sid
 
 [ -d "$root/w/blas" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
-index=$(cd "$recipes" && python3 -B -c 'import fetch; print(fetch.index_url())')
-in_root() {  # <command ...>, with a clean environment
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    PIP_INDEX_URL="$index" PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    JOBS="${JOBS:-2}" chroot "$root" "$@"
-}
-say() { printf '== %s  %s\n' "$(date +%T)" "$*"; }
+. "$recipes/in-root.sh"
 
 trap 'mountpoint -q "$root/proc" && umount "$root/proc"' EXIT
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
