@@ -70,7 +70,6 @@ impl Machine {
         memory::map(&mut store, memory, file, offset)
             .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
         let mut machine = Machine { store, memory, python, output, globals: Globals::default() };
-        machine.find_globals()?;
         machine.set_signal_words().map_err(|error| ImageError::Damaged(error.to_string()))?;
         Ok(machine)
     }

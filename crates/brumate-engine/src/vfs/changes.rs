@@ -104,10 +104,16 @@ impl Vfs {
     /// None in practice.
     pub fn state(&mut self) -> Result<State, postcard::Error> {
         let times = self.inodes.changed.times;
+        let rest = self.without_inodes(|_, rest| postcard::to_allocvec(rest))?;
+        Ok(State { rest, times })
+    }
+
+    /// What `read` makes of the inodes and of everything else, which is small.
+    fn without_inodes<T>(&mut self, read: impl FnOnce(&Inodes, &Vfs) -> T) -> T {
         let inodes = std::mem::take(&mut self.inodes);
-        let rest = postcard::to_allocvec(&*self);
+        let result = read(&inodes, self);
         self.inodes = inodes;
-        Ok(State { rest: rest?, times })
+        result
     }
 
     /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes. The structure must hold.
@@ -126,11 +132,7 @@ impl Vfs {
     /// # Errors
     /// None in practice.
     pub fn save_changes(&mut self) -> Result<Vec<u8>, postcard::Error> {
-        // All but the inodes is small.
-        let inodes = std::mem::take(&mut self.inodes);
-        let saved = postcard::to_allocvec(&(inodes.changes(), &*self));
-        self.inodes = inodes;
-        saved
+        self.without_inodes(|inodes, rest| postcard::to_allocvec(&(inodes.changes(), rest)))
     }
 
     /// What [`Vfs::save_changes`] wrote, on top of `base`, which is at the line. Layers and devices are to be attached.

@@ -80,7 +80,7 @@ impl Worker {
         if self.machine.surroundings().as_ref() != Some(&since.surroundings) {
             return false;
         }
-        let memory = self.machine.memory();
+        let memory = self.machine.memory_mut();
         let Some(pages) = following.written.as_mut().and_then(|written| written.pages(memory)) else { return false };
         let first = *since.first.get_or_insert(pages.len());
         if pages.len() > MAX_PAGES.min(first.saturating_add(MAX_GROWTH)) {

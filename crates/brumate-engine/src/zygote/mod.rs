@@ -52,8 +52,11 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                 pages::move_text();
             }
             match load_image(channel, given, reports, require_jail, brief, layers) {
-                Ok(Loaded { machine, base, init, missing_walls }) => {
+                Ok(Loaded { mut machine, base, init, missing_walls }) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
+                    if !brief {
+                        machine.find_globals();
+                    }
                     if let Some(heap) = heap {
                         heap.settle();
                     }
