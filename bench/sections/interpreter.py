@@ -19,6 +19,12 @@ WARM_UP = 20
 PAUSE = 0.005
 
 
+# Of the bare kernel two: when its result is seen, and when its client's call returns.
+KINDS = (
+    "new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_result", "kernel_cell", "quick", "kernel_quick_result", "kernel_quick",
+)  # fmt: skip
+
+
 def cell(client, session="", pause=PAUSE):
     """Runs a cell after a pause; returns the seconds and the session."""
     if pause:
@@ -39,7 +45,7 @@ def new_session(client):
 def measure(contestants, options):
     if options.kernel is None:
         raise Failed("--kernel is missing: a Python with ipykernel and mcp 1.x")
-    sample = {name: [] for name in ("new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_cell", "quick", "kernel_quick")}
+    sample = {name: [] for name in KINDS}
     medians = {name: [] for name in sample}
     inside = BENCH / "inside"
     with tempfile.TemporaryDirectory() as data:
@@ -50,25 +56,30 @@ def measure(contestants, options):
                 new_session(server)
             session, peer_session = cell(server)[1], cell(peer)[1]
             for _ in range(options.rounds):
+                kernel_result, kernel_cell = kernel(options, 1, KERNEL_CELLS, PAUSE)
+                kernel_quick_result, kernel_quick = kernel(options, 1, KERNEL_CELLS, 0)
                 values = {
                     "new": [new_session(server) for _ in range(NEW)],
                     "cell": [cell(server, session)[0] for _ in range(CELLS)],
                     "peer_new": [new_session(peer)],
                     "peer_cell": [cell(peer, peer_session)[0] for _ in range(PEER_CELLS)],
                     "kernel_new": kernel(options, 1),
-                    "kernel_cell": kernel(options, 1, KERNEL_CELLS, PAUSE),
+                    "kernel_result": kernel_result,
+                    "kernel_cell": kernel_cell,
                     "quick": [cell(server, session, 0)[0] for _ in range(CELLS)],
-                    "kernel_quick": kernel(options, 1, KERNEL_CELLS, 0),
+                    "kernel_quick_result": kernel_quick_result,
+                    "kernel_quick": kernel_quick,
                 }
                 for name, of_round in values.items():
                     sample[name] += of_round
                     medians[name].append(Summary.of(of_round).median)
     result = Section("Code interpreter through MCP")
     brumate, kernels, bare = "Brumate, MCP on pipes", "server of Jupyter kernels, MCP on pipes", "ipykernel, its own client"
+    seen = f"{bare}, result seen"
     for what, named in [
         ("new session and `1+1`", {brumate: "new", kernels: "peer_new", bare: "kernel_new"}),
-        ("`1+1` in a session", {brumate: "cell", kernels: "peer_cell", bare: "kernel_cell"}),
-        ("`1+1` without a pause", {brumate: "quick", bare: "kernel_quick"}),
+        ("`1+1` in a session", {brumate: "cell", kernels: "peer_cell", bare: "kernel_cell", seen: "kernel_result"}),
+        ("`1+1` without a pause", {brumate: "quick", bare: "kernel_quick", seen: "kernel_quick_result"}),
     ]:
         rows = [
             [name, Summary.of(sample[kind]).milliseconds(), decimal(1000 * percentile(sample[kind], 0.99)),
@@ -79,7 +90,8 @@ def measure(contestants, options):
     result.notes.append(
         f"One at a time, {decimal(1000 * PAUSE)} ms between them where nothing else is said; median and quartiles. The server of kernels is written after the "
         "documentation of MCP Python Code Interpreter, with the 0.2 s that each of its calls waits; a new kernel has nothing imported, Brumate's sessions have numpy, "
-        "pandas and matplotlib ready."
+        "pandas and matplotlib ready. A call of Brumate's returns when the cell is over; so does one of the kernel's client (`execute_interactive`: the "
+        "reply, and the kernel idle). `result seen` is the moment at which the result alone has come."
     )
     result.raw = {f"{name}_seconds": values for name, values in sample.items()}
     return result
