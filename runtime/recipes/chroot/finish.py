@@ -20,11 +20,13 @@ LINKED = {
     "numpy": ["LAPACK", "OpenBLAS"],
     "pyyaml": ["libyaml"],
     "lxml": ["libxml2", "libxslt"],
+    "shapely": ["geos"],
 }
 #: Shared libraries that are put into a wheel: path there, file.
 ADDED = {
     "numpy": {"numpy/.libs/libopenblas.so": "/w/blas/libopenblas.so"},
     "lxml": {"lxml/.libs/libxml2.so": "/w/cross/prefix/lib/libxml2.so"},
+    "shapely": {"shapely/.libs/libgeos_c.so": "/w/cross/prefix/lib/libgeos_c.so"},
 }
 TIME = (2026, 1, 1, 0, 0, 0)
 

@@ -32,6 +32,7 @@ SDISTS = {
     "zstandard": "zstandard-0.25.0.tar.gz",
     "pywavelets": "pywavelets-1.9.0.tar.gz",
     "lxml": "lxml-6.1.3.tar.gz",
+    "shapely": "shapely-2.2.0.tar.gz",
 }
 # Where a source archive has the tests, and where they go; without an entry they are in the package itself.
 TESTS = {
@@ -39,6 +40,7 @@ TESTS = {
     "zstandard": ("tests/", "zstandard/tests/"),
     "pywavelets": ("pywt/", "pywt/"),
     "lxml": ("src/lxml/", "lxml/"),
+    "shapely": ("src/shapely/", "shapely/"),
 }
 SUITES = {
     "scipy.linalg": ["scipy.linalg.tests"],
@@ -105,6 +107,7 @@ SUITES = {
     "zstandard": ["zstandard.tests"],
     "pywavelets": ["pywt.tests"],
     "lxml": ["lxml.tests", "lxml.html.tests"],
+    "shapely": ["shapely.tests"],
 }
 # The project of a package of another name; what its tests want beside pytest and hypothesis.
 PROJECTS = {"sklearn": "scikit_learn", "pywt": "pywavelets"}
@@ -200,7 +203,7 @@ def outcomes(command, log):
 
 def name(module, test):
     """A test's name, which pytest gives below the module or the place that the package is at."""
-    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml)/)", "", test)
+    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml|shapely)/)", "", test)
     return test if test.startswith(module.replace(".", "/")) else f"{module} {test}"
 
 

@@ -58,20 +58,23 @@ fn a_script_with_scikit_learn_runs_to_its_end() {
 fn several_workers_are_taken_as_one() {
     let code = "
 import numpy
-from scipy import optimize, stats
+from scipy import optimize, spatial, stats
 from scipy.stats import qmc
 sample = qmc.Halton(2, seed=1).random(64)
 print(numpy.array_equal(sample, qmc.Halton(2, seed=1).random(64, workers=3)))
 print(all(qmc.discrepancy(sample, method=method, workers=4) == qmc.discrepancy(sample, method=method) > 0 for method in ('CD', 'MD', 'WD', 'L2-star')))
 found = optimize.differential_evolution(optimize.rosen, [(-2, 2)] * 2, workers=2, updating='deferred', seed=1, tol=1e-8)
 print(numpy.allclose(found.x, 1, atol=1e-3))
+tree = spatial.KDTree(sample)
+near, alone = (tree.query(sample + 0.01, k=3, workers=workers) for workers in (2, 1))
+print(all(map(numpy.array_equal, near, alone)) and all(map(numpy.array_equal, *(tree.query_ball_point(sample, 0.2, workers=workers) for workers in (3, 1)))))
 ";
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("workers.py");
     std::fs::write(&script, code).unwrap();
     let (success, text) = text(exec("scipy").arg(script).output().unwrap());
     assert!(success, "{text}");
-    assert_eq!(text, "True\nTrue\nTrue\n");
+    assert_eq!(text, "True\nTrue\nTrue\nTrue\n");
 }
 
 #[test]
@@ -126,7 +129,7 @@ numpy.show_runtime()
 #[test]
 fn the_other_wheels_do_what_they_are_for() {
     let scripts = repository().join("runtime/recipes/tests");
-    for package in ["zstandard", "lxml", "pywavelets", "fastparquet"] {
+    for package in ["zstandard", "lxml", "pywavelets", "fastparquet", "shapely"] {
         let (success, text) = text(exec(package).arg(scripts.join(format!("try_{package}.py"))).output().unwrap());
         assert!(success && text.ends_with(&format!("{package}: all of it works\n")), "{package}: {text}");
     }

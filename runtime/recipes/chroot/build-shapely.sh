@@ -1,0 +1,36 @@
+#!/bin/bash
+# In the chroot: build-shapely.sh shapely-2.2.0, with GEOS from Debian's source as one shared library that its modules name
+# (shapely/.libs/libgeos_c.so): what one of them makes, another one frees.
+set -euo pipefail
+. /w/recipes/chroot/env.sh
+. /w/recipes/chroot/libs.sh
+
+# That of the stable release, by name: sid's is newer than what mirrors have.
+geos=geos_3.13.1.orig.tar.bz2
+mirror=$(awk '$1 == "deb" { print $2; exit }' /etc/apt/sources.list)
+[ -e "$geos" ] || curl -fsS -o "$geos" "${mirror%/}/pool/main/g/geos/$geos"
+echo "df2c50503295f325e7c8d7b783aca8ba4773919cde984193850cf9e361dfd28c  $geos" | sha256sum -c --quiet
+rm -rf geos-src b-geos-src && mkdir geos-src
+tar xf "$geos" -C geos-src --strip-components=1 --no-same-owner
+configure geos "" -DBUILD_TESTING=OFF -DBUILD_BENCHMARKS=OFF -DBUILD_GEOSOP=OFF -DBUILD_DOCUMENTATION=OFF
+build geos install
+licences geos geos-src/COPYING
+version=$("$prefix/bin/geos-config" --version)
+for library in geos_c geos; do
+  mv "$prefix/lib/lib$library.a" "b-lib$library.a"
+done
+archives=("$PWD"/b-lib{geos_c,geos}.a)
+linked geos_c "${archives[@]}"
+describe geos -lgeos_c "$version"
+
+. /w/recipes/chroot/env.sh
+export CFLAGS="-O2 -DNDEBUG" PKG_CONFIG=/w/cross/pkg-config RUNTIME_PATH='$ORIGIN/.libs'
+unpack "$1"
+sed "s|^python = |numpy-config = '/w/venv/bin/numpy-config'\npython = |" /w/recipes/chroot/cross.ini > /w/shapely.ini
+mapfile -t options < <(meson_options /w/shapely-build)
+build_wheel "${options[@]/cross.ini/..\/..\/shapely.ini}"
+
+# The library again, without what no module asks for.
+. /w/recipes/chroot/libs.sh
+imports /w/whl/shapely-*.whl > /w/shapely-imports
+symbols=/w/shapely-imports linked geos_c "${archives[@]}"
