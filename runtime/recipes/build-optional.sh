@@ -10,7 +10,7 @@ work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
 [ ${#projects[@]} -gt 0 ] ||
-  projects=(regex zstandard lxml pywavelets fastparquet shapely scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors)
+  projects=(regex zstandard lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors)
 
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
 . "$recipes/in-root.sh"
@@ -30,7 +30,7 @@ for project in "${projects[@]}"; do
   say "$project"
   rm -f "$root"/w/whl/"$project"-*.whl
   case $project in
-    lxml | shapely) in_root bash "/w/recipes/chroot/build-$project.sh" "$(version "$project")" ;;
+    lxml | shapely | h5py) in_root bash "/w/recipes/chroot/build-$project.sh" "$(version "$project")" ;;
     pywavelets) in_root bash /w/recipes/chroot/build-package.sh "$(version "$project")" ;;
     scipy) in_root bash /w/recipes/chroot/build-scipy.sh ;;
     scikit_learn) in_root bash /w/recipes/chroot/build-sklearn.sh ;;

@@ -6,12 +6,7 @@ set -euo pipefail
 . /w/recipes/chroot/libs.sh
 
 # That of the stable release, by name: sid's is newer than what mirrors have.
-geos=geos_3.13.1.orig.tar.bz2
-mirror=$(awk '$1 == "deb" { print $2; exit }' /etc/apt/sources.list)
-[ -e "$geos" ] || curl -fsS -o "$geos" "${mirror%/}/pool/main/g/geos/$geos"
-echo "df2c50503295f325e7c8d7b783aca8ba4773919cde984193850cf9e361dfd28c  $geos" | sha256sum -c --quiet
-rm -rf geos-src b-geos-src && mkdir geos-src
-tar xf "$geos" -C geos-src --strip-components=1 --no-same-owner
+orig pool/main/g/geos geos_3.13.1.orig.tar.bz2 df2c50503295f325e7c8d7b783aca8ba4773919cde984193850cf9e361dfd28c geos
 configure geos "" -DBUILD_TESTING=OFF -DBUILD_BENCHMARKS=OFF -DBUILD_GEOSOP=OFF -DBUILD_DOCUMENTATION=OFF
 build geos install
 licences geos geos-src/COPYING

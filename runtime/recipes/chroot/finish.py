@@ -21,11 +21,13 @@ LINKED = {
     "pyyaml": ["libyaml"],
     "lxml": ["libxml2", "libxslt"],
     "shapely": ["geos"],
+    "h5py": ["hdf5"],
 }
 #: Shared libraries that are put into a wheel: path there, file.
 ADDED = {
     "numpy": {"numpy/.libs/libopenblas.so": "/w/blas/libopenblas.so"},
     "lxml": {"lxml/.libs/libxml2.so": "/w/cross/prefix/lib/libxml2.so"},
+    "h5py": {"h5py/.libs/libhdf5.so": "/w/cross/prefix/lib/libhdf5.so"},
     "shapely": {"shapely/.libs/libgeos_c.so": "/w/cross/prefix/lib/libgeos_c.so"},
 }
 TIME = (2026, 1, 1, 0, 0, 0)

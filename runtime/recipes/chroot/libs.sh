@@ -11,6 +11,14 @@ source_of() {  # <package>: its upstream tarball into <package>-src
   rm -rf "$1-src" "b-$1-src" && mkdir "$1-src"
   tar xf "$orig" -C "$1-src" --strip-components=1 --no-same-owner
 }
+orig() {  # <directory of the mirror> <upstream tarball> <its SHA-256> <package>: that tarball into <package>-src
+  local mirror
+  mirror=$(awk '$1 == "deb" { print $2; exit }' /etc/apt/sources.list)
+  [ -e "$2" ] || curl -fsS -o "$2" "${mirror%/}/$1/$2"
+  echo "$3  $2" | sha256sum -c --quiet
+  rm -rf "$4-src" "b-$4-src" && mkdir "$4-src"
+  tar xf "$2" -C "$4-src" --strip-components=1 --no-same-owner
+}
 flags="-O2 -g0 -fPIC -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1"
 configure() {  # <package> <more C flags> <option ...>
   local source=$1-src build=b-$1-src c_flags="$flags $2"; shift 2

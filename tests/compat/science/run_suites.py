@@ -33,6 +33,7 @@ SDISTS = {
     "pywavelets": "pywavelets-1.9.0.tar.gz",
     "lxml": "lxml-6.1.3.tar.gz",
     "shapely": "shapely-2.2.0.tar.gz",
+    "h5py": "h5py-3.16.0.tar.gz",
 }
 # Where a source archive has the tests, and where they go; without an entry they are in the package itself.
 TESTS = {
@@ -108,6 +109,7 @@ SUITES = {
     "pywavelets": ["pywt.tests"],
     "lxml": ["lxml.tests", "lxml.html.tests"],
     "shapely": ["shapely.tests"],
+    "h5py": ["h5py.tests"],
 }
 # The project of a package of another name; what its tests want beside pytest and hypothesis.
 PROJECTS = {"sklearn": "scikit_learn", "pywt": "pywavelets"}
@@ -203,7 +205,7 @@ def outcomes(command, log):
 
 def name(module, test):
     """A test's name, which pytest gives below the module or the place that the package is at."""
-    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml|shapely)/)", "", test)
+    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml|shapely|h5py)/)", "", test)
     return test if test.startswith(module.replace(".", "/")) else f"{module} {test}"
 
 
