@@ -4,6 +4,7 @@ import json
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 
 from harness.contestants import BENCH
 from harness.figures import Summary, decimal, paired_ratio, percentile
@@ -17,12 +18,6 @@ NEW, CELLS, PEER_CELLS, KERNEL_CELLS = 40, 200, 3, 100
 WARM_UP = 20
 # Between two cells, in seconds: whoever asks looks at an answer before asking again.
 PAUSE = 0.005
-
-
-# Of the bare kernel two: when its result is seen, and when its client's call returns.
-KINDS = (
-    "new", "peer_new", "kernel_new", "cell", "peer_cell", "kernel_result", "kernel_cell", "quick", "kernel_quick_result", "kernel_quick",
-)  # fmt: skip
 
 
 def cell(client, session="", pause=PAUSE):
@@ -45,8 +40,7 @@ def new_session(client):
 def measure(contestants, options):
     if options.kernel is None:
         raise Failed("--kernel is missing: a Python with ipykernel and mcp 1.x")
-    sample = {name: [] for name in KINDS}
-    medians = {name: [] for name in sample}
+    sample, medians = defaultdict(list), defaultdict(list)
     inside = BENCH / "inside"
     with tempfile.TemporaryDirectory() as data:
         ours = [*contestants.brumate.stdio(), "--tools", "interpreter", "--data-dir", data]
@@ -56,6 +50,7 @@ def measure(contestants, options):
                 new_session(server)
             session, peer_session = cell(server)[1], cell(peer)[1]
             for _ in range(options.rounds):
+                # When the result is seen, and when the client's call returns.
                 kernel_result, kernel_cell = kernel(options, 1, KERNEL_CELLS, PAUSE)
                 kernel_quick_result, kernel_quick = kernel(options, 1, KERNEL_CELLS, 0)
                 values = {

@@ -6,16 +6,14 @@ set -euo pipefail
 . /w/recipes/chroot/libs.sh
 
 # Version 1.14, by name: sid's is a later one, which mirrors may lack.
-orig pool/main/h/hdf5 hdf5_1.14.6+repack.orig.tar.gz c18bc47d07f76a5c2cfb70773bfe4152857e48ca4c96e7aef2684c96fa0e6a7c hdf5
+pinned_source_of hdf5 hdf5_1.14.6+repack.orig.tar.gz c18bc47d07f76a5c2cfb70773bfe4152857e48ca4c96e7aef2684c96fa0e6a7c pool/main/h/hdf5
 configure hdf5 "-Dexit=_Exit -DFE_INVALID=0" -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_CPP_LIB=OFF \
   -DHDF5_BUILD_HL_LIB=ON -DBUILD_TESTING=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF \
   -DZLIB_INCLUDE_DIR="$prefix/include" -DZLIB_LIBRARY="$prefix/lib/libz.a"
 build hdf5 install
 licences hdf5 hdf5-src/COPYING
-# As static libraries they are parts of the shared one, and nothing else finds them.
-for library in hdf5_hl hdf5; do
-  mv "$prefix/lib/lib$library.a" "b-lib$library.a"
-done
+# Both are parts of the shared one.
+set_apart hdf5_hl hdf5
 emar cr "$prefix/lib/libhdf5_hl.a"
 archives=("$PWD"/b-lib{hdf5_hl,hdf5}.a)
 linked hdf5 "${archives[@]}"
@@ -29,7 +27,4 @@ unpack "$1"
 sed -i "/os.name != 'nt'/{N;d}" setup_build.py
 build_wheel
 
-# The library again, without what no module asks for.
-. /w/recipes/chroot/libs.sh
-imports /w/whl/h5py-*.whl > /w/h5py-imports
-symbols=/w/h5py-imports linked hdf5 "${archives[@]}"
+linked_for hdf5 h5py

@@ -16,13 +16,9 @@ configure libxslt -Dexit=_Exit -DLIBXSLT_WITH_PROGRAMS=OFF -DLIBXSLT_WITH_TESTS=
   -DLibXml2_DIR="$(echo "$prefix"/lib/cmake/libxml2*)" -DZLIB_INCLUDE_DIR="$prefix/include" -DZLIB_LIBRARY="$prefix/lib/libz.a"
 build libxslt install
 licences libxslt libxslt-src/Copyright
-# As static libraries they are parts of the shared one, and nothing else finds them.
-for library in xml2 xslt exslt; do
-  mv "$prefix/lib/lib$library.a" "b-lib$library.a"
-  rm -f "$prefix/lib/lib$library.a"
-done
+# They are parts of the shared one.
+set_apart xml2 xslt exslt
 for library in xslt exslt; do emar cr "$prefix/lib/lib$library.a"; done
-archives=("$PWD"/b-lib{xml2,xslt,exslt}.a)
 linked xml2 "${archives[@]}"
 
 . /w/recipes/chroot/env.sh
@@ -30,7 +26,4 @@ export CFLAGS="-O2 -DNDEBUG" PKG_CONFIG=/w/cross/pkg-config RUNTIME_PATH='$ORIGI
 unpack "$1"
 build_wheel
 
-# The library again, without what no module asks for.
-. /w/recipes/chroot/libs.sh
-imports /w/whl/lxml-*.whl > /w/lxml-imports
-symbols=/w/lxml-imports linked xml2 "${archives[@]}"
+linked_for xml2 lxml

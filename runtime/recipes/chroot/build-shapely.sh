@@ -6,15 +6,12 @@ set -euo pipefail
 . /w/recipes/chroot/libs.sh
 
 # That of the stable release, by name: sid's is newer than what mirrors have.
-orig pool/main/g/geos geos_3.13.1.orig.tar.bz2 df2c50503295f325e7c8d7b783aca8ba4773919cde984193850cf9e361dfd28c geos
+pinned_source_of geos geos_3.13.1.orig.tar.bz2 df2c50503295f325e7c8d7b783aca8ba4773919cde984193850cf9e361dfd28c pool/main/g/geos
 configure geos "" -DBUILD_TESTING=OFF -DBUILD_BENCHMARKS=OFF -DBUILD_GEOSOP=OFF -DBUILD_DOCUMENTATION=OFF
 build geos install
 licences geos geos-src/COPYING
 version=$("$prefix/bin/geos-config" --version)
-for library in geos_c geos; do
-  mv "$prefix/lib/lib$library.a" "b-lib$library.a"
-done
-archives=("$PWD"/b-lib{geos_c,geos}.a)
+set_apart geos_c geos
 linked geos_c "${archives[@]}"
 describe geos -lgeos_c "$version"
 
@@ -25,7 +22,4 @@ sed "s|^python = |numpy-config = '/w/venv/bin/numpy-config'\npython = |" /w/reci
 mapfile -t options < <(meson_options /w/shapely-build)
 build_wheel "${options[@]/cross.ini/..\/..\/shapely.ini}"
 
-# The library again, without what no module asks for.
-. /w/recipes/chroot/libs.sh
-imports /w/whl/shapely-*.whl > /w/shapely-imports
-symbols=/w/shapely-imports linked geos_c "${archives[@]}"
+linked_for geos_c shapely

@@ -8,16 +8,18 @@ source_of() {  # <package>: its upstream tarball into <package>-src
   apt-get source -qq --download-only --only-source "$1" || true
   local orig
   orig=$(printf '%s\n' "$1"_*.orig.tar.?z* | grep -v '[.]asc$' | sort -V | tail -n 1)
-  rm -rf "$1-src" "b-$1-src" && mkdir "$1-src"
-  tar xf "$orig" -C "$1-src" --strip-components=1 --no-same-owner
+  unpack_source "$1" "$orig"
 }
-orig() {  # <directory of the mirror> <upstream tarball> <its SHA-256> <package>: that tarball into <package>-src
+pinned_source_of() {  # <package> <upstream tarball> <its SHA-256> <directory of the mirror>: that tarball into <package>-src
   local mirror
   mirror=$(awk '$1 == "deb" { print $2; exit }' /etc/apt/sources.list)
-  [ -e "$2" ] || curl -fsS -o "$2" "${mirror%/}/$1/$2"
+  [ -e "$2" ] || curl -fsS -o "$2" "${mirror%/}/$4/$2"
   echo "$3  $2" | sha256sum -c --quiet
-  rm -rf "$4-src" "b-$4-src" && mkdir "$4-src"
-  tar xf "$2" -C "$4-src" --strip-components=1 --no-same-owner
+  unpack_source "$1" "$2"
+}
+unpack_source() {  # <package> <tarball>
+  rm -rf "$1-src" "b-$1-src" && mkdir "$1-src"
+  tar xf "$2" -C "$1-src" --strip-components=1 --no-same-owner
 }
 flags="-O2 -g0 -fPIC -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1"
 configure() {  # <package> <more C flags> <option ...>
@@ -38,6 +40,16 @@ describe() {  # <name> <libraries> <version>: a pkg-config file
     "$prefix" "$1" "$1" "$3" "$2" > "$prefix/lib/pkgconfig/$1.pc"
 }
 
+# set_apart <name ...>: static libraries out of the prefix, where nothing else finds them then. Sets `archives`.
+set_apart() {
+  local name
+  archives=()
+  for name; do
+    mv "$prefix/lib/lib$name.a" "b-lib$name.a"
+    archives+=("$PWD/b-lib$name.a")
+  done
+}
+
 # linked <name> <archive ...>: the archives as one side module, $prefix/lib/lib<name>.so. It exports what `symbols` lists, or all.
 linked() {
   local name=$1; shift
@@ -55,4 +67,11 @@ imports() {
   rm -rf /w/imports && mkdir /w/imports && unzip -qo "$1" '*.so' -d /w/imports
   find /w/imports -name '*.so' -exec wasm-objdump -x -j Import {} \; |
     sed -nE 's/.* <- (env|GOT\.mem|GOT\.func)\.([^ ]+)$/\2/p' | sort -u
+}
+
+# linked_for <name> <project>: as `linked`, of `archives`, without what no module of the project's wheel asks for
+linked_for() {
+  . /w/recipes/chroot/libs.sh
+  imports /w/whl/"$2"-*.whl > "/w/$2-imports"
+  symbols=/w/$2-imports linked "$1" "${archives[@]}"
 }

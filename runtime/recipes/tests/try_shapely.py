@@ -49,4 +49,6 @@ try:
     Polygon([(0, 0), (2, 2), (2, 0), (0, 2)]).intersection(square)
 except shapely.GEOSException as error:
     assert "TopologyException" in str(error)
+else:
+    raise AssertionError("an invalid polygon")
 print("shapely: all of it works")

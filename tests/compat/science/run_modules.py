@@ -6,6 +6,7 @@ Prints what `tests/compat/suite.py` prints, whose plugin it uses.
 import importlib.util
 import os
 import sys
+import threading
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = ["/compat", os.path.dirname(here), here]
@@ -35,14 +36,8 @@ def main():
     options += ["-p", "no:faulthandler", "-p", "no:timeout", "-W", "ignore", "-m", MARKERS]
     # Packages that tests would compile have tests of their own.
     options += ["--ignore-glob=/*_cython_examples*", "--continue-on-collection-errors"]
-    if sys.platform == "emscripten" and any(module.startswith("scipy") for module in sys.argv[1:]):
-        # Its barrier would wait until the time is up.
-        import scipy._lib._testutils
-
-        scipy._lib._testutils._run_concurrent_barrier = several_threads
-    if sys.platform == "emscripten" and any(module.startswith("h5py") for module in sys.argv[1:]):
-        import threading
-
+    if sys.platform == "emscripten":
+        # It would wait until the time is up.
         threading.Barrier = several_threads
     for module in sys.argv[1:]:
         say("file", module)

@@ -111,6 +111,7 @@ SUITES = {
     "shapely": ["shapely.tests"],
     "h5py": ["h5py.tests"],
 }
+PACKAGES = sorted({modules[0].partition(".")[0] for modules in SUITES.values()})
 # The project of a package of another name; what its tests want beside pytest and hypothesis.
 PROJECTS = {"sklearn": "scikit_learn", "pywt": "pywavelets"}
 MORE = {"statsmodels": ["scikit-learn"], "lxml": ["cssselect", "html5lib", "beautifulsoup4", "lxml-html-clean"]}
@@ -205,7 +206,7 @@ def outcomes(command, log):
 
 def name(module, test):
     """A test's name, which pytest gives below the module or the place that the package is at."""
-    test = re.sub(r"^.*?(?=(scipy|sklearn|statsmodels|zstandard|pywt|lxml|shapely|h5py)/)", "", test)
+    test = re.sub(rf"^.*?(?=({'|'.join(PACKAGES)})/)", "", test)
     return test if test.startswith(module.replace(".", "/")) else f"{module} {test}"
 
 

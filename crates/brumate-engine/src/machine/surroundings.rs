@@ -33,14 +33,8 @@ pub(super) struct Globals {
 }
 
 impl Machine {
-    /// Finds what [`Machine::surroundings`] looks at in the modules that are loaded: once, for all machines forked from this one.
-    pub(crate) fn find_globals(&mut self) {
-        // What failed is tried, and told, again by whoever needs it.
-        let _ = self.look_for_globals();
-    }
-
-    /// Looks for globals in modules that have been loaded since.
-    fn look_for_globals(&mut self) -> wasmtime::Result<()> {
+    /// Looks for globals in modules that have been loaded since. Machines that are forked afterwards know them.
+    pub(crate) fn find_globals(&mut self) -> wasmtime::Result<()> {
         let main = guest(&self.store.as_context_mut())?.instance;
         let libraries = self.store.data().libraries.loaded.iter().map(|library| library.instance);
         let new: Vec<_> = std::iter::once(main).chain(libraries).skip(self.globals.instances).collect();
@@ -60,7 +54,7 @@ impl Machine {
         if loaded.iter().any(|library| library.bytes.is_some()) {
             return None;
         }
-        self.look_for_globals().ok()?;
+        self.find_globals().ok()?;
         let table = guest(&self.store.as_context_mut()).ok()?.table.size(&self.store);
         let globals = self.globals.known.iter().map(|global| number(&global.get(&mut self.store)));
         let globals = globals.collect::<Option<_>>()?;

@@ -55,7 +55,8 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                 Ok(Loaded { mut machine, base, init, missing_walls }) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
                     if !brief {
-                        machine.find_globals();
+                        // A machine that needs them looks again.
+                        let _ = machine.find_globals();
                     }
                     if let Some(heap) = heap {
                         heap.settle();
