@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument(
         "--science-python",
         default=os.environ.get("BRUMATE_BENCH_SCIENCE_PYTHON"),
-        help="a Python with scikit-learn, pandas and matplotlib, one thread each [BRUMATE_BENCH_SCIENCE_PYTHON]",
+        help="a Python with scikit-learn, pandas and matplotlib [BRUMATE_BENCH_SCIENCE_PYTHON]",
     )
     parser.add_argument("--plain-numpy", type=Path, metavar="WHEEL", help="numpy without SIMD, of runtime/recipes/build-plain.sh")
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")

@@ -1,5 +1,6 @@
 """Linear algebra beside Pyodide and native CPython; a script with scikit-learn, imports included, beside native CPython."""
 
+import os
 import subprocess
 import time
 
@@ -71,6 +72,8 @@ def script(result, contestants, native, options):
 
 
 def measure(contestants, options):
+    # Native libraries would take all processors.
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     native = [Native(options.science_python)] if options.science_python else []
     result = Section("Science")
     result.raw = {"numerics": numerics(result, contestants, native, options), "script": script(result, contestants, native, options)}

@@ -68,14 +68,11 @@ for package in markupsafe-3.0.4 pyyaml-6.0.3; do
   say "$package"
   in_root bash /w/recipes/chroot/build-small.sh "$package"
 done
-say "cffi, for the tests"
-in_root bash /w/recipes/chroot/build-cffi.sh 2.1.1
 
 say finish
 projects=(numpy pandas kiwisolver contourpy pillow matplotlib markupsafe pyyaml)
 finish plain -- "${projects[@]}"
 finish out-full --keep-tests -- numpy pandas
-finish out-tests -- cffi cffi_sample
 in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"
 
 say bytecode

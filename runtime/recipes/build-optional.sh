@@ -10,7 +10,7 @@ work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
 [ ${#projects[@]} -gt 0 ] ||
-  projects=(regex zstandard lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors)
+  projects=(regex zstandard cffi lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors cryptography)
 
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
 . "$recipes/in-root.sh"
@@ -19,36 +19,42 @@ version() {  # <project>: the name of its source archive, without .tar.gz
   awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/optional.sha256"
 }
 
+finish() {  # <project> <directory below the work directory>
+  local built=("$root"/w/whl/"$1"-*.whl)
+  in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin
+  mkdir -p "$work/$2"
+  mv "$root"/w/fin/"$1"-*.whl "$work/$2/"
+}
+
 say sources
 python3 "$recipes/fetch.py" "$recipes/optional.sha256" "$work/dl-optional"
 trap 'mountpoint -q "$root/proc" && umount "$root/proc"' EXIT
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 rm -rf "$root/w/recipes" && cp -r "$recipes" "$root/w/recipes"
 cp "$work"/dl-optional/*.tar.gz "$root/w/dl/"
-mkdir -p "$work/optional"
 for project in "${projects[@]}"; do
   say "$project"
-  rm -f "$root"/w/whl/"$project"-*.whl
+  rm -f "$root"/w/whl/"$project"[-_]*.whl
   case $project in
-    lxml | shapely | h5py) in_root bash "/w/recipes/chroot/build-$project.sh" "$(version "$project")" ;;
+    cffi | lxml | shapely | h5py) in_root bash "/w/recipes/chroot/build-$project.sh" "$(version "$project")" ;;
     pywavelets) in_root bash /w/recipes/chroot/build-package.sh "$(version "$project")" ;;
     scipy) in_root bash /w/recipes/chroot/build-scipy.sh ;;
     scikit_learn) in_root bash /w/recipes/chroot/build-sklearn.sh ;;
     statsmodels) in_root bash /w/recipes/chroot/build-statsmodels.sh ;;
-    rpds_py | orjson | tiktoken | safetensors)
+    rpds_py | orjson | tiktoken | safetensors | cryptography)
       # Crates come from the registry that cargo is configured for.
       mkdir -p "$root/w/cargo"
       [ ! -e "${CARGO_HOME:-$HOME/.cargo}/config.toml" ] || cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "$root/w/cargo/"
       in_root bash /w/recipes/chroot/rust-env.sh
+      [ "$project" != cryptography ] || in_root bash /w/recipes/chroot/build-openssl.sh
       in_root bash /w/recipes/chroot/build-rust.sh "$(version "$project")"
       ;;
     *)
       in_root bash /w/recipes/chroot/build-small.sh "$(version "$project")"
       ;;
   esac
-  built=("$root"/w/whl/"$project"-*.whl)
-  in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin
-  mv "$root"/w/fin/"$project"-*.whl "$work/optional/"
+  finish "$project" optional
+  [ "$project" != cffi ] || finish cffi_sample out-tests
 done
 cp "$work"/dl-optional/*.whl "$work/optional/"
 in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"

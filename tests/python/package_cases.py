@@ -480,3 +480,18 @@ async def recorded(setup: Setup) -> None:
         here.run('exec', '-', stdin=script(['moved'], 'import moved'))
         made = [path for path in Path(here.setup.cache_dir).glob('packages-*/**/*') if path.is_file() and 'bytecode' in str(path)]
         assert made, 'no bytecode was kept'
+
+
+async def drawn_keys(setup: Setup) -> None:
+    """Copies of a session draw keys of their own, although the library that draws them keeps its generator in memory."""
+    optional = Path(__file__).parents[2] / 'runtime' / 'optional'
+    draw = 'ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value'
+    with place(setup) as here, Host(here.setup) as host:
+        async with host.server('--offline', '--find-links', str(optional), environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('%pip install cryptography')
+            await interpreter.cell('from cryptography.hazmat.primitives.asymmetric import ec', session)
+            keys = [await interpreter.value(session, draw)]
+            copies = [(await interpreter.tool('fork_session', session_id=session))['session_id'] for _ in range(2)]
+            keys += [await interpreter.value(each, draw) for each in [*copies, session]]
+            same(len(set(keys)), 4)

@@ -1,16 +1,14 @@
 #!/bin/bash
-# In the chroot: build-cffi.sh 2.1.1. cffi, and an extension module in its API mode, as wheels in /w/whl. For the tests;
-# the bundle has neither. libffi itself is in the main module: its headers are enough.
+# In the chroot: build-cffi.sh cffi-2.1.1. cffi, and an extension module in its API mode, for the tests, as wheels in /w/whl.
+# libffi itself is in the main module: its headers are enough.
 set -euo pipefail
-here=/w/recipes/chroot
-version=$1
 # What turns declarations into C runs on this machine.
 nice -n 10 python3.14 -m venv --clear /w/cffi-venv
-nice -n 10 /w/cffi-venv/bin/pip install -q "cffi==$version"
+nice -n 10 /w/cffi-venv/bin/pip install -q "cffi==${1#cffi-}" pycparser==3.12
 rm -rf /w/cffi-sample && mkdir /w/cffi-sample
 (cd /w/cffi-sample && /w/cffi-venv/bin/python /w/recipes/tests/cffi_sample.py _cffi_sample.c)
 
-. "$here/env.sh"
+. /w/recipes/chroot/env.sh
 mkdir -p /w/debsrc && cd /w/debsrc
 rm -rf libffi-src && mkdir libffi-src
 # Only the .orig file is needed; a snapshot mirror may lack the others.
@@ -25,7 +23,7 @@ cp libffi-src/src/wasm/ffitarget.h "$prefix/include/"
 rm -f "$prefix/lib/libffi.a" && emar cr "$prefix/lib/libffi.a"
 
 export CFLAGS="-O2 -DNDEBUG -I$prefix/include" LDFLAGS="-L$prefix/lib" PKG_CONFIG=/w/cross/pkg-config
-unpack "cffi-$version"
+unpack "$1"
 build_wheel
 
 cd /w/cffi-sample

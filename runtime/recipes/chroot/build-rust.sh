@@ -1,6 +1,6 @@
 #!/bin/bash
 # In the chroot, after rust-env.sh: build-rust.sh rpds_py-2026.9.1 | orjson-3.13.0 | tiktoken-0.14.0 |
-# safetensors-0.8.0. Extension modules in Rust. The standard library is built from source, as a part of them: position
+# safetensors-0.8.0 | cryptography-50.0.2 (after build-cffi.sh and build-openssl.sh). Extension modules in Rust. The standard library is built from source, as a part of them: position
 # independent, with the ABI's exceptions, so that a panic unwinds and PyO3 makes a Python exception of it.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
@@ -18,6 +18,12 @@ case $name in
   rpds_py | orjson) ;;
   tiktoken) features=python ;;
   safetensors) manifest=bindings/python/Cargo.toml ;;
+  cryptography)
+    manifest=src/rust/Cargo.toml
+    # The C that cffi writes is a part of the module.
+    export PYTHONPATH=$PYTHONPATH:/w/cffi-venv/lib/python3.14/site-packages
+    export OPENSSL_STATIC=1 OPENSSL_INCLUDE_DIR=/w/cross/openssl/usr/include OPENSSL_LIB_DIR=/w/cross/openssl/usr/lib
+    ;;
   *) echo "no recipe for $name" >&2; exit 1 ;;
 esac
 # Where the source archive has none.

@@ -22,6 +22,7 @@ LINKED = {
     "lxml": ["libxml2", "libxslt"],
     "shapely": ["geos"],
     "h5py": ["hdf5"],
+    "cryptography": ["openssl"],
 }
 #: Shared libraries that are put into a wheel: path there, file.
 ADDED = {

@@ -1,7 +1,7 @@
 //! Wheels as published for the interpreter's platform, unpacked as an installer would.
 //!
-//! They are not in the bundle: tests show with them that what others have built loads unchanged. Where nobody publishes
-//! one, as of cffi, `tests/compat/built` has it from `runtime/recipes/chroot/build-cffi.sh`.
+//! They are not in the bundle: tests show with them that what others have built loads unchanged. What nobody publishes is in
+//! `runtime/optional`, as cffi, or in `tests/compat/built`, as an extension module that cffi made.
 
 use super::environment::once;
 use crate::{process, workspace};
@@ -20,9 +20,11 @@ pub(super) fn prepare(base: &Path) -> Result<PathBuf> {
         let downloads = directory.join("downloads");
         std::fs::create_dir_all(&downloads)?;
         // What is there is checked, not fetched.
-        for entry in std::fs::read_dir(tests.join("built"))? {
-            let entry = entry?;
-            std::fs::copy(entry.path(), downloads.join(entry.file_name()))?;
+        let places = [tests.join("built"), workspace::runtime().join("optional")];
+        for name in made_from.lines().filter_map(|line| line.split_whitespace().last()) {
+            if let Some(wheel) = places.iter().map(|place| place.join(name)).find(|wheel| wheel.exists()) {
+                std::fs::copy(wheel, downloads.join(name))?;
+            }
         }
         let mut fetch = Command::new("python3");
         process::run(fetch.arg(workspace::runtime().join("recipes/fetch.py")).arg(&list).arg(&downloads))?;
