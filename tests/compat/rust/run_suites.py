@@ -25,6 +25,7 @@ SUITES = {
     "rpds-py": ("rpds_py-2026.9.1", "", "tests", ""),
     "orjson": ("orjson-3.13.0", "", "test", "numpy,pandas,pytz,python-dateutil,faker,pendulum"),
     "tiktoken": ("tiktoken-0.14.0", "", "tests", "hypothesis"),
+    "cryptography": ("cryptography-50.0.2", "", "tests", "cryptography-vectors==50.0.2,certifi,pretend,pytest-benchmark"),
     "safetensors": ("safetensors-0.8.0", "bindings/python", "tests/test_handle.py", "numpy,fsspec"),
 }
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
