@@ -10,7 +10,7 @@ work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
 [ ${#projects[@]} -gt 0 ] ||
-  projects=(regex zstandard cffi lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors cryptography)
+  projects=(regex zstandard brotli cffi lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors bcrypt cryptography)
 
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
 . "$recipes/in-root.sh"
@@ -41,7 +41,7 @@ for project in "${projects[@]}"; do
     scipy) in_root bash /w/recipes/chroot/build-scipy.sh ;;
     scikit_learn) in_root bash /w/recipes/chroot/build-sklearn.sh ;;
     statsmodels) in_root bash /w/recipes/chroot/build-statsmodels.sh ;;
-    rpds_py | orjson | tiktoken | safetensors | cryptography)
+    rpds_py | orjson | tiktoken | safetensors | bcrypt | cryptography)
       # Crates come from the registry that cargo is configured for.
       mkdir -p "$root/w/cargo"
       [ ! -e "${CARGO_HOME:-$HOME/.cargo}/config.toml" ] || cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "$root/w/cargo/"

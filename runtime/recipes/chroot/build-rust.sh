@@ -1,6 +1,6 @@
 #!/bin/bash
 # In the chroot, after rust-env.sh: build-rust.sh rpds_py-2026.9.1 | orjson-3.13.0 | tiktoken-0.14.0 |
-# safetensors-0.8.0 | cryptography-50.0.2 (after build-cffi.sh and build-openssl.sh). Extension modules in Rust. The standard library is built from source, as a part of them: position
+# safetensors-0.8.0 | bcrypt-5.0.0 | cryptography-50.0.2 (after build-cffi.sh and build-openssl.sh). Extension modules in Rust. The standard library is built from source, as a part of them: position
 # independent, with the ABI's exceptions, so that a panic unwinds and PyO3 makes a Python exception of it.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
@@ -18,6 +18,7 @@ case $name in
   rpds_py | orjson) ;;
   tiktoken) features=python ;;
   safetensors) manifest=bindings/python/Cargo.toml ;;
+  bcrypt) manifest=src/_bcrypt/Cargo.toml ;;
   cryptography)
     manifest=src/rust/Cargo.toml
     # The C that cffi writes is a part of the module.
@@ -61,7 +62,7 @@ EOF
 export CARGO_NET_OFFLINE=true
 python3.14 /w/recipes/chroot/crate_licences.py "$target" "$manifest" "$features" /w/vendor "$library" \
   "$prefix/licenses/$name-crates/rust-crates.txt"
-if [ "$name" = tiktoken ]; then
+if [[ $name == @(tiktoken|bcrypt) ]]; then
   PYO3_CROSS_LIB_DIR=/w/sysdata PYO3_CROSS_PYTHON_VERSION=3.14 build_wheel
 else
   nice -n 10 maturin build --release --locked --offline --target "$target" -i python3.14 --compatibility off -o /w/whl

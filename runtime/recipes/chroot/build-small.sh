@@ -1,5 +1,6 @@
 #!/bin/bash
-# In the chroot: build-small.sh markupsafe-3.0.4 | pyyaml-6.0.3 | regex-2026.11.15 | zstandard-0.25.0 | fastparquet-2026.9.0.
+# In the chroot: build-small.sh markupsafe-3.0.4 | pyyaml-6.0.3 | regex-2026.11.15 | zstandard-0.25.0 | fastparquet-2026.9.0 |
+# brotli-1.2.1.
 # Extension modules in C that need little.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
@@ -32,7 +33,7 @@ case $name in
     cd "/w/$1"
     export CFLAGS="$CFLAGS -I$prefix/include" LDFLAGS="-L$prefix/lib" PYYAML_FORCE_LIBYAML=1 PYYAML_FORCE_CYTHON=1
     ;;
-  regex | zstandard) ;;
+  regex | zstandard | brotli) ;;
   fastparquet)
     # Its setup asks what processor it runs on.
     sed -i "s|_machine = platform.machine()|_machine = ''|" setup.py
@@ -41,4 +42,4 @@ case $name in
 esac
 build_wheel "${options[@]}"
 # Each is of use only with its extension module.
-unzip -l /w/whl/"$name"-*.whl | grep -q '\.so$' || { echo "$name: no extension module was built" >&2; exit 1; }
+unzip -Z1 /w/whl/"$name"-*.whl '*.so' || { echo "$name: no extension module was built" >&2; exit 1; }

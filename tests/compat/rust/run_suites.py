@@ -26,6 +26,7 @@ SUITES = {
     "orjson": ("orjson-3.13.0", "", "test", "numpy,pandas,pytz,python-dateutil,faker,pendulum"),
     "tiktoken": ("tiktoken-0.14.0", "", "tests", "hypothesis"),
     "cryptography": ("cryptography-50.0.2", "", "tests", "cryptography-vectors==50.0.2,certifi,pretend,pytest-benchmark"),
+    "bcrypt": ("bcrypt-5.0.0", "", "tests", ""),
     "safetensors": ("safetensors-0.8.0", "bindings/python", "tests/test_handle.py", "numpy,fsspec"),
 }
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
