@@ -8,5 +8,6 @@ unzip -qo /w/whl/scipy-1.18.0-*.whl '*.pxd' '*.py' -x '*/tests/*' -d /w/scipy-de
 export PYTHONPATH=$PYTHONPATH:/w/scipy-declarations
 unpack scikit_learn-1.8.0
 sed -i "s/^openmp_dep = dependency('OpenMP'.*/openmp_dep = dependency('', required: false)/" sklearn/meson.build
+rm -rf /w/sklearn-build
 mapfile -t options < <(meson_options /w/sklearn-build)
 build_wheel "${options[@]/cross.ini/..\/..\/scipy.ini}"
