@@ -1,7 +1,8 @@
 #!/bin/bash
-# In the chroot, after rust-env.sh: build-rust.sh rpds_py-2026.9.1 | orjson-3.13.0 | tiktoken-0.14.0 |
-# safetensors-0.8.0 | bcrypt-5.0.0 | cryptography-50.0.2 (after build-cffi.sh and build-openssl.sh). Extension modules in Rust. The standard library is built from source, as a part of them: position
-# independent, with the ABI's exceptions, so that a panic unwinds and PyO3 makes a Python exception of it.
+# In the chroot, after rust-env.sh: build-rust.sh rpds_py-2026.9.1 | orjson-3.13.0 | tiktoken-0.14.0 | safetensors-0.8.0 |
+# bcrypt-5.0.0 | cryptography-50.0.2 (that after build-cffi.sh and build-openssl.sh). Extension modules in Rust. The standard
+# library is built from source, as a part of them: position independent, with the ABI's exceptions, so that a panic unwinds and
+# PyO3 makes a Python exception of it.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
 target=wasm32-unknown-emscripten

@@ -1,7 +1,6 @@
 #!/bin/bash
 # In the chroot: build-small.sh markupsafe-3.0.4 | pyyaml-6.0.3 | regex-2026.11.15 | zstandard-0.25.0 | fastparquet-2026.9.0 |
-# brotli-1.2.1.
-# Extension modules in C that need little.
+# brotli-1.2.1. Extension modules in C that need little.
 set -euo pipefail
 . /w/recipes/chroot/env.sh
 export CFLAGS="-O2 -DNDEBUG"
