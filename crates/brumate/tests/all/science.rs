@@ -129,7 +129,9 @@ numpy.show_runtime()
 #[test]
 fn the_other_wheels_do_what_they_are_for() {
     let scripts = repository().join("runtime/recipes/tests");
-    for package in ["zstandard", "lxml", "pywavelets", "fastparquet", "shapely", "h5py", "cryptography", "bcrypt", "brotli"] {
+    let packages =
+        ["zstandard", "lxml", "pywavelets", "fastparquet", "shapely", "h5py", "cryptography", "bcrypt", "brotli"];
+    for package in packages {
         let (success, text) = text(exec(package).arg(scripts.join(format!("try_{package}.py"))).output().unwrap());
         assert!(success && text.ends_with(&format!("{package}: all of it works\n")), "{package}: {text}");
     }
