@@ -26,16 +26,6 @@ mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(RE
   awk '$1 == "Debian" && $2 == "Debian" { print $3; exit }')}
 : "${mirror:?no Debian mirror in the apt sources; set DEBIAN_MIRROR}"
 . "$recipes/in-root.sh"
-finish() {  # <output directory> <options of finish.py> -- <project ...>
-  local target=$1 options=() project built; shift
-  while [ "$1" != -- ]; do options+=("$1"); shift; done; shift
-  mkdir -p "$work/$target"
-  for project in "$@"; do
-    built=("$root"/w/whl/"$project"-*.whl)
-    in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin "${options[@]}"
-    mv "$root"/w/fin/"$project"-*.whl "$work/$target/"
-  done
-}
 
 say sources
 python3 "$recipes/fetch.py" "$recipes/sources.sha256" "$work/dl"

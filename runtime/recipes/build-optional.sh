@@ -19,13 +19,6 @@ version() {  # <project>: the name of its source archive, without .tar.gz
   awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/optional.sha256"
 }
 
-finish() {  # <project> <directory below the work directory>
-  local built=("$root"/w/whl/"$1"-*.whl)
-  in_root python3.14 /w/recipes/chroot/finish.py "${built[0]#"$root"}" /w/fin
-  mkdir -p "$work/$2"
-  mv "$root"/w/fin/"$1"-*.whl "$work/$2/"
-}
-
 say sources
 python3 "$recipes/fetch.py" "$recipes/optional.sha256" "$work/dl-optional"
 trap 'mountpoint -q "$root/proc" && umount "$root/proc"' EXIT
@@ -53,8 +46,8 @@ for project in "${projects[@]}"; do
       in_root bash /w/recipes/chroot/build-small.sh "$(version "$project")"
       ;;
   esac
-  finish "$project" optional
-  [ "$project" != cffi ] || finish cffi_sample out-tests
+  finish optional -- "$project"
+  [ "$project" != cffi ] || finish out-tests -- cffi_sample
 done
 cp "$work"/dl-optional/*.whl "$work/optional/"
 in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"

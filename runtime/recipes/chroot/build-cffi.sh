@@ -8,13 +8,9 @@ nice -n 10 /w/cffi-venv/bin/pip install -q "cffi==${1#cffi-}" pycparser==3.12
 rm -rf /w/cffi-sample && mkdir /w/cffi-sample
 (cd /w/cffi-sample && /w/cffi-venv/bin/python /w/recipes/tests/cffi_sample.py _cffi_sample.c)
 
+. /w/recipes/chroot/libs.sh
 . /w/recipes/chroot/env.sh
-mkdir -p /w/debsrc && cd /w/debsrc
-rm -rf libffi-src && mkdir libffi-src
-# Only the .orig file is needed; a snapshot mirror may lack the others.
-apt-get source -qq --download-only libffi || true
-archives=(libffi_*.orig.tar.?z)
-tar xf "${archives[-1]}" -C libffi-src --strip-components=1 --no-same-owner
+source_of libffi
 # What its configure would fill in for this target: a long double that is bigger than double, no trampoline tables.
 sed -e 's/@TARGET@/WASM32_EMSCRIPTEN/; s/@HAVE_LONG_DOUBLE@/1/; s/@FFI_EXEC_TRAMPOLINE_TABLE@/0/' \
   -e 's/@FFI_VERSION_NUMBER@/0/; s/@[A-Z_]*@//' libffi-src/include/ffi.h.in > "$prefix/include/ffi.h"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # In the chroot, after cross-env.sh: OpenSSL from Debian's source, static, in /w/cross/openssl/usr, for cryptography alone.
 set -euo pipefail
-. /w/recipes/chroot/env.sh
 . /w/recipes/chroot/libs.sh
 . /w/recipes/chroot/env.sh
 

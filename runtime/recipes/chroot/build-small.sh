@@ -14,12 +14,9 @@ case $name in
     ;;
   pyyaml)
     # libyaml from Debian's source; Cython's modules are made from the sdist's own .pyx.
-    mkdir -p /w/debsrc && cd /w/debsrc
-    rm -rf libyaml-src && mkdir libyaml-src
-    # Only the .orig file is needed; a snapshot mirror may lack the others.
-    apt-get source -qq --download-only libyaml || true
-    archives=(libyaml_*.orig.tar.gz)
-    tar xzf "${archives[-1]}" -C libyaml-src --strip-components=1 --no-same-owner
+    . /w/recipes/chroot/libs.sh
+    . /w/recipes/chroot/env.sh
+    source_of libyaml
     cd libyaml-src
     mkdir -p objects
     for source in src/*.c; do

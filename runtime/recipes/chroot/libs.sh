@@ -1,5 +1,5 @@
-# Sourced inside the chroot after env.sh: static libraries from Debian's sources into the prefix, and shared ones for packages
-# of which several modules use one library.
+# Sourced inside the chroot, after env.sh, or before it where env.sh's compilers are wanted next: static libraries from Debian's
+# sources into the prefix, and shared ones for packages of which several modules use one library.
 unset CC CXX AR RANLIB STRIP
 mkdir -p /w/debsrc && cd /w/debsrc
 

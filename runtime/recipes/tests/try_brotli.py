@@ -1,4 +1,4 @@
-"""brotli: all qualities and modes, streams in pieces, limits of output; damaged streams."""
+"""brotli: all qualities and modes, streams in pieces; damaged streams."""
 
 import brotli
 
