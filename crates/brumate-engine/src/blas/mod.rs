@@ -8,6 +8,7 @@
 //!
 //! Every number comes from the guest: sizes are bounded, so that a call ends soon, and each matrix and vector is checked against the memory.
 
+mod lanes;
 mod matrix;
 mod vector;
 
