@@ -189,6 +189,46 @@ fn single_precision() {
     assert_eq!(result(&guest, y), [83.5 - 19.0, 126.5 + 12.0]);
 }
 
+/// Sizes that leave each number of elements over in vectors of up to 16.
+#[test]
+fn vectors_of_single_precision() {
+    for n in (1u32..=37).chain([64, 101]) {
+        let mut guest = Guest::new();
+        let mut random = |count: u32| {
+            let numbers: Vec<f32> = (0..count).map(|_| guest.number() as f32).collect();
+            let address = guest.next as u32;
+            for (place, number) in guest.bytes[address as usize..].as_chunks_mut().0.iter_mut().zip(&numbers) {
+                *place = number.to_le_bytes();
+            }
+            guest.next += numbers.len() * 4;
+            (address, numbers)
+        };
+        let stride = n + 3;
+        let ((a, numbers), (x, x_numbers), (factor, alpha)) = (random(stride * n), random(n), random(1));
+        let targets: Vec<_> = (0..4).map(|_| random(n)).collect();
+        let calls = [("brumate_sgemv", 0u32), ("brumate_sgemv", 1), ("brumate_ssymv", 0), ("brumate_ssymv", 1)];
+        for ((name, how), (y, mut expected)) in calls.into_iter().zip(targets) {
+            let all = [how, n, n, factor, a, stride, x, 1, y, 1];
+            let (words, symmetric) =
+                if name == "brumate_sgemv" { (all.to_vec(), false) } else { ([&all[..1], &all[2..]].concat(), true) };
+            guest.call(name, &words).expect("proper arguments");
+            for row in 0..n {
+                let terms = (0..n).map(|column| {
+                    let swap = if symmetric { (row > column) != (how == 1) } else { how == 1 };
+                    let (of_row, of_column) = if swap { (column, row) } else { (row, column) };
+                    f64::from(numbers[(of_column * stride + of_row) as usize]) * f64::from(x_numbers[column as usize])
+                });
+                let sum = f64::from(alpha[0]) * terms.sum::<f64>();
+                expected[row as usize] = (f64::from(expected[row as usize]) + sum) as f32;
+            }
+            for (found, expected) in guest.bytes[y as usize..].as_chunks().0.iter().zip(expected) {
+                let found = f32::from_le_bytes(*found);
+                assert!((found - expected).abs() <= 2e-5, "{name} {how} {n}: {found} {expected}");
+            }
+        }
+    }
+}
+
 #[test]
 fn improper_arguments_change_nothing() {
     let mut guest = Guest::new();
@@ -243,6 +283,11 @@ fn improper_arguments_change_nothing() {
         (8, end - 8),
         (9, 0),
         (9, 1 << 29),
+        // Not aligned.
+        (3, one + 4),
+        (4, a + 1),
+        (6, a + 132),
+        (8, a + 260),
     ];
     for (position, value) in wrong {
         let mut words = gemv;
@@ -256,7 +301,7 @@ fn improper_arguments_change_nothing() {
     let words = |n| [0, 1, n, factor, 2048, 1, 2048, 1, row, 1];
     assert_eq!(long.call("brumate_dgemv", &words(one_more - 1)), Ok(()));
     assert_eq!(long.call("brumate_dgemv", &words(one_more)), Err(Refused));
-    for (position, value) in [(1, 0), (1, u32::MAX), (4, 3), (5, end), (6, 0), (7, end), (8, 0)] {
+    for (position, value) in [(1, 0), (1, u32::MAX), (3, a + 4), (4, 3), (5, end), (6, 0), (7, end), (8, 0)] {
         let mut words = [1, 4, one, a, 4, a + 128, 1, a + 256, 1];
         words[position] = value;
         assert_eq!(guest.call("brumate_dsymv", &words), Err(Refused), "{position} {value}");
