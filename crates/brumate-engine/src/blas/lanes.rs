@@ -131,6 +131,9 @@ pub(super) enum How {
     Upper,
 }
 
+/// Parts of `N` columns.
+type Slices<'a, T, const N: usize> = [&'a [T]; N];
+
 /// A matrix by column.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a, T> {
@@ -143,10 +146,10 @@ pub(super) struct Matrix<'a, T> {
 impl<'a, T> Matrix<'a, T> {
     /// The rows from `from` to before `to` of `N` columns.
     #[inline(always)]
-    fn part<const N: usize>(&self, first: usize, (from, to): (usize, usize)) -> [&'a [T]; N] {
+    fn part<const N: usize>(&self, first: usize, (from, to): (usize, usize)) -> Slices<'a, T, N> {
         let mut columns = [&self.elements[..0]; N];
-        for number in 0..N {
-            columns[number] = &self.elements[(first + number) * self.stride..][from..to];
+        for (number, column) in columns.iter_mut().enumerate() {
+            *column = &self.elements[(first + number) * self.stride..][from..to];
         }
         columns
     }
@@ -217,11 +220,11 @@ fn splat<S: Simd, T: Real, const N: usize>(simd: S, factors: &[T]) -> [T::Lanes<
 
 /// Columns as `count` vectors each, and what is left of them.
 #[inline(always)]
-fn split<'a, S: Simd, T: Real, const N: usize>(
-    columns: [&'a [T]; N],
+fn split<S: Simd, T: Real, const N: usize>(
+    columns: Slices<'_, T, N>,
     count: usize,
-) -> ([&'a [T::Lanes<S>]; N], [&'a [T]; N]) {
-    let mut lanes: [&[T::Lanes<S>]; N] = [&[]; N];
+) -> (Slices<'_, T::Lanes<S>, N>, Slices<'_, T, N>) {
+    let mut lanes: Slices<'_, T::Lanes<S>, N> = [&[]; N];
     let mut rests = columns;
     for number in 0..N {
         let (whole, rest) = T::split::<S>(columns[number]);
@@ -333,7 +336,7 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
 
 /// As [`symmetric`], of the rows on the diagonal.
 #[inline(always)]
-fn add_block<T: Real, const N: usize>(columns: [&[T]; N], lower: bool, x: &[T], y: &mut [T]) {
+fn add_block<T: Real, const N: usize>(columns: Slices<'_, T, N>, lower: bool, x: &[T], y: &mut [T]) {
     let (x, y) = (&x[..N], &mut y[..N]);
     let mut sums = [T::default(); N];
     for column in 0..N {
