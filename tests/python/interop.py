@@ -105,6 +105,15 @@ async def progress(client: Client) -> None:
 
 
 @area
+async def elicitation(client: Client) -> None:
+    result = await client.call('asks')
+    expect(text_of(result), 'hello, Ada')
+    expect([form['message'] for form in client.forms], ['Who is there?'])
+    expect(client.forms[0]['requestedSchema']['required'], ['name'])
+
+
+# The last one: giving up on a call may end the connection of a client that is just reading its answer (version 1, without sessions).
+@area
 async def cancel(client: Client, patience: float = PATIENCE) -> None:
     begun = anyio.Event()
 
@@ -136,14 +145,6 @@ async def counted(client: Client, patience: float) -> None:
             await anyio.sleep(0.02)
         return
     raise AssertionError('the call runs on')
-
-
-@area
-async def elicitation(client: Client) -> None:
-    result = await client.call('asks')
-    expect(text_of(result), 'hello, Ada')
-    expect([form['message'] for form in client.forms], ['Who is there?'])
-    expect(client.forms[0]['requestedSchema']['required'], ['name'])
 
 
 def expect(found: Any, wanted: Any) -> None:
