@@ -66,6 +66,7 @@ class _Execution:
         channel.start_run()
         figures.start_run()
         streams.start_run()
+        loops.keep(self.session)
         answer, error = interrupts.call(self._cell if self.shell else self._guest)
         changed = pristine.repair()
         ended = self._conclude(answer, error)

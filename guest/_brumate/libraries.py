@@ -25,16 +25,10 @@ def loaded():
     return found
 
 
-def hook(loader):
-    """Has `threadpoolctl` look at them, once this loader has executed it."""
-    execute = loader.exec_module
-
-    def exec_module(module):
-        execute(module)
-        if hasattr(getattr(module, "ThreadpoolController", None), "_load_libraries"):
-            module.ThreadpoolController._load_libraries = _load_libraries
-
-    loader.exec_module = exec_module
+def use_ours(module):
+    """Has `threadpoolctl` look at them."""
+    if hasattr(getattr(module, "ThreadpoolController", None), "_load_libraries"):
+        module.ThreadpoolController._load_libraries = _load_libraries
 
 
 def _load_libraries(controller):

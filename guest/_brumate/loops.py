@@ -10,6 +10,7 @@ from .source import is_coroutine
 
 _eval = eval
 _run = asyncio.run
+_create_task = asyncio.create_task
 _get_running_loop = events._get_running_loop
 _set_running_loop = events._set_running_loop
 
@@ -22,6 +23,7 @@ def patch():
     loop._write_to_self = _write_to_self
     base_events.BaseEventLoop.run_in_executor = _run_in_executor
     asyncio.run = runners.run = _nested_run
+    asyncio.create_task = tasks.create_task = create_task
 
 
 def _make_self_pipe(loop):
@@ -82,10 +84,29 @@ _nested_run.__module__ = "asyncio.runners"
 _nested_run.__doc__ = _run.__doc__
 
 
+def create_task(coro, **kwargs):
+    """`asyncio.create_task`, also in code that does not await: the task goes on when a later line or cell does, as in a notebook."""
+    if _get_running_loop() is None and _Current.kept:
+        return open_loop().create_task(coro, **kwargs)
+    return _create_task(coro, **kwargs)
+
+
+create_task.__module__ = "asyncio.tasks"
+create_task.__doc__ = _create_task.__doc__
+
+
 class _Current:
     """The loop that runs top-level `await`s, while there is one."""
 
     loop = None
+    # Whether it is kept for cells to come, which may await.
+    kept = False
+
+
+def keep(kept):
+    """Whether tasks may wait for a later cell."""
+    if _Current.kept is not kept:
+        _Current.kept = kept
 
 
 def current_loop():

@@ -6,6 +6,7 @@ Only for `sys.platform == "emscripten"`; other platforms have all of it.
 from .pristine import __builtins__
 
 import _thread
+import functools
 import importlib.machinery
 import os
 import sys
@@ -56,21 +57,56 @@ class Finder:
             return _Spec(name, _Urllib3Hook, is_package=True)
         if name == _HTTPX2_HOOK:
             return _Spec(name, _Httpx2Hook)
-        if name == libraries.THREADPOOLCTL:
-            return _with_libraries(name, path)
-        return None
+        change = _CHANGES.get(name)
+        return None if change is None else _changed(name, path, change)
 
     @staticmethod
     def invalidate_caches():
         pass
 
 
-def _with_libraries(name, path):
-    """The module that is installed, which then knows our libraries."""
+def _changed(name, path, change):
+    """The module that is installed, which is changed once it has been executed."""
     spec = importlib.machinery.PathFinder.find_spec(name, path)
     if spec is not None and spec.loader is not None:
-        libraries.hook(spec.loader)
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            change(module)
+
+        spec.loader.exec_module = exec_module
     return spec
+
+
+def _without_monitor(module):
+    """Bars of `tqdm` are not watched by a thread, and do not warn that there is none."""
+    bar = getattr(module, "tqdm", None)
+    if hasattr(bar, "monitor_interval"):
+        bar.monitor_interval = 0
+
+
+def _without_refreshing(module):
+    """What `rich` shows live is drawn by who changes it, not by a thread."""
+    live = getattr(module, "Live", None)
+    if live is None:
+        return
+    initialize = live.__init__
+
+    @functools.wraps(initialize)
+    def __init__(self, *arguments, **options):
+        initialize(self, *arguments, **options)
+        self.auto_refresh = False
+
+    live.__init__ = __init__
+
+
+# What to do to a module that expects threads or JavaScript.
+_CHANGES = {
+    libraries.THREADPOOLCTL: libraries.use_ours,
+    "tqdm.std": _without_monitor,
+    "rich.live": _without_refreshing,
+}
 
 
 class _Pools:

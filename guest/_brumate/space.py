@@ -67,7 +67,7 @@ class Space:
         env = request.get("env")
         if env:
             os.environ.update(env)
-        _forget_stale_paths()
+        forget_stale_paths()
         return self
 
 
@@ -109,7 +109,7 @@ def forget_session():
         os.environ["HOME"] = home
 
 
-def _forget_stale_paths():
+def forget_stale_paths():
     """Lets imports see directories that appeared after the last run (or after boot, before the fork).
 
     `importlib.invalidate_caches` would also make zipimport read the directory of the standard library's zip again.

@@ -165,3 +165,52 @@ async def bounded_text(setup: Setup) -> None:
             interpreter = Interpreter(client)
             flood = await interpreter.cell("print('x' * 100_000)")
             contains(''.join(flood['output']), 'only the first 4 KiB of output are kept (set by --output-limit')
+
+
+async def readable_displays(setup: Setup) -> None:
+    """What has no text of its own is shown by its source or kept as a page, and a picture comes once."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('from IPython.display import HTML, Latex, Markdown, display')
+            texts = await interpreter.cell("display(Markdown('# a title'), Latex('$x^2$'))\nMarkdown('*last*')", session)
+            same((texts['output'], texts['result'], texts['files']), (['# a title\n', '$x^2$\n'], '*last*', []))
+            same(await interpreter.value(session, 'import sympy\nsympy.symbols("x") ** 2'), 'x**2')
+            page = await interpreter.cell("display(HTML('<h1>a page</h1>'))", session)
+            same([(file['name'], file['mime_type']) for file in page['files']], [('figure_1.html', 'text/html')])
+            contains((await interpreter.read(page['files'][0]['uri']))['text'], '<h1>a page</h1>')
+            styled = await interpreter.cell("import pandas as pd\npd.DataFrame({'a': [1]}).style", session)
+            same([file['name'] for file in styled['files']], ['figure_2.html'])
+            code = "from PIL import Image\ndisplay(Image.new('RGB', (5, 5)))"
+            result = await client.call_raw('execute_code', {'code': code, 'session_id': session})
+            same([file['name'] for file in result['structuredContent']['files']], ['figure_3.png'])
+            same([block['mimeType'] for block in result['content'] if block['type'] == 'image'], ['image/png'])
+            hidden = await interpreter.tool('upload_file', filename='.hidden', content='abc', session_id=session)
+            same((hidden['file']['size'], hidden['file']['mime_type']), (3, 'text/plain'))
+
+
+async def programs_and_tasks(setup: Setup) -> None:
+    """A program is run as by an interpreter of its own, tasks wait for a cell that awaits, and bars do without threads."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open("open('m.py', 'w').write('V = 1')\nopen('s.py', 'w').write('import m; print(m.V)')")
+            same((await interpreter.cell('!python s.py', session))['output'], ['1\n'])
+            await interpreter.cell("open('m.py', 'w').write('V = 222')", session)
+            same((await interpreter.cell('!python s.py', session))['output'], ['222\n'])
+            same(await interpreter.value(session, "import m, sys\nm.V = 3\n!python s.py\nsys.modules['m'].V"), '3')
+            await interpreter.cell('import asyncio\nasync def job(): return 7\ntask = asyncio.create_task(job())', session)
+            same(await interpreter.value(session, 'task.done()'), 'False')
+            same(await interpreter.value(session, 'await task'), '7')
+            same(await interpreter.value(session, 'asyncio.run(job())'), '7')
+            # As rich and tqdm have it: both start a thread when they are told to.
+            bars = (
+                "import os, sys\nos.mkdir('rich'); os.mkdir('tqdm')\n"
+                "open('rich/__init__.py', 'w').close(); open('tqdm/__init__.py', 'w').close()\n"
+                "open('rich/live.py', 'w').write('class Live:\\n    def __init__(self): self.auto_refresh = True')\n"
+                "open('tqdm/std.py', 'w').write('class tqdm: monitor_interval = 10')\n"
+                'import rich.live, tqdm.std\nrich.live.Live().auto_refresh, tqdm.std.tqdm.monitor_interval'
+            )
+            same(await interpreter.value(session, bars), '(False, 0)')
+            large = await interpreter.cell('import numpy as np\nnp.arange(3) + 2**40', session)
+            contains(large['error'], "dtype='int64'")

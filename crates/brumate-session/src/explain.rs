@@ -136,12 +136,25 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             format_size(limits.file_bytes),
             limits.inodes
         )),
+        "OverflowError" if evalue.ends_with("too large to convert to C long") => Some(INTEGERS.to_owned()),
+        "ValueError" if evalue.ends_with("out of bounds for int32") => Some(INTEGERS.to_owned()),
+        "OSError" if evalue.ends_with("does not support processes.") => Some(
+            "Note: this sandbox cannot start processes; what the code needs of one has to be done in Python."
+                .to_owned(),
+        ),
         _ => None,
     }
 }
 
-/// What to add, in a session, to the exception about a module that is missing.
+/// What most code that overflows here and not elsewhere lacks.
+const INTEGERS: &str =
+    "Note: numpy's default integer has 32 bits on this platform; dtype='int64' (as in astype('int64')) has 64.";
+
+/// What to add, in a session, to the exception about a module that is missing. Nothing when it says itself why it is.
 pub(crate) fn missing_module(evalue: &str) -> Option<String> {
+    if evalue.contains("': ") {
+        return None;
+    }
     let module = evalue.strip_prefix("No module named '")?.split(['\'', '.']).next()?;
     let plausible =
         !module.is_empty() && module.len() <= 100 && module.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -196,6 +209,7 @@ mod tests {
         assert_eq!(missing_module("No module named 'yaml.nodes'").unwrap(), "(`%pip install PyYAML` installs it)");
         assert!(missing_module("No module named 'mine'").unwrap().contains("NAME"));
         assert_eq!(missing_module("No module named 'a; rm -rf /'"), None);
+        assert_eq!(missing_module("No module named 'js': this Python runs without JavaScript"), None);
         assert_eq!(missing_module("import of x halted"), None);
     }
 
@@ -232,5 +246,12 @@ mod tests {
         }
         assert!(!died(&Died::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
+        for (name, message, fix) in [
+            ("OverflowError", "Python int too large to convert to C long", "int64"),
+            ("ValueError", "high is out of bounds for int32", "int64"),
+            ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
+        ] {
+            assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");
+        }
     }
 }

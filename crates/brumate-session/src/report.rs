@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use crate::engine::Died;
 use crate::explain;
+use crate::sessions::figures::text_of;
 
 /// How a run ended, in the words of the tool's contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -242,9 +243,7 @@ pub(crate) fn stop_reason(reason: &Died) -> Option<StopReason> {
 pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
     match event {
         Event::Stream { name, text } => Some((name, text)),
-        Event::DisplayData { mut data } => {
-            data.remove("text/plain").map(|text| (StreamName::Stdout, format!("{text}\n")))
-        }
+        Event::DisplayData { data } => text_of(&data).map(|text| (StreamName::Stdout, format!("{text}\n"))),
         // The value, the error and the state come with the outcome.
         Event::ExecuteResult { .. }
         | Event::Error { .. }

@@ -168,6 +168,7 @@ def _run(code, name, argv, streams):
     from .. import reports
 
     main = sys.modules.get("__main__")
+    own = _forget_own_modules()
     saved = sys.argv, sys.path[:], sys.stdin
     sys.argv = argv
     sys.path[:0] = [os.path.dirname(os.path.abspath(name))] if code is not None and name[:1] != "<" else []
@@ -193,5 +194,20 @@ def _run(code, name, argv, streams):
         return 1
     finally:
         sys.argv, sys.path[:], sys.stdin = saved
+        _forget_own_modules()
+        sys.modules.update(own)
         if main is not None:
             sys.modules["__main__"] = main
+
+
+def _forget_own_modules():
+    """Takes modules of the working directory out of `sys.modules` and returns them: another interpreter would read them anew."""
+    from .. import space
+
+    own = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name != "__main__" and type(file) is str and file.startswith(space.WORKSPACE + "/"):
+            own[name] = sys.modules.pop(name)
+    space.forget_stale_paths()
+    return own

@@ -198,15 +198,19 @@ impl Sessions {
         self.record_change(slot, &*live.session, Parts::All).await?;
         written?;
         listed?;
+        let known = slot.record().files.get(name).map(|file| (file.mime.clone(), file.size));
+        let (mime, size) = match known {
+            Some(known) => known,
+            // A hidden file is in no list.
+            None => {
+                let start = live.session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await?;
+                let mime = mime_of_name(name).unwrap_or_else(|| mime_of_content(&start.bytes));
+                (mime.to_owned(), start.size)
+            }
+        };
         let mut record = slot.record();
         record.last_used = self.now();
-        let known = record.files.get(name);
-        let file = SessionFile {
-            name: name.to_owned(),
-            mime: known.map_or(UNKNOWN_MIME, |file| &file.mime).to_owned(),
-            size: known.map_or(0, |file| file.size),
-        };
-        Ok((record.id.clone(), file))
+        Ok((record.id.clone(), SessionFile { name: name.to_owned(), mime, size }))
     }
 
     /// Compares the files with what was known of them, and knows them from now on.

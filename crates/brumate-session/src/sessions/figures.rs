@@ -10,11 +10,13 @@ use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
 const MAX_ALL_BYTES: usize = 64 << 20;
 
 const PNG: &str = "image/png";
+const JPEG: &str = "image/jpeg";
+const HTML: &str = "text/html";
 
 /// Types that make a displayed object a picture, their file endings, and whether they travel as base64.
 const PICTURES: [(&str, &str, bool); 5] = [
     (PNG, "png", true),
-    ("image/jpeg", "jpg", true),
+    (JPEG, "jpg", true),
     ("image/gif", "gif", true),
     ("image/svg+xml", "svg", false),
     ("application/pdf", "pdf", true),
@@ -61,6 +63,28 @@ pub(crate) fn figure_of(data: &MimeBundle) -> bool {
     data.contains_key(PLOTLY)
         || data.contains_key(ORIGINAL)
         || PICTURES.iter().any(|(mime, _, _)| data.contains_key(*mime))
+        || is_page(data)
+}
+
+/// Whether a mime bundle says what it is in HTML alone: its text only names the object, as that of a styled table does.
+fn is_page(data: &MimeBundle) -> bool {
+    data.contains_key(HTML) && !TEXTS.iter().any(|mime| data.contains_key(*mime)) && names_an_object(data)
+}
+
+/// Forms that can be read as they are, where the text only names the object: `display(Markdown("# title"))`.
+const TEXTS: [&str; 2] = ["text/markdown", "text/latex"];
+
+/// Whether the text of a bundle is what `object.__repr__` gives.
+fn names_an_object(data: &MimeBundle) -> bool {
+    let text = data.get("text/plain").map_or("", |text| text.trim());
+    text.is_empty() || (text.starts_with('<') && text.ends_with('>') && !text.contains('\n'))
+}
+
+/// The text of a displayed object.
+pub(crate) fn text_of(data: &MimeBundle) -> Option<&String> {
+    let source = || TEXTS.iter().find_map(|mime| data.get(*mime));
+    let plain = data.get("text/plain");
+    if names_an_object(data) { source().or(plain) } else { plain }
 }
 
 impl Figures {
@@ -83,10 +107,15 @@ impl Figures {
                 Form { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) },
             );
         }
+        if forms.iter().any(|form| form.mime == PNG) {
+            // Pillow's pictures offer both: one is enough.
+            forms.retain(|form| form.mime != JPEG);
+        }
+        let page = data.get(HTML).filter(|_| data.contains_key(PLOTLY) || (forms.is_empty() && is_page(data)));
+        if let Some(page) = page {
+            forms.push(Form::new(HTML, "html", page.clone().into_bytes()));
+        }
         if let Some(figure) = data.get(PLOTLY) {
-            if let Some(page) = data.get("text/html") {
-                forms.push(Form::new("text/html", "html", page.clone().into_bytes()));
-            }
             forms.push(Form::new("application/json", "json", figure.clone().into_bytes()));
         }
         forms.retain(|form| !form.bytes.is_empty() && form.bytes.len() <= MAX_FIGURE_BYTES);
@@ -162,6 +191,31 @@ mod tests {
         assert!(!figure_of(&table) && !figures.take(&table));
         assert!(!figures.take(&bundle(&[("image/png", "not base64!")])));
         assert!(figures.shown.is_empty());
+    }
+
+    #[test]
+    fn a_picture_is_kept_once() {
+        let mut figures = Figures::default();
+        assert!(figures.take(&bundle(&[("image/png", "aGVs"), ("image/jpeg", "aGVs"), ("text/plain", "<Image>")])));
+        assert_eq!(figures.shown[0].iter().map(|form| form.ending).collect::<Vec<_>>(), ["png"]);
+    }
+
+    #[test]
+    fn what_is_only_html_is_kept_as_a_page() {
+        let mut figures = Figures::default();
+        let styled = bundle(&[("text/html", "<style>"), ("text/plain", "<Styler object at 0x1>")]);
+        assert!(figure_of(&styled) && figures.take(&styled));
+        assert_eq!((figures.shown[0][0].mime, figures.shown[0][0].ending), ("text/html", "html"));
+    }
+
+    #[test]
+    fn texts_are_shown_by_their_source_when_nothing_else_says_what_they_are() {
+        let shown = |parts| text_of(&bundle(parts)).cloned();
+        let title = [("text/markdown", "# a"), ("text/plain", "<IPython.core.display.Markdown object>")];
+        assert_eq!(shown(&title).as_deref(), Some("# a"));
+        assert!(!figure_of(&bundle(&title)));
+        assert_eq!(shown(&[("text/latex", "$x$"), ("text/plain", "x")]).as_deref(), Some("x"));
+        assert_eq!(shown(&[("text/plain", "<a b>")]).as_deref(), Some("<a b>"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod changes;
 mod directory;
 mod error;
 mod examine;
-mod figures;
+pub(crate) mod figures;
 mod files;
 mod id;
 mod inputs;

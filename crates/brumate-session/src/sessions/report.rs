@@ -2,7 +2,7 @@
 
 use brumate_engine::api::{Ended, Event, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
 
-use super::figures::{Figures, figure_of};
+use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
 use crate::engine::Died;
 use crate::explain;
@@ -253,7 +253,7 @@ impl Gatherer {
                 Some((StreamName::Stdout, kept))
             }
             Event::ExecuteResult { data } => {
-                let text = data.get("text/plain").cloned();
+                let text = text_of(&data).cloned();
                 self.result = text.map(|text| self.keep(&text).to_owned());
                 self.figures.take(&data);
                 None
@@ -268,11 +268,11 @@ impl Gatherer {
     }
 
     /// The text of a displayed object; nothing for a picture, which is shown itself.
-    fn show(&mut self, mut data: MimeBundle) -> Option<String> {
+    fn show(&mut self, data: MimeBundle) -> Option<String> {
         if figure_of(&data) && self.figures.take(&data) {
             return None;
         }
-        data.remove("text/plain").map(|text| format!("{text}\n"))
+        text_of(&data).map(|text| format!("{text}\n"))
     }
 
     fn keep<'a>(&mut self, text: &'a str) -> &'a str {

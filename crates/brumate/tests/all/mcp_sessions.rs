@@ -64,7 +64,8 @@ cases! {
 
 cases! {
     output_cases:
-    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text,
+    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text, readable_displays,
+    programs_and_tasks,
 }
 
 cases! {
