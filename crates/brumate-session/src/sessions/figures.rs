@@ -27,6 +27,9 @@ const PLOTLY: &str = "application/vnd.plotly.v1+json";
 /// A PNG as it was made, beside the smaller one that is shown.
 const ORIGINAL: &str = "application/vnd.brumate.original+png";
 
+/// Beside what has a name and may be shown again, changed.
+const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
+
 /// One form of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Form {
@@ -66,9 +69,11 @@ pub(crate) fn figure_of(data: &MimeBundle) -> bool {
         || is_page(data)
 }
 
-/// Whether a mime bundle says what it is in HTML alone: its text only names the object, as that of a styled table does.
+/// Whether a mime bundle says what it is in HTML alone: its text only names the object, as that of a styled table does. What is
+/// shown again is none: a bar of progress would fill the directory.
 fn is_page(data: &MimeBundle) -> bool {
-    data.contains_key(HTML) && !TEXTS.iter().any(|mime| data.contains_key(*mime)) && names_an_object(data)
+    let again = data.get(DISPLAY_ID).is_some_and(|name| name.contains(r#""update":true"#));
+    data.contains_key(HTML) && !TEXTS.iter().any(|mime| data.contains_key(*mime)) && names_an_object(data) && !again
 }
 
 /// Forms that can be read as they are, where the text only names the object: `display(Markdown("# title"))`.
@@ -206,6 +211,9 @@ mod tests {
         let styled = bundle(&[("text/html", "<style>"), ("text/plain", "<Styler object at 0x1>")]);
         assert!(figure_of(&styled) && figures.take(&styled));
         assert_eq!((figures.shown[0][0].mime, figures.shown[0][0].ending), ("text/html", "html"));
+        let mut again = styled.clone();
+        again.insert(DISPLAY_ID.to_owned(), r#"{"display_id":"a","update":true}"#.to_owned());
+        assert!(!figure_of(&again) && !figures.take(&again));
     }
 
     #[test]
