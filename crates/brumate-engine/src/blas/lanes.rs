@@ -176,35 +176,30 @@ impl<T: Real> WithSimd for Add<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Add { how, matrix, x, y } = self;
-        let Matrix { columns, .. } = matrix;
-        let whole = columns / COLUMNS * COLUMNS;
-        match how {
-            How::Plain => {
-                for first in (0..whole).step_by(COLUMNS) {
-                    plain::<S, T, COLUMNS>(simd, &matrix, first, x, y);
-                }
-                for last in whole..columns {
-                    plain::<S, T, 1>(simd, &matrix, last, x, y);
-                }
-            }
-            How::Transposed => {
-                for first in (0..whole).step_by(COLUMNS) {
-                    transposed::<S, T, COLUMNS>(simd, &matrix, first, x, y);
-                }
-                for last in whole..columns {
-                    transposed::<S, T, 1>(simd, &matrix, last, x, y);
-                }
-            }
-            How::Lower | How::Upper => {
-                let lower = matches!(how, How::Lower);
-                for first in (0..whole).step_by(COLUMNS) {
-                    symmetric::<S, T, COLUMNS>(simd, &matrix, lower, first, x, y);
-                }
-                for last in whole..columns {
-                    symmetric::<S, T, 1>(simd, &matrix, lower, last, x, y);
-                }
-            }
+        let whole = matrix.columns / COLUMNS * COLUMNS;
+        for first in (0..whole).step_by(COLUMNS) {
+            add::<S, T, COLUMNS>(simd, how, &matrix, first, x, y);
         }
+        for last in whole..matrix.columns {
+            add::<S, T, 1>(simd, how, &matrix, last, x, y);
+        }
+    }
+}
+
+/// What `N` columns add to `y`.
+#[inline(always)]
+fn add<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    how: How,
+    matrix: &Matrix<'_, T>,
+    first: usize,
+    x: &[T],
+    y: &mut [T],
+) {
+    match how {
+        How::Plain => plain::<S, T, N>(simd, matrix, first, x, y),
+        How::Transposed => transposed::<S, T, N>(simd, matrix, first, x, y),
+        How::Lower | How::Upper => symmetric::<S, T, N>(simd, matrix, matches!(how, How::Lower), first, x, y),
     }
 }
 

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::Sessions;
 use super::error::SessionError;
 use super::figures::{Figures, next_number};
-use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content, mime_of_name};
+use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of, mime_of_content};
 use super::id::SessionId;
 use super::inputs::InputFile;
 use super::record::SessionState;
@@ -92,9 +92,7 @@ impl Sessions {
             sessions.make_room();
             let bytes = bytes?;
             let known = slot.record().files.get(name.as_str()).map(|file| file.mime.clone());
-            let mime = known.or_else(|| mime_of_name(name.as_str()).map(str::to_owned));
-            let mime = mime
-                .unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(&bytes)).to_owned());
+            let mime = known.unwrap_or_else(|| mime_of(name.as_str(), &bytes).to_owned());
             Ok((bytes, mime))
         })
         .await
@@ -204,8 +202,7 @@ impl Sessions {
             // A hidden file is in no list.
             None => {
                 let start = live.session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await?;
-                let mime = mime_of_name(name).unwrap_or_else(|| mime_of_content(&start.bytes));
-                (mime.to_owned(), start.size)
+                (mime_of(name, &start.bytes).to_owned(), start.size)
             }
         };
         let mut record = slot.record();

@@ -60,7 +60,7 @@ fn is_hidden(path: &str) -> bool {
 }
 
 /// The type that a name promises; `None` when it promises nothing.
-pub(crate) fn mime_of_name(name: &str) -> Option<&'static str> {
+fn mime_of_name(name: &str) -> Option<&'static str> {
     // The table has `.ts` as video, and lacks what analysts write most.
     let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let extension = last.rsplit_once('.').map(|(_, extension)| extension)?;
@@ -72,6 +72,11 @@ pub(crate) fn mime_of_name(name: &str) -> Option<&'static str> {
         "ts" => Some("text/plain"),
         _ => mime_guess::from_ext(extension).first_raw(),
     }
+}
+
+/// The type that a file's name says, else its content.
+pub(crate) fn mime_of(name: &str, bytes: &[u8]) -> &'static str {
+    mime_of_name(name).unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(bytes)))
 }
 
 /// The type that the first bytes of a file show.
