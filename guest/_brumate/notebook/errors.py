@@ -38,6 +38,10 @@ class Errors:
             return pending[1]
         return self._plain(error)
 
+    def shown(self, error):
+        """`(name, message, traceback)` of an exception that was shown; None when it was not."""
+        return self.pending[1] if self.pending is not None and self.pending[0] is error else None
+
     def show(self, kind, value, text, showing=False):
         """Takes a traceback. One that belongs to no exception being handled is printed at once (`%tb`).
 

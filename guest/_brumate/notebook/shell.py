@@ -22,7 +22,7 @@ from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
 from .. import commands, loops
-from . import magics, running
+from . import magics, running, sources
 from .attributes import settle
 from .errors import Errors
 from .history import History
@@ -231,7 +231,17 @@ class ZMQInteractiveShell(InteractiveShell):
             return
         self.errors.before_showing(exc_tuple)
         if not self.errors.is_too_much_for_ipython(exc_tuple):
-            super().showtraceback(exc_tuple, *arguments, **options)
+            with sources.looked_up_once():
+                super().showtraceback(exc_tuple, *arguments, **options)
+
+    def _format_exception_for_storage(self, exception, *arguments, **options):
+        """What `%notebook` writes of an exception: what was shown, so that it is not worded twice."""
+        shown = self.errors.shown(exception)
+        if shown is None:
+            with sources.looked_up_once():
+                return super()._format_exception_for_storage(exception, *arguments, **options)
+        name, message, text = shown
+        return {"ename": name, "evalue": message, "traceback": text.splitlines()}
 
     def is_leaving(self, error):
         """Whether an exception is that of `exit()` or `quit()`."""

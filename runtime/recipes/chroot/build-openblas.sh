@@ -8,8 +8,8 @@
 #
 # With --plain: /w/blas-plain/libopenblas.so, the same kernels compiled without SIMD; for measurements, and nothing is built against it.
 set -euo pipefail
-plain=0
-[ "${1-}" != --plain ] || plain=1
+plain=0 simd=-msimd128
+[ "${1-}" != --plain ] || plain=1 simd=
 . /w/recipes/chroot/env.sh
 unset CC CXX AR RANLIB LDSHARED LDCXXSHARED
 here=/w/recipes/lapack
@@ -67,15 +67,14 @@ lapack() {
   python3.14 "$here/signatures.py" c typed
   cp "$here/f2c.h" "$here/runtime.c" typed/
   cd typed
-  compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2"
+  compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2 $simd"
   export compile
   printf '%s\n' *.c | nice -n 10 xargs -P"$jobs" -n 40 sh -c \
     'for file; do $compile -c -w -Wno-error=return-mismatch -Wno-return-mismatch -fno-math-errno "$file" -o "../o/${file%.c}.o" || exit 255; done' x
   cd "$blas"
   rm -f lapack.a && emar crs lapack.a o/*.o
 }
-# It is compiled without SIMD in any case.
-if [ $plain = 1 ]; then cp /w/blas/lapack.a "$blas/"; else lapack; fi
+lapack
 cd "$blas"
 
 # What is in both is OpenBLAS's.
@@ -86,7 +85,7 @@ emar d core.a z_abs.o c_abs.o
 "$nm" --defined-only -g core.a lapack.a 2>/dev/null | awk '$2 ~ /[TWD]/ { print $3 }' |
   grep -E '^([a-z][a-z0-9_]*_|cblas_.*|openblas_.*)$' | grep -vE '^(s_|z_|c_|d_|r_|i_|pow_)' | sort -u > exports
 printf -- '-sEXPORTED_FUNCTIONS=%s\n' "$(sed 's/^/_/' exports | paste -sd,)" > link.rsp
-emcc -O2 -g0 -sSIDE_MODULE=2 -sWASM_BIGINT -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1 $([ $plain = 1 ] || echo -msimd128) \
+emcc -O3 -g0 -sSIDE_MODULE=2 -sWASM_BIGINT -fwasm-exceptions -sSUPPORT_LONGJMP=wasm -sWASM_LEGACY_EXCEPTIONS=1 $simd \
   -Wl,--whole-archive core.a lapack.a -Wl,--no-whole-archive @link.rsp -o libopenblas.so
 echo "libopenblas.so: $(wc -l < exports) symbols, $(stat -c %s libopenblas.so) bytes"
 [ $plain = 0 ] || exit 0

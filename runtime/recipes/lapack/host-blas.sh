@@ -1,7 +1,8 @@
 #!/bin/bash
 # In the directory of OpenBLAS's sources: makes its interface hand inner work to kernels of the host (host_blas.h).
 set -euo pipefail
-cp "$(dirname "${BASH_SOURCE[0]}")/host_blas.h" .
+here=$(dirname "${BASH_SOURCE[0]}")
+cp "$here/host_blas.h" .
 
 # <file> <lines that go before its work begins>; what comes before has checked the arguments
 hook() {
@@ -33,3 +34,7 @@ hook interface/lapack/getrs.c '  if (host_getrs(trans, &args)) return 0;'
 hook interface/lapack/gesv.c '  if (host_gesv(&args, Info)) return 0;'
 hook interface/lapack/potrf.c '  if (host_potrf(uplo, &args, Info)) return 0;'
 sed -i 's/^#include "host_blas.h"/#define HOST_BLAS_LAPACK\n&/' interface/lapack/{getrf,zgetrf,getrs,gesv,potrf}.c
+
+# Another norm, without a division for each element.
+grep -q '^DNRM2KERNEL *= ../riscv64/nrm2.c' kernel/wasm/KERNEL || { echo "OpenBLAS: its norm is not the one expected" >&2; exit 1; }
+cp "$here/nrm2.c" kernel/riscv64/nrm2.c

@@ -25,8 +25,7 @@
 #define HOST_SIDE 512
 /* Products that are too few for a call to pay. */
 #define HOST_FEW 4096
-/* Triangles, and factorisations, up to this side are left to OpenBLAS's own kernels. */
-#define HOST_TRIANGLE 16
+/* Factorisations up to this side are left to OpenBLAS's own kernels. */
 #define HOST_FACTOR 32
 
 struct host_gemm {
@@ -89,8 +88,19 @@ struct host_symv {
   int incy;
 };
 
+/* B = alpha op(A) B, or alpha times the solution X of op(A) X = B; with `right`, A comes from that side. */
+struct host_triangle {
+  int right, lower, trans, unit, m, n;
+  const FLOAT *alpha, *a;
+  int lda;
+  FLOAT *b;
+  int ldb;
+};
+
 extern int HOST(gemv)(const struct host_gemv *) __attribute__((weak));
 extern int HOST(symv)(const struct host_symv *) __attribute__((weak));
+extern int HOST(trsm)(const struct host_triangle *) __attribute__((weak));
+extern int HOST(trmm)(const struct host_triangle *) __attribute__((weak));
 
 /* y += alpha op(A) x */
 static inline int host_gemv(int trans, BLASLONG m, BLASLONG n, FLOAT alpha, const FLOAT *a, BLASLONG lda, const FLOAT *x, BLASLONG incx,
@@ -106,10 +116,11 @@ static inline int host_symv(int lower, BLASLONG n, FLOAT alpha, const FLOAT *a, 
   return HOST(symv) && incx > 0 && incy > 0 && (double)n * n >= HOST_FEW / 4 && HOST(symv)(&call);
 }
 
-/* Updates of a symmetric matrix: squares on the diagonal by OpenBLAS itself, what is beside them as products. */
+/* Updates of a symmetric matrix: squares on the diagonal by way of a copy, what is beside them as products. */
 static int host_update(int lower, int trans, blas_arg_t *args, int twice) {
   enum { SIDE = 32 };
-  static FLOAT one[1] = {1};
+  static FLOAT zero[1] = {0}, one[1] = {1};
+  FLOAT whole[SIDE * SIDE];
   BLASLONG n = args->n, k = args->k, lda = args->lda, ldb = twice ? args->ldb : args->lda, ldc = args->ldc;
   FLOAT *a = args->a, *b = twice ? args->b : args->a, *c = args->c, *alpha = args->alpha, *beta = args->beta;
   if (n <= SIDE || !host_pays(SIDE, SIDE, k)) return 0;
@@ -120,7 +131,13 @@ static int host_update(int lower, int trans, blas_arg_t *args, int twice) {
     FLOAT *square = c + j + j * ldc;
     BLASLONG row = lower ? j + side : 0, rows = lower ? n - row : j;
     FLOAT *rest = c + row + j * ldc;
-    if (twice)
+    if (host_gemm(trans, !trans, side, side, k, alpha, a + j * step_a, lda, b + j * step_b, ldb, zero, whole, SIDE)) {
+      for (BLASLONG s = 0; s < side; s++)
+        for (BLASLONG r = lower ? s : 0; r < (lower ? side : s + 1); r++) {
+          FLOAT added = whole[r + s * SIDE] + (twice ? whole[s + r * SIDE] : 0);
+          square[r + s * ldc] = *beta == 0 ? added : *beta * square[r + s * ldc] + added;
+        }
+    } else if (twice)
       OWN(syr2k)(&uplo, &transpose, &side, &inner, alpha, a + j * step_a, &stride_a, b + j * step_b, &stride_b, beta, square, &stride_c);
     else
       OWN(syrk)(&uplo, &transpose, &side, &inner, alpha, a + j * step_a, &stride_a, beta, square, &stride_c);
@@ -134,13 +151,25 @@ static int host_update(int lower, int trans, blas_arg_t *args, int twice) {
   return 1;
 }
 
-/* Triangular solves and products by halves: what is beside the triangles is a product of matrices. */
+/* Triangular solves and products; larger ones by halves: what is beside the triangles is a product of matrices. */
 static int host_triangle(int solve, int right, int lower, int trans, int unit, blas_arg_t *args) {
   static FLOAT one[1] = {1}, minus[1] = {-1};
   BLASLONG m = args->m, n = args->n, lda = args->lda, ldb = args->ldb;
   FLOAT *a = args->a, *b = args->b, *alpha = args->beta;
   BLASLONG side = right ? n : m, other = right ? m : n;
-  if (side <= HOST_TRIANGLE || !host_pays(side / 2, side / 2, other) || *alpha == 0) return 0;
+  if (!HOST(trsm) || !HOST(trmm) || (double)side * side * other < HOST_FEW / 2 || *alpha == 0) return 0;
+  if (side <= HOST_SIDE) {
+    for (BLASLONG i = 0; i < other; i += HOST_SIDE) {
+      int count = MIN(other - i, HOST_SIDE);
+      struct host_triangle call = {right, lower, trans, unit, right ? count : side, right ? side : count, alpha, a, lda};
+      call.b = right ? b + i : b + i * ldb, call.ldb = ldb;
+      if (!(solve ? HOST(trsm)(&call) : HOST(trmm)(&call))) {
+        if (i > 0) __builtin_trap();
+        return 0;
+      }
+    }
+    return 1;
+  }
   BLASLONG half = side / 2, rest = side - half;
   FLOAT *corner = lower ? a + half : a + half * lda, *a2 = a + half + half * lda;
   FLOAT *b2 = right ? b + half * ldb : b + half;
@@ -185,14 +214,34 @@ static int host_triangle(int solve, int right, int lower, int trans, int unit, b
 
 #ifdef HOST_BLAS_LAPACK
 
-/* LU factorisation by halves of the columns. */
+#ifndef COMPLEX
+
+struct host_getrf {
+  int m, n;
+  FLOAT *a;
+  int lda;
+  blasint *pivots, *info;
+};
+
+extern int HOST(getrf)(const struct host_getrf *) __attribute__((weak));
+
+#endif
+
+/* LU factorisation; larger ones by halves of the columns. */
 static int host_getrf(blas_arg_t *args, blasint *info) {
   static FLOAT one[2] = {1, 0}, minus[2] = {-1, 0};
   BLASLONG m = args->m, n = args->n, lda = args->lda;
   FLOAT *a = args->a;
   blasint *pivots = args->c;
   BLASLONG steps = MIN(m, n), half = steps / 2;
-  if (steps <= HOST_FACTOR || !host_pays(m - half, n - half, half)) return 0;
+  if (!host_pays(m, n, steps)) return 0;
+#ifndef COMPLEX
+  if (HOST(getrf) && (double)m * n * steps <= (double)HOST_SIDE * HOST_SIDE * HOST_SIDE) {
+    struct host_getrf call = {m, n, a, lda, pivots, info};
+    if (HOST(getrf)(&call)) return 1;
+  }
+#endif
+  if (steps <= HOST_FACTOR) return 0;
   blasint rows = m, first = half, rest = n - half, below = m - half, stride = lda, from = 1, step = 1, failed = 0;
   FLOAT *right = a + half * lda * COMPSIZE, *corner = a + half * COMPSIZE, *square = right + half * COMPSIZE;
   char left = 'L', plain = 'N', unit = 'U';
@@ -213,7 +262,10 @@ static int host_getrf(blas_arg_t *args, blasint *info) {
 static int host_getrs(int trans, blas_arg_t *args) {
   static FLOAT one[2] = {1, 0};
   BLASLONG n = args->m, columns = args->n;
-  if (n <= HOST_FACTOR || columns < 8 || !host_pays(n / 2, n / 2, columns)) return 0;
+#ifdef COMPLEX
+  if (n <= HOST_FACTOR || columns < 8) return 0;
+#endif
+  if (!host_pays(n, n, columns)) return 0;
   blasint order = n, count = columns, stride = args->lda, stride_b = args->ldb, from = 1, forward = 1, backward = -1;
   FLOAT *a = args->a, *b = args->b;
   char left = 'L', upper = 'U', unit = 'U', transpose = trans ? 'T' : 'N', plain = 'N';
@@ -227,7 +279,7 @@ static int host_getrs(int trans, blas_arg_t *args) {
 /* Factorisation and solution. */
 static int host_gesv(blas_arg_t *args, blasint *info) {
   BLASLONG n = args->m;
-  if (n <= HOST_FACTOR || !host_pays(n / 2, n / 2, n / 2)) return 0;
+  if (!host_pays(n, n, n)) return 0;
   blasint order = n, columns = args->n, stride = args->lda, stride_b = args->ldb, ignored;
   char plain = 'N';
   OWN(getrf)(&order, &order, args->a, &stride, args->c, info);

@@ -5,6 +5,8 @@
 //!
 //! There are no closures in the loops: one that is not inlined is compiled for any processor.
 
+use std::ops::{AddAssign, Div, Mul, Neg};
+
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns that are gone through at a time: one sum each, and as many registers hold what comes from memory.
@@ -12,8 +14,19 @@ const COLUMNS: usize = 4;
 
 /// A real number, and vectors of it.
 pub(super) trait Real:
-    Copy + Default + std::ops::Mul<Output = Self> + std::ops::AddAssign + pulp::bytemuck::Pod
+    Copy
+    + Default
+    + PartialOrd
+    + Neg<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + AddAssign
+    + pulp::bytemuck::Pod
 {
+    const ONE: Self;
+    /// The smallest number whose reciprocal is one.
+    const SAFE: Self;
+
     /// A vector of the processor's.
     type Lanes<S: Simd>: Copy;
 
@@ -33,6 +46,8 @@ pub(super) trait Real:
 
     fn add<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
 
+    fn times<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+
     /// `a × b + c`, rounded once where the processor can.
     fn multiply_add<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>, c: Self::Lanes<S>) -> Self::Lanes<S>;
 
@@ -41,9 +56,11 @@ pub(super) trait Real:
 }
 
 macro_rules! real {
-    ($type:ty, $lanes:ident, $split:ident, $split_mut:ident, $load:ident, $store:ident, $splat:ident, $add:ident, $fused:ident, $total:ident) => {
+    ($type:ty, $lanes:ident, $split:ident, $split_mut:ident, $load:ident, $store:ident, $splat:ident, $add:ident, $mul:ident, $fused:ident, $total:ident) => {
         impl Real for $type {
             type Lanes<S: Simd> = S::$lanes;
+            const ONE: Self = 1.0;
+            const SAFE: Self = <$type>::MIN_POSITIVE;
 
             #[inline(always)]
             fn split<S: Simd>(slice: &[Self]) -> (&[Self::Lanes<S>], &[Self]) {
@@ -76,6 +93,11 @@ macro_rules! real {
             }
 
             #[inline(always)]
+            fn times<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S> {
+                simd.$mul(a, b)
+            }
+
+            #[inline(always)]
             fn multiply_add<S: Simd>(
                 simd: S,
                 a: Self::Lanes<S>,
@@ -102,6 +124,7 @@ real!(
     partial_store_f32s,
     splat_f32s,
     add_f32s,
+    mul_f32s,
     mul_add_e_f32s,
     reduce_sum_f32s
 );
@@ -114,6 +137,7 @@ real!(
     partial_store_f64s,
     splat_f64s,
     add_f64s,
+    mul_f64s,
     mul_add_e_f64s,
     reduce_sum_f64s
 );
@@ -144,6 +168,11 @@ pub(super) struct Matrix<'a, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
+    /// With the guest's numbers of rows and columns, and of elements between columns.
+    pub(super) fn new(elements: &'a [T], (rows, columns, stride): (u32, u32, u32)) -> Matrix<'a, T> {
+        Matrix { elements, rows: rows as usize, columns: columns as usize, stride: stride as usize }
+    }
+
     /// The rows from `from` to before `to` of `N` columns.
     #[inline(always)]
     fn part<const N: usize>(&self, first: usize, (from, to): (usize, usize)) -> Slices<'a, T, N> {
@@ -155,9 +184,10 @@ impl<'a, T> Matrix<'a, T> {
     }
 }
 
-/// Adds a product with `x` to `y`.
+/// Adds `alpha` times a product with `x` to `y`.
 pub(super) struct Add<'a, T> {
     pub how: How,
+    pub alpha: T,
     pub matrix: Matrix<'a, T>,
     pub x: &'a [T],
     pub y: &'a mut [T],
@@ -175,13 +205,13 @@ impl<T: Real> WithSimd for Add<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Add { how, matrix, x, y } = self;
+        let Add { how, alpha, matrix, x, y } = self;
         let whole = matrix.columns / COLUMNS * COLUMNS;
         for first in (0..whole).step_by(COLUMNS) {
-            add::<S, T, COLUMNS>(simd, how, &matrix, first, x, y);
+            add::<S, T, COLUMNS>(simd, how, alpha, &matrix, first, x, y);
         }
         for last in whole..matrix.columns {
-            add::<S, T, 1>(simd, how, &matrix, last, x, y);
+            add::<S, T, 1>(simd, how, alpha, &matrix, last, x, y);
         }
     }
 }
@@ -191,24 +221,25 @@ impl<T: Real> WithSimd for Add<'_, T> {
 fn add<S: Simd, T: Real, const N: usize>(
     simd: S,
     how: How,
+    alpha: T,
     matrix: &Matrix<'_, T>,
     first: usize,
     x: &[T],
     y: &mut [T],
 ) {
     match how {
-        How::Plain => plain::<S, T, N>(simd, matrix, first, x, y),
-        How::Transposed => transposed::<S, T, N>(simd, matrix, first, x, y),
-        How::Lower | How::Upper => symmetric::<S, T, N>(simd, matrix, matches!(how, How::Lower), first, x, y),
+        How::Plain => plain::<S, T, N>(simd, alpha, matrix, first, x, y),
+        How::Transposed => transposed::<S, T, N>(simd, alpha, matrix, first, x, y),
+        How::Lower | How::Upper => symmetric::<S, T, N>(simd, alpha, matrix, matches!(how, How::Lower), first, x, y),
     }
 }
 
-/// Vectors that are the first `N` factors each.
+/// Vectors that are `alpha` times the first `N` factors each.
 #[inline(always)]
-fn splat<S: Simd, T: Real, const N: usize>(simd: S, factors: &[T]) -> [T::Lanes<S>; N] {
+fn splat<S: Simd, T: Real, const N: usize>(simd: S, alpha: T, factors: &[T]) -> [T::Lanes<S>; N] {
     let mut all = [T::splat(simd, T::default()); N];
     for number in 0..N {
-        all[number] = T::splat(simd, factors[number]);
+        all[number] = T::splat(simd, alpha * factors[number]);
     }
     all
 }
@@ -229,11 +260,18 @@ fn split<S: Simd, T: Real, const N: usize>(
     (lanes, rests)
 }
 
-/// `y += A[.., first..first + N] × x[first..first + N]`
+/// `y += α A[.., first..first + N] × x[first..first + N]`
 #[inline(always)]
-fn plain<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>, first: usize, x: &[T], y: &mut [T]) {
+fn plain<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    alpha: T,
+    matrix: &Matrix<'_, T>,
+    first: usize,
+    x: &[T],
+    y: &mut [T],
+) {
     let columns = matrix.part(first, (0, y.len()));
-    let factors = splat::<S, T, N>(simd, &x[first..]);
+    let factors = splat::<S, T, N>(simd, alpha, &x[first..]);
     let (y, y_rest) = T::split_mut::<S>(y);
     let (lanes, rests) = split::<S, T, N>(columns, y.len());
     for row in 0..y.len() {
@@ -252,9 +290,16 @@ fn plain<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>, firs
     }
 }
 
-/// `y[first..first + N] += A[.., first..first + N]ᵀ x`
+/// `y[first..first + N] += α A[.., first..first + N]ᵀ x`
 #[inline(always)]
-fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>, first: usize, x: &[T], y: &mut [T]) {
+fn transposed<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    alpha: T,
+    matrix: &Matrix<'_, T>,
+    first: usize,
+    x: &[T],
+    y: &mut [T],
+) {
     let columns = matrix.part(first, (0, x.len()));
     let (x, x_rest) = T::split::<S>(x);
     let (lanes, rests) = split::<S, T, N>(columns, x.len());
@@ -281,7 +326,7 @@ fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>,
         }
     }
     for number in 0..N {
-        y[first + number] += T::total(simd, T::add(simd, even[number], odd[number]));
+        y[first + number] += alpha * T::total(simd, T::add(simd, even[number], odd[number]));
     }
 }
 
@@ -289,6 +334,7 @@ fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>,
 #[inline(always)]
 fn symmetric<S: Simd, T: Real, const N: usize>(
     simd: S,
+    alpha: T,
     matrix: &Matrix<'_, T>,
     lower: bool,
     first: usize,
@@ -296,11 +342,11 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
     y: &mut [T],
 ) {
     let end = first + N;
-    add_block::<T, N>(matrix.part(first, (first, end)), lower, &x[first..end], &mut y[first..end]);
+    add_block::<T, N>(alpha, matrix.part(first, (first, end)), lower, &x[first..end], &mut y[first..end]);
     // What is beside the diagonal block stands for itself and for its mirror image.
     let (from, to) = if lower { (end, matrix.rows) } else { (0, first) };
     let columns = matrix.part(first, (from, to));
-    let factors = splat::<S, T, N>(simd, &x[first..]);
+    let factors = splat::<S, T, N>(simd, alpha, &x[first..]);
     let (x, x_rest) = T::split::<S>(&x[from..to]);
     let (lanes_y, y_rest) = T::split_mut::<S>(&mut y[from..to]);
     let (lanes, rests) = split::<S, T, N>(columns, x.len());
@@ -325,13 +371,13 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
         T::store(simd, y_rest, of_row);
     }
     for number in 0..N {
-        y[first + number] += T::total(simd, sums[number]);
+        y[first + number] += alpha * T::total(simd, sums[number]);
     }
 }
 
 /// As [`symmetric`], of the rows on the diagonal.
 #[inline(always)]
-fn add_block<T: Real, const N: usize>(columns: Slices<'_, T, N>, lower: bool, x: &[T], y: &mut [T]) {
+fn add_block<T: Real, const N: usize>(alpha: T, columns: Slices<'_, T, N>, lower: bool, x: &[T], y: &mut [T]) {
     let (x, y) = (&x[..N], &mut y[..N]);
     let mut sums = [T::default(); N];
     for column in 0..N {
@@ -343,6 +389,6 @@ fn add_block<T: Real, const N: usize>(columns: Slices<'_, T, N>, lower: bool, x:
         }
     }
     for number in 0..N {
-        y[number] += sums[number];
+        y[number] += alpha * sums[number];
     }
 }

@@ -79,16 +79,19 @@ fn pair<T: Element>(bytes: &[u8]) -> Option<[T; 2]> {
 }
 
 /// A matrix as the guest has it.
-struct Stored {
-    address: u32,
-    rows: u32,
-    columns: u32,
-    stride: u32,
+pub(super) struct Stored {
+    pub address: u32,
+    pub rows: u32,
+    pub columns: u32,
+    pub stride: u32,
 }
 
 impl Stored {
     /// Checks where it lies.
-    fn check<T>(&self, memory: &GuestMemory<'_>) -> Result<(), Refused> {
+    ///
+    /// # Errors
+    /// When it is not aligned, not wholly inside memory, or a column runs into the next.
+    pub(super) fn check<T>(&self, memory: &GuestMemory<'_>) -> Result<(), Refused> {
         let aligned = (self.address as usize).is_multiple_of(align_of::<T>());
         let apart = self.stride >= self.rows;
         memory.slice(self.address, extent(self.rows, self.columns, self.stride, size_of::<T>())?)?;

@@ -8,8 +8,11 @@
 //!
 //! Every number comes from the guest: sizes are bounded, so that a call ends soon, and each matrix and vector is checked against the memory.
 
+mod factor;
 mod lanes;
+mod leaf;
 mod matrix;
+mod triangle;
 mod vector;
 
 use wasmtime::{Caller, Linker};
@@ -59,7 +62,7 @@ fn extent(length: u32, count: u32, stride: u32, size: usize) -> Result<u32, Refu
 type Kernel = fn(GuestMemory<'_>, u32) -> Result<(), Refused>;
 
 /// The kernels by the names of their imports.
-const KERNELS: [(&str, Kernel); 8] = [
+const KERNELS: [(&str, Kernel); 14] = [
     ("brumate_sgemm", matrix::product::<f32>),
     ("brumate_dgemm", matrix::product::<f64>),
     ("brumate_cgemm", matrix::product::<matrix::Complex32>),
@@ -68,6 +71,12 @@ const KERNELS: [(&str, Kernel); 8] = [
     ("brumate_dgemv", vector::product::<f64>),
     ("brumate_ssymv", vector::symmetric_product::<f32>),
     ("brumate_dsymv", vector::symmetric_product::<f64>),
+    ("brumate_strmm", triangle::product::<f32>),
+    ("brumate_dtrmm", triangle::product::<f64>),
+    ("brumate_strsm", triangle::solution::<f32>),
+    ("brumate_dtrsm", triangle::solution::<f64>),
+    ("brumate_sgetrf", factor::triangles::<f32>),
+    ("brumate_dgetrf", factor::triangles::<f64>),
 ];
 
 /// Defines the family's imports.

@@ -1,5 +1,7 @@
 //! Kernels against plain loops, and with what a hostile guest may pass.
 
+mod triangles;
+
 use super::matrix::MAX_SIDE;
 use super::*;
 
@@ -314,4 +316,6 @@ fn improper_arguments_change_nothing() {
     }
     // Over each other: wrong numbers, and nothing else.
     guest.call("brumate_dgemm", &[0, 0, 4, 4, 4, one, a, 4, a + 8, 4, one, a + 16, 4]).expect("within memory");
+    guest.call("brumate_dgemv", &[0, 4, 4, one, a, 4, a + 8, 1, a + 16, 1]).expect("within memory");
+    guest.call("brumate_dsymv", &[1, 4, one, a, 4, a + 256, 1, a + 264, 1]).expect("within memory");
 }

@@ -1,7 +1,7 @@
 //! Products of a matrix and a vector: `y ← y + α op(A) x`, also with one half of a symmetric matrix.
 //!
-//! The vectors are copied, and the result is written last: where the guest has them over each other or over the matrix, numbers are wrong
-//! and nothing else is.
+//! Vectors that do not lie in one piece are copied, and so are those that the guest has over each other or over the matrix: numbers are
+//! wrong then, and nothing else is.
 
 use pulp::bytemuck::{try_cast_slice, try_cast_slice_mut};
 
@@ -9,7 +9,7 @@ use super::lanes::{Add, How, Matrix, Real};
 use super::{Arguments, Refused, extent};
 use crate::libc::mem::GuestMemory;
 
-/// Elements of a vector at most: they are copied. With longer ones the guest does as well, since it waits for memory.
+/// Elements of a vector at most that is copied. With longer ones the guest does as well, since it waits for memory.
 pub(super) const MAX_VECTOR: u32 = 1 << 20;
 
 /// The kernels `brumate_?gemv`.
@@ -55,15 +55,23 @@ fn run<T: Real>(
         return Err(Refused);
     }
     let alpha: T = gather(&memory, (alpha, 1, 1))?[0];
-    let elements = numbers(memory.slice(a, extent(rows, columns, stride, size)?)?)?;
-    let matrix = Matrix { elements, rows: rows as usize, columns: columns as usize, stride: stride as usize };
-    let mut scaled: Vec<T> = gather(&memory, x)?;
-    scaled.iter_mut().for_each(|x| *x = alpha * *x);
+    let whole = (a, extent(rows, columns, stride, size)?);
+    let sizes = (rows, columns, stride);
+    let in_one_piece = |(address, count, step)| {
+        if step == 1 { extent(count, 1, count, size).map(|length| (address, length)) } else { Err(Refused) }
+    };
+    if let (Ok(x), Ok(y)) = (in_one_piece(x), in_one_piece(y))
+        && let Ok([a, x, y]) = memory.disjoint_mut([whole, x, y])
+    {
+        Add { how, alpha, matrix: Matrix::new(numbers(a)?, sizes), x: numbers(x)?, y: numbers_mut(y)? }.run();
+        return Ok(());
+    }
+    let elements = numbers(memory.slice(whole.0, whole.1)?)?;
+    let inputs: Vec<T> = gather(&memory, x)?;
     let mut sums: Vec<T> = gather(&memory, y)?;
-    Add { how, matrix, x: &scaled, y: &mut sums }.run();
+    Add { how, alpha, matrix: Matrix::new(elements, sizes), x: &inputs, y: &mut sums }.run();
     let (address, count, step) = y;
-    let target = memory.slice_mut(address, extent(1, count, step, size)?)?;
-    let target: &mut [T] = try_cast_slice_mut(target).map_err(|_| Refused)?;
+    let target = numbers_mut(memory.slice_mut(address, extent(1, count, step, size)?)?)?;
     target.iter_mut().step_by(step as usize).zip(sums).for_each(|(place, sum)| *place = sum);
     Ok(())
 }
@@ -74,6 +82,14 @@ fn run<T: Real>(
 /// When they are not aligned.
 fn numbers<T: Real>(bytes: &[u8]) -> Result<&[T], Refused> {
     try_cast_slice(bytes).map_err(|_| Refused)
+}
+
+/// As above, to be written to.
+///
+/// # Errors
+/// As above.
+fn numbers_mut<T: Real>(bytes: &mut [u8]) -> Result<&mut [T], Refused> {
+    try_cast_slice_mut(bytes).map_err(|_| Refused)
 }
 
 /// The elements of a vector.

@@ -56,6 +56,15 @@ impl<'a> GuestMemory<'a> {
         self.0.get_mut(start..end).ok_or(Errno::EFAULT)
     }
 
+    /// Several ranges, each given as its address and its length in bytes, to be written to.
+    ///
+    /// # Errors
+    /// `EFAULT` when a byte of a range is outside memory, or two of them overlap.
+    pub(crate) fn disjoint_mut<const N: usize>(&mut self, ranges: [(u32, u32); N]) -> Result<[&mut [u8]; N], Errno> {
+        let ranges = ranges.map(|(ptr, len)| ptr as usize..ptr as usize + len as usize);
+        self.0.get_disjoint_mut(ranges).map_err(|_| Errno::EFAULT)
+    }
+
     /// Where it begins, for host code that works with pointers into ranges that it has checked.
     pub(crate) fn base(&mut self) -> *mut u8 {
         self.0.as_mut_ptr()

@@ -173,8 +173,12 @@ async fn errors_are_ipythons_as_plain_text() {
         assert_eq!(good(&session, code).await.stdout, "1\n", "{code}");
     }
     assert_eq!(good(&session, "f(4)").await.value(), "0.25");
-    let (ename, _, _) = bad(&session, "def deep(): return deep()\ndeep()").await;
+    let (ename, _, traceback) = bad(&session, "def deep(): return deep()\ndeep()").await;
     assert_eq!(ename, "RecursionError");
+    assert!(
+        traceback.contains("skipping similar frames: deep at line 1") && traceback.contains("line 2"),
+        "{traceback}"
+    );
     let (ename, _, _) = bad(&session, "x = [0] * 10 ** 9").await;
     assert_eq!(ename, "MemoryError");
     assert_eq!(good(&session, "1 + 1").await.value(), "2");
