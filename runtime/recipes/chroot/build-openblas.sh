@@ -65,7 +65,8 @@ lapack() {
   done
   cd "$blas"
   python3.14 "$here/signatures.py" c typed
-  cp "$here/f2c.h" "$here/runtime.c" typed/
+  python3.14 "$here/loops.py" typed
+  cp "$here/f2c.h" "$here/secular.h" "$here/runtime.c" typed/
   cd typed
   compile="/usr/lib/llvm-21/bin/clang $(emcc --cflags) -fPIC -O2 $simd"
   export compile

@@ -35,6 +35,8 @@ hook interface/lapack/gesv.c '  if (host_gesv(&args, Info)) return 0;'
 hook interface/lapack/potrf.c '  if (host_potrf(uplo, &args, Info)) return 0;'
 sed -i 's/^#include "host_blas.h"/#define HOST_BLAS_LAPACK\n&/' interface/lapack/{getrf,zgetrf,getrs,gesv,potrf}.c
 
-# Another norm, without a division for each element.
-grep -q '^DNRM2KERNEL *= ../riscv64/nrm2.c' kernel/wasm/KERNEL || { echo "OpenBLAS: its norm is not the one expected" >&2; exit 1; }
-cp "$here/nrm2.c" kernel/riscv64/nrm2.c
+# Other kernels than those it shares with RISC-V: a norm without a division for each element, copies of several elements at a time.
+for kernel in nrm2 copy; do
+  grep -q "^D${kernel^^}KERNEL *= ../riscv64/$kernel.c" kernel/wasm/KERNEL || { echo "OpenBLAS: its $kernel is not the one expected" >&2; exit 1; }
+  cp "$here/$kernel.c" kernel/riscv64/
+done

@@ -8,6 +8,7 @@ use pulp::bytemuck::try_cast_slice_mut;
 use super::lanes::{Add, How, Matrix, Real};
 use super::matrix::{Element, MAX_SIDE};
 use super::triangle::{self, Rows, Triangle, Work};
+use super::vector::MAX_VECTOR;
 use super::{Arguments, Refused, extent};
 use crate::libc::mem::GuestMemory;
 
@@ -25,7 +26,7 @@ pub(super) fn triangles<T: Element + Real>(memory: GuestMemory<'_>, block: u32) 
     let [m, n, a, stride, pivots, info] = words;
     let steps = m.min(n);
     let work = u64::from(m).saturating_mul(u64::from(n)).saturating_mul(u64::from(steps));
-    if steps == 0 || stride < m || work > MAX_WORK {
+    if steps == 0 || stride < m || m.max(n) > MAX_VECTOR || work > MAX_WORK {
         return Err(Refused);
     }
     let word = size_of::<u32>();

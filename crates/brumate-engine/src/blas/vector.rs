@@ -9,7 +9,7 @@ use super::lanes::{Add, How, Matrix, Real};
 use super::{Arguments, Refused, extent};
 use crate::libc::mem::GuestMemory;
 
-/// Elements of a vector at most that is copied. With longer ones the guest does as well, since it waits for memory.
+/// Elements of a vector at most, so that a call ends soon, and copies are small. With longer ones the guest does as well, since it waits for memory.
 pub(super) const MAX_VECTOR: u32 = 1 << 20;
 
 /// The kernels `brumate_?gemv`.
@@ -51,7 +51,7 @@ fn run<T: Real>(
     y: Vector,
 ) -> Result<(), Refused> {
     let size = size_of::<T>();
-    if stride < rows || rows == 0 || columns == 0 {
+    if stride < rows || rows == 0 || columns == 0 || rows.max(columns) > MAX_VECTOR {
         return Err(Refused);
     }
     let alpha: T = gather(&memory, (alpha, 1, 1))?[0];
@@ -94,7 +94,7 @@ fn numbers_mut<T: Real>(bytes: &mut [u8]) -> Result<&mut [T], Refused> {
 
 /// The elements of a vector.
 fn gather<T: Real>(memory: &GuestMemory<'_>, (address, count, step): Vector) -> Result<Vec<T>, Refused> {
-    if step == 0 || count > MAX_VECTOR {
+    if step == 0 {
         return Err(Refused);
     }
     let elements = numbers(memory.slice(address, extent(1, count, step, size_of::<T>())?)?)?;

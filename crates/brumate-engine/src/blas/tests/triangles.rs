@@ -238,6 +238,10 @@ fn improper_triangles_change_nothing() {
     let words = |m, n| [m, n, 1 << 16, m, 1024, 16384];
     assert_eq!(large.call("brumate_dgetrf", &words(MAX_SIDE, MAX_SIDE)), Ok(()));
     assert_eq!(large.call("brumate_dgetrf", &words(MAX_SIDE + 1, MAX_SIDE)), Err(Refused));
+    // Long though narrow.
+    large.bytes.resize(16 << 20, 0);
+    assert_eq!(large.call("brumate_dgetrf", &words(1, vector::MAX_VECTOR)), Ok(()));
+    assert_eq!(large.call("brumate_dgetrf", &words(1, vector::MAX_VECTOR + 1)), Err(Refused));
     // Over each other: wrong numbers, and nothing else.
     guest.call("brumate_dtrsm", &[0, 1, 0, 0, 4, 4, one, a, 4, a + 8, 4]).expect("within memory");
     guest.call("brumate_dgetrf", &[4, 4, a, 4, a, a + 8]).expect("within memory");
