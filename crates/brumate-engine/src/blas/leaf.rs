@@ -123,8 +123,9 @@ fn solve_rows<S: Simd, T: Real, const N: usize>(
         let row = &factors[(first + number) * LEAF + first..];
         for earlier in 0..number {
             let factor = T::splat(simd, row[earlier]);
+            let source = sums[earlier];
             for vector in 0..VECTORS {
-                sums[number][vector] = T::multiply_add(simd, factor, sums[earlier][vector], sums[number][vector]);
+                sums[number][vector] = T::multiply_add(simd, factor, source[vector], sums[number][vector]);
             }
         }
         let reciprocal = T::splat(simd, row[number]);
