@@ -169,8 +169,8 @@ def cholesky(kind):
 def norms(kind):
     smallest, largest = {"s": (1e-45, 3e38), "d": (5e-324, 1.7e308)}[kind]
     for n, step, factor in itertools.product([1, 2, 5, 8, 31, 1000], (1, 3), (1, 1e-20, 1e-30, 1e25, smallest * 1000, largest / 1000)):
-        x = (numbers(kind, n * abs(step)).astype("f8") * factor).astype(KINDS[kind][0])
-        taken = x[:: abs(step)][:n].astype("f8")
+        x = (numbers(kind, n * step).astype("f8") * factor).astype(KINDS[kind][0])
+        taken = x[::step].astype("f8")
         most = float(np.abs(taken).max())
         expected = most * math.sqrt(math.fsum((float(element) / most) ** 2 for element in taken)) if most else 0.0
         found = float(routine(kind, "nrm2")(x, n=n, incx=step))

@@ -3,12 +3,10 @@
 
 use std::ops::Range;
 
-use pulp::bytemuck::try_cast_slice_mut;
-
 use super::lanes::{Add, How, Matrix, Real};
 use super::matrix::{Element, MAX_SIDE};
 use super::triangle::{self, Rows, Triangle, Work};
-use super::vector::MAX_VECTOR;
+use super::vector::{MAX_VECTOR, numbers_mut};
 use super::{Arguments, Refused, extent};
 use crate::libc::mem::GuestMemory;
 
@@ -32,8 +30,7 @@ pub(super) fn triangles<T: Element + Real>(memory: GuestMemory<'_>, block: u32) 
     let word = size_of::<u32>();
     memory.slice(pivots, extent(steps, 1, steps, word)?)?;
     memory.slice(info, word as u32)?;
-    let elements = memory.slice_mut(a, extent(m, n, stride, size_of::<T>())?)?;
-    let elements: &mut [T] = try_cast_slice_mut(elements).map_err(|_| Refused)?;
+    let elements: &mut [T] = numbers_mut(memory.slice_mut(a, extent(m, n, stride, size_of::<T>())?)?)?;
     let (steps, columns) = (steps as usize, n as usize);
     let mut lu = Lu { elements, rows: m as usize, stride: stride as usize, pivots: vec![0; steps], zero: 0 };
     lu.factor(0..steps);
@@ -121,12 +118,10 @@ impl<T: Element + Real> Lu<'_, T> {
     fn panel(&mut self, columns: Range<usize>) {
         let first = columns.start;
         for step in columns.clone() {
+            self.swap(step..step + 1, first..step);
             let (before, column) = self.elements.split_at_mut(step * self.stride);
             let column = &mut column[..self.rows];
             let before = &before[first * self.stride..];
-            for earlier in first..step {
-                column.swap(earlier, self.pivots[earlier]);
-            }
             for earlier in first..step {
                 let factor = -column[earlier];
                 let own = &before[(earlier - first) * self.stride..];
@@ -136,9 +131,9 @@ impl<T: Element + Real> Lu<'_, T> {
             }
             if step > first {
                 let (above, below) = column.split_at_mut(step);
-                let matrix =
-                    Matrix { elements: &before[step..], rows: below.len(), columns: step - first, stride: self.stride };
-                Add { how: How::Plain, alpha: -T::ONE, matrix, x: &above[first..], y: below }.run();
+                let (rows, columns) = (below.len(), step - first);
+                let matrix = Matrix { elements: &before[step..], rows, columns, stride: self.stride, alpha: -T::ONE };
+                Add { how: How::Plain, matrix, x: &above[first..], y: below }.run();
             }
             let pivot = step + largest(&column[step..]);
             self.pivots[step] = pivot;
@@ -154,11 +149,16 @@ impl<T: Element + Real> Lu<'_, T> {
     }
 }
 
+/// How far a number is from zero.
+fn from_zero<T: Real>(number: T) -> T {
+    if number < T::default() { -number } else { number }
+}
+
 /// The place of the number that is the farthest from zero, of several the first. One that is none is passed over, but at the first place.
 fn largest<T: Real>(numbers: &[T]) -> usize {
     let (mut place, mut size) = (0, None);
     for (index, &number) in numbers.iter().enumerate() {
-        let distance = if number < T::default() { -number } else { number };
+        let distance = from_zero(number);
         if size.is_none_or(|size| distance > size) {
             (place, size) = (index, Some(distance));
         }
@@ -168,8 +168,7 @@ fn largest<T: Real>(numbers: &[T]) -> usize {
 
 /// Divides all by one number.
 fn divide<T: Real>(numbers: &mut [T], by: T) {
-    let distance = if by < T::default() { -by } else { by };
-    if distance >= T::SAFE {
+    if from_zero(by) >= T::SAFE {
         let reciprocal = T::ONE / by;
         numbers.iter_mut().for_each(|number| *number = *number * reciprocal);
     } else {

@@ -165,12 +165,14 @@ pub(super) struct Matrix<'a, T> {
     pub rows: usize,
     pub columns: usize,
     pub stride: usize,
+    /// What its elements are multiplied by.
+    pub alpha: T,
 }
 
 impl<'a, T> Matrix<'a, T> {
     /// With the guest's numbers of rows and columns, and of elements between columns.
-    pub(super) fn new(elements: &'a [T], (rows, columns, stride): (u32, u32, u32)) -> Matrix<'a, T> {
-        Matrix { elements, rows: rows as usize, columns: columns as usize, stride: stride as usize }
+    pub(super) fn new(elements: &'a [T], (rows, columns, stride): (u32, u32, u32), alpha: T) -> Matrix<'a, T> {
+        Matrix { elements, rows: rows as usize, columns: columns as usize, stride: stride as usize, alpha }
     }
 
     /// The rows from `from` to before `to` of `N` columns.
@@ -184,10 +186,9 @@ impl<'a, T> Matrix<'a, T> {
     }
 }
 
-/// Adds `alpha` times a product with `x` to `y`.
+/// Adds a product with `x` to `y`.
 pub(super) struct Add<'a, T> {
     pub how: How,
-    pub alpha: T,
     pub matrix: Matrix<'a, T>,
     pub x: &'a [T],
     pub y: &'a mut [T],
@@ -205,13 +206,13 @@ impl<T: Real> WithSimd for Add<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Add { how, alpha, matrix, x, y } = self;
+        let Add { how, matrix, x, y } = self;
         let whole = matrix.columns / COLUMNS * COLUMNS;
         for first in (0..whole).step_by(COLUMNS) {
-            add::<S, T, COLUMNS>(simd, how, alpha, &matrix, first, x, y);
+            add::<S, T, COLUMNS>(simd, how, &matrix, first, x, y);
         }
         for last in whole..matrix.columns {
-            add::<S, T, 1>(simd, how, alpha, &matrix, last, x, y);
+            add::<S, T, 1>(simd, how, &matrix, last, x, y);
         }
     }
 }
@@ -221,16 +222,15 @@ impl<T: Real> WithSimd for Add<'_, T> {
 fn add<S: Simd, T: Real, const N: usize>(
     simd: S,
     how: How,
-    alpha: T,
     matrix: &Matrix<'_, T>,
     first: usize,
     x: &[T],
     y: &mut [T],
 ) {
     match how {
-        How::Plain => plain::<S, T, N>(simd, alpha, matrix, first, x, y),
-        How::Transposed => transposed::<S, T, N>(simd, alpha, matrix, first, x, y),
-        How::Lower | How::Upper => symmetric::<S, T, N>(simd, alpha, matrix, matches!(how, How::Lower), first, x, y),
+        How::Plain => plain::<S, T, N>(simd, matrix, first, x, y),
+        How::Transposed => transposed::<S, T, N>(simd, matrix, first, x, y),
+        How::Lower | How::Upper => symmetric::<S, T, N>(simd, matrix, matches!(how, How::Lower), first, x, y),
     }
 }
 
@@ -262,16 +262,9 @@ fn split<S: Simd, T: Real, const N: usize>(
 
 /// `y += α A[.., first..first + N] × x[first..first + N]`
 #[inline(always)]
-fn plain<S: Simd, T: Real, const N: usize>(
-    simd: S,
-    alpha: T,
-    matrix: &Matrix<'_, T>,
-    first: usize,
-    x: &[T],
-    y: &mut [T],
-) {
+fn plain<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>, first: usize, x: &[T], y: &mut [T]) {
     let columns = matrix.part(first, (0, y.len()));
-    let factors = splat::<S, T, N>(simd, alpha, &x[first..]);
+    let factors = splat::<S, T, N>(simd, matrix.alpha, &x[first..]);
     let (y, y_rest) = T::split_mut::<S>(y);
     let (lanes, rests) = split::<S, T, N>(columns, y.len());
     for row in 0..y.len() {
@@ -292,14 +285,7 @@ fn plain<S: Simd, T: Real, const N: usize>(
 
 /// `y[first..first + N] += α A[.., first..first + N]ᵀ x`
 #[inline(always)]
-fn transposed<S: Simd, T: Real, const N: usize>(
-    simd: S,
-    alpha: T,
-    matrix: &Matrix<'_, T>,
-    first: usize,
-    x: &[T],
-    y: &mut [T],
-) {
+fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>, first: usize, x: &[T], y: &mut [T]) {
     let columns = matrix.part(first, (0, x.len()));
     let (x, x_rest) = T::split::<S>(x);
     let (lanes, rests) = split::<S, T, N>(columns, x.len());
@@ -326,7 +312,7 @@ fn transposed<S: Simd, T: Real, const N: usize>(
         }
     }
     for number in 0..N {
-        y[first + number] += alpha * T::total(simd, T::add(simd, even[number], odd[number]));
+        y[first + number] += matrix.alpha * T::total(simd, T::add(simd, even[number], odd[number]));
     }
 }
 
@@ -334,7 +320,6 @@ fn transposed<S: Simd, T: Real, const N: usize>(
 #[inline(always)]
 fn symmetric<S: Simd, T: Real, const N: usize>(
     simd: S,
-    alpha: T,
     matrix: &Matrix<'_, T>,
     lower: bool,
     first: usize,
@@ -342,11 +327,11 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
     y: &mut [T],
 ) {
     let end = first + N;
-    add_block::<T, N>(alpha, matrix.part(first, (first, end)), lower, &x[first..end], &mut y[first..end]);
+    add_block::<T, N>(matrix.alpha, matrix.part(first, (first, end)), lower, &x[first..end], &mut y[first..end]);
     // What is beside the diagonal block stands for itself and for its mirror image.
     let (from, to) = if lower { (end, matrix.rows) } else { (0, first) };
     let columns = matrix.part(first, (from, to));
-    let factors = splat::<S, T, N>(simd, alpha, &x[first..]);
+    let factors = splat::<S, T, N>(simd, matrix.alpha, &x[first..]);
     let (x, x_rest) = T::split::<S>(&x[from..to]);
     let (lanes_y, y_rest) = T::split_mut::<S>(&mut y[from..to]);
     let (lanes, rests) = split::<S, T, N>(columns, x.len());
@@ -371,7 +356,7 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
         T::store(simd, y_rest, of_row);
     }
     for number in 0..N {
-        y[first + number] += alpha * T::total(simd, sums[number]);
+        y[first + number] += matrix.alpha * T::total(simd, sums[number]);
     }
 }
 

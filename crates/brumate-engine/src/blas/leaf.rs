@@ -122,11 +122,8 @@ fn solve_rows<S: Simd, T: Real, const N: usize>(
     for number in 0..N {
         let row = &factors[(first + number) * LEAF + first..];
         for earlier in 0..number {
-            let factor = T::splat(simd, row[earlier]);
             let source = sums[earlier];
-            for vector in 0..VECTORS {
-                sums[number][vector] = T::multiply_add(simd, factor, source[vector], sums[number][vector]);
-            }
+            add::<S, T>(simd, row[earlier], &source, &mut sums[number]);
         }
         let reciprocal = T::splat(simd, row[number]);
         for vector in 0..VECTORS {
@@ -148,11 +145,7 @@ fn multiply_rows<S: Simd, T: Real, const N: usize>(
     for number in 0..N {
         let row = &factors[(first + number) * LEAF + first..];
         for earlier in 0..=number {
-            let factor = T::splat(simd, row[earlier]);
-            for vector in 0..VECTORS {
-                let source = own[earlier * VECTORS + vector];
-                sums[number][vector] = T::multiply_add(simd, factor, source, sums[number][vector]);
-            }
+            add::<S, T>(simd, row[earlier], &own[earlier * VECTORS..], &mut sums[number]);
         }
     }
     add_before::<S, T, N>(simd, factors, first, before, &mut sums);
@@ -160,6 +153,15 @@ fn multiply_rows<S: Simd, T: Real, const N: usize>(
         for vector in 0..VECTORS {
             own[number * VECTORS + vector] = sums[number][vector];
         }
+    }
+}
+
+/// Adds `factor` times a row to another.
+#[inline(always)]
+fn add<S: Simd, T: Real>(simd: S, factor: T, source: &[T::Lanes<S>], sum: &mut [T::Lanes<S>; VECTORS]) {
+    let (factor, source) = (T::splat(simd, factor), &source[..VECTORS]);
+    for vector in 0..VECTORS {
+        sum[vector] = T::multiply_add(simd, factor, source[vector], sum[vector]);
     }
 }
 
@@ -181,10 +183,7 @@ fn add_before<S: Simd, T: Real, const N: usize>(
     for earlier in 0..first {
         let source = &before[earlier * VECTORS..][..VECTORS];
         for number in 0..N {
-            let factor = T::splat(simd, rows[number][earlier]);
-            for vector in 0..VECTORS {
-                own[number][vector] = T::multiply_add(simd, factor, source[vector], own[number][vector]);
-            }
+            add::<S, T>(simd, rows[number][earlier], source, &mut own[number]);
         }
     }
     *sums = own;

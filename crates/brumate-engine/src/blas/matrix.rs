@@ -108,6 +108,11 @@ impl Stored {
     }
 }
 
+/// The number at an address, wherever it lies.
+pub(super) fn number<T: Element>(memory: &GuestMemory<'_>, address: u32) -> Result<T, Refused> {
+    T::read(memory.slice(address, size_of::<T>() as u32)?).ok_or(Refused)
+}
+
 /// Bits of how a matrix is taken: transposed, conjugate.
 const TRANSPOSED: u32 = 1;
 const CONJUGATE: u32 = 2;
@@ -131,8 +136,7 @@ pub(super) fn product<T: Element>(memory: GuestMemory<'_>, block: u32) -> Result
     for matrix in [&a, &b, &c] {
         matrix.check::<T>(&memory)?;
     }
-    let factor = |address| T::read(memory.slice(address, size_of::<T>() as u32)?).ok_or(Refused);
-    let factors = [factor(alpha)?, factor(beta)?];
+    let factors = [number(&memory, alpha)?, number(&memory, beta)?];
     if factors[0] == T::ZERO || m == 0 || n == 0 || k == 0 {
         // By definition A and B are not looked at then.
         return Err(Refused);

@@ -6,7 +6,7 @@
 
 use super::lanes::Real;
 use super::leaf::{self, LEAF};
-use super::matrix::{Element, MAX_SIDE, Stored};
+use super::matrix::{Element, MAX_SIDE, Stored, number};
 use super::{Arguments, Refused};
 use crate::libc::mem::GuestMemory;
 
@@ -62,7 +62,7 @@ fn run<T: Element + Real>(memory: GuestMemory<'_>, block: u32, work: Work) -> Re
     }
     Stored { address: a, rows: side, columns: side, stride: a_stride }.check::<T>(&memory)?;
     Stored { address: b, rows: m, columns: n, stride: b_stride }.check::<T>(&memory)?;
-    let alpha = T::read(memory.slice(alpha, size_of::<T>() as u32)?).ok_or(Refused)?;
+    let alpha: T = number(&memory, alpha)?;
     if alpha == T::ZERO {
         // By definition A is not looked at then.
         return Err(Refused);

@@ -63,13 +63,13 @@ fn run<T: Real>(
     if let (Ok(x), Ok(y)) = (in_one_piece(x), in_one_piece(y))
         && let Ok([a, x, y]) = memory.disjoint_mut([whole, x, y])
     {
-        Add { how, alpha, matrix: Matrix::new(numbers(a)?, sizes), x: numbers(x)?, y: numbers_mut(y)? }.run();
+        Add { how, matrix: Matrix::new(numbers(a)?, sizes, alpha), x: numbers(x)?, y: numbers_mut(y)? }.run();
         return Ok(());
     }
     let elements = numbers(memory.slice(whole.0, whole.1)?)?;
     let inputs: Vec<T> = gather(&memory, x)?;
     let mut sums: Vec<T> = gather(&memory, y)?;
-    Add { how, alpha, matrix: Matrix::new(elements, sizes), x: &inputs, y: &mut sums }.run();
+    Add { how, matrix: Matrix::new(elements, sizes, alpha), x: &inputs, y: &mut sums }.run();
     let (address, count, step) = y;
     let target = numbers_mut(memory.slice_mut(address, extent(1, count, step, size)?)?)?;
     target.iter_mut().step_by(step as usize).zip(sums).for_each(|(place, sum)| *place = sum);
@@ -88,7 +88,7 @@ fn numbers<T: Real>(bytes: &[u8]) -> Result<&[T], Refused> {
 ///
 /// # Errors
 /// As above.
-fn numbers_mut<T: Real>(bytes: &mut [u8]) -> Result<&mut [T], Refused> {
+pub(super) fn numbers_mut<T: Real>(bytes: &mut [u8]) -> Result<&mut [T], Refused> {
     try_cast_slice_mut(bytes).map_err(|_| Refused)
 }
 
