@@ -13,7 +13,7 @@ from .text import parse, quote
 # Frames above this are not sent; senders shrink their payload first.
 MAX_FRAME_BYTES = 16 << 20
 # A guest in a loop must not keep the host busy for ever.
-MAX_FRAMES_PER_RUN = 1000
+MAX_FRAMES_PER_RUN = 10_000
 # Values of a run that are sent even when its other frames are used up: a cell's result is not lost to a loop before it.
 MAX_RESULTS_PER_RUN = 100
 # Bytes of all frames of one run.
@@ -31,6 +31,8 @@ class _State:
     left = MAX_FRAMES_PER_RUN
     results_left = MAX_RESULTS_PER_RUN
     bytes_left = MAX_BYTES_PER_RUN
+    # Frames that were not sent since others had used up what a run may send.
+    unsent = 0
 
 
 def open_channel(fd):
@@ -43,6 +45,13 @@ def start_run():
     _State.left = MAX_FRAMES_PER_RUN
     _State.results_left = MAX_RESULTS_PER_RUN
     _State.bytes_left = MAX_BYTES_PER_RUN
+    _State.unsent = 0
+
+
+def unsent():
+    """A line about what was not sent in this run; empty when all was."""
+    count = _State.unsent
+    return f"[{count} more displays were left out: a run may send {MAX_FRAMES_PER_RUN}]\n" if count else ""
 
 
 def emit(kind, data):
@@ -54,6 +63,7 @@ def emit(kind, data):
     elif _State.left > 0:
         _State.left -= 1
     else:
+        _State.unsent += 1
         return False
     pairs = ",".join([f"{quote(mime)}:{quote(payload)}" for mime, payload in data.items()])
     frame = f'{{"{kind}":{{"data":{{{pairs}}}}}}}\n'.encode()

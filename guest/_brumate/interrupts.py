@@ -72,6 +72,19 @@ def forget():
     _State.pending = False
 
 
+class Held:
+    """Inside, where guest code runs, interrupts are not raised: what the last one led to is being told. They are dropped."""
+
+    __slots__ = ()
+
+    def __enter__(self):
+        _Handler.__call__ = _NOTE
+
+    def __exit__(self, *_error):
+        _State.pending = False
+        _Handler.__call__ = _RAISE
+
+
 def call(function, *args):
     """Calls what may run guest code. Returns `(value, exception)`, one of them None; never raises.
 

@@ -72,7 +72,7 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
             "The code was stopped: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}).",
             format_duration(limits.cpu)
         ),
-        StopReason::Cancelled => "The code was stopped: the call was cancelled.".to_owned(),
+        StopReason::Cancelled => "The code was stopped: the call was cancelled or interrupted.".to_owned(),
     }
 }
 
@@ -105,7 +105,9 @@ fn why(reason: &Died, limits: &Limits) -> String {
             unmoved()
         ),
         Died::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
-        Died::Cancelled => format!("The code was killed: the call was cancelled and the code {}.", unmoved()),
+        Died::Cancelled => {
+            format!("The code was killed: the call was cancelled or interrupted, and the code {}.", unmoved())
+        }
         Died::Signal(number) => {
             let name = signal_name(*number).map(|name| format!(" ({name})")).unwrap_or_default();
             format!("The Python interpreter crashed: signal {number}{name}. Nothing but this run is affected.")
@@ -141,6 +143,9 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
         "OSError" if evalue.ends_with("does not support processes.") => Some(
             "Note: this sandbox cannot start processes; what the code needs of one has to be done in Python."
                 .to_owned(),
+        ),
+        _ if evalue.contains("Name does not resolve") => Some(
+            "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.".to_owned(),
         ),
         _ => None,
     }
@@ -250,6 +255,7 @@ mod tests {
             ("OverflowError", "Python int too large to convert to C long", "int64"),
             ("ValueError", "high is out of bounds for int32", "int64"),
             ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
+            ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
         ] {
             assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");
         }

@@ -4,7 +4,7 @@ from ..pristine import __builtins__
 
 import os
 
-from .. import channel, figures, space, stdin
+from .. import channel, figures, space, stdin, streams
 
 # Where sessions work, inside the sandbox.
 OUTPUT_DIRECTORY = "OUTPUT_DIR"
@@ -43,6 +43,8 @@ def run_cell(request):
             result = current.run_cell(request["code"], store_history=True)
     finally:
         current.mend()
+        if left_out := channel.unsent():
+            streams.write_error(left_out)
     error = result.error_before_exec or result.error_in_exec if result is not None else None
     left, current.leaving = current.is_leaving(error), None
     return errors.end_cell(None if left else error)

@@ -64,6 +64,14 @@ class Errors:
             seen.add(id(value))
             value.__traceback__ = reports.guest_part(value.__traceback__)
             value = value.__cause__ or value.__context__
+        self._place_interrupt(exc_tuple[1] if exc_tuple else sys.exc_info()[1])
+
+    def _place_interrupt(self, value):
+        """An interrupt that found the loop waiting is shown where it reached the code that was waited for."""
+        if isinstance(value, KeyboardInterrupt) and value.__traceback__ is None and self.pending is not None:
+            cancelled = self.pending[0]
+            if type(cancelled).__name__ == "CancelledError":
+                value.__traceback__ = cancelled.__traceback__
 
     def is_too_much_for_ipython(self, exc_tuple):
         """Takes exceptions that IPython has no words for, groups, or would take too long over."""

@@ -21,7 +21,7 @@ from IPython.display import display
 from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
-from .. import commands, loops
+from .. import commands, interrupts, loops
 from . import magics, running, sources
 from .attributes import settle
 from .errors import Errors
@@ -231,7 +231,8 @@ class ZMQInteractiveShell(InteractiveShell):
             return
         self.errors.before_showing(exc_tuple)
         if not self.errors.is_too_much_for_ipython(exc_tuple):
-            with sources.looked_up_once():
+            value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+            with interrupts.Held() if type(value) is KeyboardInterrupt else _NOTHING, sources.looked_up_once():
                 super().showtraceback(exc_tuple, *arguments, **options)
 
     def _format_exception_for_storage(self, exception, *arguments, **options):

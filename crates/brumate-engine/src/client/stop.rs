@@ -14,7 +14,8 @@ use super::mounted::Mounted;
 use super::page_map;
 use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
 
-/// A KeyboardInterrupt is sent again this often while the grace time runs: guest code may have swallowed the first.
+/// A KeyboardInterrupt is sent again after this time, or half of the grace time if that is longer: guest code may have swallowed the
+/// first, or be busy with what it does about it.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 
 /// The machine's process, by a handle that cannot be mistaken for another's. Dropping it kills the process.
@@ -299,11 +300,11 @@ impl Clock {
             if let Some(execution) = execution {
                 process.stop(execution);
             }
-            let again = Instant::now() + INTERRUPT_AGAIN;
+            let again = Instant::now().checked_add(INTERRUPT_AGAIN.max(grace / 2)).or(kill_at);
             tokio::select! {
                 biased;
                 _ = asked(&mut requests, Request::Kill) => return StopReason::Cancelled,
-                () = tokio::time::sleep_until(kill_at.map_or(again, |at| at.min(again))) => {}
+                () = sleep_until(kill_at.into_iter().chain(again).min()) => {}
             }
             if kill_at.is_some_and(|at| Instant::now() >= at) {
                 return reason;

@@ -292,7 +292,8 @@ impl Sessions {
         report: &mut CellReport,
     ) -> Result<Kept, SessionError> {
         let limits = self.limits();
-        match ended {
+        let taken_away = ended.is_err() && slot.was_killed();
+        let kept = match ended {
             Ok(outcome) => {
                 report.end(outcome, limits);
                 let mut record = slot.record();
@@ -318,7 +319,11 @@ impl Sessions {
                 Ok(Kept::MachineLost)
             }
             Err(error) => Err(error.into()),
+        };
+        if taken_away {
+            report.take_away();
         }
+        kept
     }
 
     /// Enters a cell that changed the session into the registry. That it could not be kept is told, not hidden: the cell has

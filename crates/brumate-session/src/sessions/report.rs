@@ -196,6 +196,14 @@ impl CellReport {
         });
     }
 
+    /// Notes that the cell was ended because its session was emptied or removed.
+    pub(crate) fn take_away(&mut self) {
+        self.rolled_back = false;
+        self.fail(
+            "SessionResetError: The session was reset or cleared while this code ran. What it had is gone.".to_owned(),
+        );
+    }
+
     fn fail(&mut self, error: String) {
         self.success = false;
         self.error = Some(error);
@@ -253,6 +261,11 @@ impl Gatherer {
                 Some((StreamName::Stdout, kept))
             }
             Event::ExecuteResult { data } => {
+                // With `ast_node_interactivity` a cell has several: the last one is its result.
+                if let Some(earlier) = self.result.take() {
+                    self.last = None;
+                    self.output.push(format!("{earlier}\n"));
+                }
                 let text = text_of(&data).cloned();
                 self.result = text.map(|text| self.keep(&text).to_owned());
                 self.figures.take(&data);

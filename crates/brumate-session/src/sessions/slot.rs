@@ -43,6 +43,8 @@ pub(crate) struct Slot {
     body: Arc<tokio::sync::Mutex<Body>>,
     waiting: AtomicUsize,
     running: Mutex<Option<Running>>,
+    /// The last cell that began was ended because somebody emptied or removed the session.
+    killed: AtomicBool,
     /// Somebody has removed it, and waits for his turn to do so.
     cleared: AtomicBool,
     /// The generation that cannot be put to sleep, and why.
@@ -61,6 +63,7 @@ impl Slot {
             body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
             waiting: AtomicUsize::new(0),
             running: Mutex::new(None),
+            killed: AtomicBool::new(false),
             cleared: AtomicBool::new(false),
             unkeepable: Mutex::new(None),
         }
@@ -116,6 +119,7 @@ impl Slot {
 
     /// From now on until [`Slot::ended`], interrupts mean this cell.
     pub(crate) fn begun(&self, interrupter: Arc<dyn Interrupter>) {
+        self.killed.store(false, Ordering::SeqCst);
         *self.running() = Some(Running { interrupter, interrupted: false });
     }
 
@@ -144,8 +148,14 @@ impl Slot {
     /// Ends the cell that is running without asking it.
     pub(crate) fn kill(&self) {
         if let Some(running) = self.running().as_ref() {
+            self.killed.store(true, Ordering::SeqCst);
             running.interrupter.kill();
         }
+    }
+
+    /// Whether [`Slot::kill`] was meant for the last cell that began.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.killed.load(Ordering::SeqCst)
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {

@@ -242,7 +242,9 @@ async fn reset_keeps_the_name_and_nothing_else() {
     let running = host.begin(&id, "loop");
     host.until_executed(2).await;
     host.sessions.reset(LOCAL_PRINCIPAL, &id).await.unwrap();
-    assert!(!running.await.unwrap().unwrap().success, "what runs is killed");
+    let killed = running.await.unwrap().unwrap();
+    assert!(!killed.success && !killed.rolled_back, "what runs is killed");
+    assert!(killed.error.unwrap().starts_with("SessionResetError: The session was reset or cleared"));
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().is_empty());
     let host = host.restart(false).await;
     assert_eq!(host.x(&id).await, "NameError: name 'x' is not defined");

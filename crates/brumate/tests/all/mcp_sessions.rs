@@ -64,7 +64,7 @@ cases! {
 
 cases! {
     output_cases:
-    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text, readable_displays,
+    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text, readable_displays, several_values,
     programs_and_tasks,
 }
 
