@@ -28,6 +28,9 @@ _OURS = _directory(_directory)
 assert _OURS.endswith("_brumate/"), _OURS  # compiled under another name, guest frames could not be told from ours
 _LOOP = (_directory(asyncio.run), selectors.PollSelector.select.__code__.co_filename)
 
+# Files, and beginnings of their names, of what runs guest code and is none.
+DRIVER = (_OURS, *_LOOP)
+
 _TracebackException = traceback.TracebackException
 _get_frame = sys._getframe
 _GUEST_CALL = interrupts.call.__code__

@@ -68,7 +68,7 @@ class Errors:
 
     def _place_interrupt(self, value):
         """An interrupt that found the loop waiting is shown where it reached the code that was waited for."""
-        if isinstance(value, KeyboardInterrupt) and value.__traceback__ is None and self.pending is not None:
+        if isinstance(value, KeyboardInterrupt) and self.pending is not None and not _reaches_code(value.__traceback__):
             cancelled = self.pending[0]
             if type(cancelled).__name__ == "CancelledError":
                 value.__traceback__ = cancelled.__traceback__
@@ -119,6 +119,18 @@ def _is_deep(step):
         count += 1
         step = step.tb_next
     return count > MAX_FRAMES
+
+
+def _reaches_code(step):
+    """Whether a traceback has a frame that is not ours, IPython's or the loop's."""
+    from IPython.core import interactiveshell
+
+    ipython = interactiveshell.InteractiveShell.run_code.__code__.co_filename.rpartition("/")[0] + "/"
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith((ipython, *reports.DRIVER)):
+            return True
+        step = step.tb_next
+    return False
 
 
 def _from_cell(step):
