@@ -54,17 +54,16 @@ class Errors:
             return
         self._keep(value, (well_formed(kind.__name__), _message(value), text))
 
-    def before_showing(self, exc_tuple):
+    def before_showing(self, value):
         """Takes our own frames out of an exception, and gives memory back when it is about that."""
-        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if isinstance(value, MemoryError):
             execution.give_memory_back()
-        seen = set()
-        while value is not None and id(value) not in seen and len(seen) < MAX_CHAIN:
-            seen.add(id(value))
-            value.__traceback__ = reports.guest_part(value.__traceback__)
-            value = value.__cause__ or value.__context__
-        self._place_interrupt(exc_tuple[1] if exc_tuple else sys.exc_info()[1])
+        link, seen = value, set()
+        while link is not None and id(link) not in seen and len(seen) < MAX_CHAIN:
+            seen.add(id(link))
+            link.__traceback__ = reports.guest_part(link.__traceback__)
+            link = link.__cause__ or link.__context__
+        self._place_interrupt(value)
 
     def _place_interrupt(self, value):
         """An interrupt that found the loop waiting is shown where it reached the code that was waited for."""
@@ -73,9 +72,8 @@ class Errors:
             if type(cancelled).__name__ == "CancelledError":
                 value.__traceback__ = cancelled.__traceback__
 
-    def is_too_much_for_ipython(self, exc_tuple):
+    def is_too_much_for_ipython(self, value):
         """Takes exceptions that IPython has no words for, groups, or would take too long over."""
-        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if value is None or not (_has_group(value) or _is_deep(value.__traceback__)):
             return False
         self._keep(value, self._plain(value))
@@ -123,9 +121,7 @@ def _is_deep(step):
 
 def _reaches_code(step):
     """Whether a traceback has a frame that is not ours, IPython's or the loop's."""
-    from IPython.core import interactiveshell
-
-    ipython = interactiveshell.InteractiveShell.run_code.__code__.co_filename.rpartition("/")[0] + "/"
+    ipython = _machinery().rpartition("/")[0] + "/"
     while step is not None:
         if not step.tb_frame.f_code.co_filename.startswith((ipython, *reports.DRIVER)):
             return True
@@ -135,9 +131,14 @@ def _reaches_code(step):
 
 def _from_cell(step):
     """The part of a traceback below IPython's own frames."""
-    from IPython.core import interactiveshell
-
-    machinery = interactiveshell.InteractiveShell.run_code.__code__.co_filename
+    machinery = _machinery()
     while step is not None and step.tb_frame.f_code.co_filename == machinery:
         step = step.tb_next
     return step
+
+
+def _machinery():
+    """The file of IPython's that runs cells."""
+    from IPython.core import interactiveshell
+
+    return interactiveshell.InteractiveShell.run_code.__code__.co_filename

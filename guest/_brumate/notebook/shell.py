@@ -229,9 +229,9 @@ class ZMQInteractiveShell(InteractiveShell):
         """Prepares the exception, and has IPython show it."""
         if self.is_leaving(sys.exc_info()[1]):
             return
-        self.errors.before_showing(exc_tuple)
-        if not self.errors.is_too_much_for_ipython(exc_tuple):
-            value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        self.errors.before_showing(value)
+        if not self.errors.is_too_much_for_ipython(value):
             with interrupts.Held() if type(value) is KeyboardInterrupt else _NOTHING, sources.looked_up_once():
                 super().showtraceback(exc_tuple, *arguments, **options)
 

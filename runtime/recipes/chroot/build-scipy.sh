@@ -8,6 +8,10 @@ perl -0pi -e 's/CBLAS_INT\s*\nBLAS_FUNC\(([sdcz]getr[if])/void\nBLAS_FUNC($1/g' 
 sed -i -E '/BLAS_FUNC\(dlagtm\)/{s/, int\);/);/; s/, 1\);/);/}' scipy/optimize/_trlib/trlib_private.h
 sed -i -E '/gees__user__routines,&n/s/,&info,1,1\)/,\&info)/
   /callprotoargument char\*,char\*,F_INT\(\*\)\(<ctype2c?>\*/s/,F_INT,F_INT$//' scipy/linalg/flapack_gen.pyf.src
+# expm takes infinity for no scaling, as it becomes the smallest integer on x86; here it would be the largest, and the scaling without end.
+sed -i -E 's/\(int\)(ceilf?\(log2f?\(.*\));$/to_int(\1);/
+  1astatic inline int to_int(double x) { return x < 2147483648.0 ? (int)x : INT_MIN; }' scipy/linalg/src/_matfuncs_expm.c
+[ "$(grep -c 'to_int(ceil' scipy/linalg/src/_matfuncs_expm.c)" = 24 ]
 # exit() would become an import that only JavaScript provides.
 grep -lrE '\bexit *\(' scipy/sparse/linalg/_dsolve/SuperLU scipy/optimize/_direct subprojects/unuran/unuran/src \
   --include=*.c --include=*.h | xargs sed -i -E 's/\bexit *\(/_Exit(/g'

@@ -35,8 +35,16 @@ hook interface/lapack/gesv.c '  if (host_gesv(&args, Info)) return 0;'
 hook interface/lapack/potrf.c '  if (host_potrf(uplo, &args, Info)) return 0;'
 sed -i 's/^#include "host_blas.h"/#define HOST_BLAS_LAPACK\n&/' interface/lapack/{getrf,zgetrf,getrs,gesv,potrf}.c
 
-# Other kernels than those it shares with RISC-V: a norm without a division for each element, copies of several elements at a time.
-for kernel in nrm2 copy; do
-  grep -q "^D${kernel^^}KERNEL *= ../riscv64/$kernel.c" kernel/wasm/KERNEL || { echo "OpenBLAS: its $kernel is not the one expected" >&2; exit 1; }
-  cp "$here/$kernel.c" kernel/riscv64/
-done
+# Other kernels than those it shares with RISC-V: norms without a division for each element, sums of many numbers in double precision, copies of
+# several elements at a time.
+other() {  # <file> <its kernel> <kernels that are expected to be that file>
+  for name in $3; do
+    grep -q "^${name}KERNEL *= ../riscv64/$2\$" kernel/wasm/KERNEL || { echo "OpenBLAS: its $name is not the one expected" >&2; exit 1; }
+  done
+  cp "$here/$1" "kernel/riscv64/$2"
+}
+other copy.c copy.c 'SCOPY DCOPY'
+other dot.c dot.c 'SDOT DDOT'
+other zdot.c zdot.c 'CDOT ZDOT'
+other nrm2.c nrm2.c 'SNRM2 DNRM2'
+other nrm2.c znrm2.c 'CNRM2 ZNRM2'

@@ -1,5 +1,5 @@
-/* The Euclidean norm of a vector of real numbers, instead of OpenBLAS's that divides by the largest so far for each element:
- * the root of a sum of squares wherever that is exact enough, and with numbers divided by the largest where squares leave the range.
+/* The Euclidean norm of a vector, instead of OpenBLAS's that divides by the largest so far for each element, and has one sum in the precision
+ * of the vector: the root of a sum of squares wherever that is exact enough, and with numbers scaled where squares leave the range.
  */
 #include "common.h"
 #include <math.h>
@@ -7,8 +7,9 @@
 /* Between these, squares that are too small to be kept do not count, and none is too large. Single precision's always are. */
 #define LEAST 1e-280
 #define MOST 1e300
+#define BLOCK 1024
 
-/* The sum of squares, as four sums, since each addition waits for the one before. */
+/* The sum of squares of numbers, as four sums, since each addition waits for the one before. */
 static double squares(BLASLONG n, const FLOAT *x, BLASLONG inc_x) {
   double sums[4] = {0, 0, 0, 0};
   for (; n >= 4; n -= 4)
@@ -25,13 +26,16 @@ static double squares(BLASLONG n, const FLOAT *x, BLASLONG inc_x) {
 
 FLOAT CNAME(BLASLONG n, FLOAT *x, BLASLONG inc_x) {
   if (n <= 0 || inc_x == 0) return 0;
-  if (n == 1) return fabs(x[0]);
-  double sum = squares(n, x, inc_x);
+  if (n * COMPSIZE == 1) return fabs(x[0]);
+  BLASLONG step = inc_x * COMPSIZE;
+  double sum = 0;
+  for (BLASLONG i = 0; i < n; i += BLOCK)
+    for (int part = 0; part < COMPSIZE; part++) sum += squares(MIN(n - i, BLOCK), x + i * step + part, step);
 #ifdef DOUBLE
   if (!(sum >= LEAST && sum <= MOST)) {
     double most = 0;
-    for (BLASLONG i = 0; i < n; i++) {
-      double element = fabs(x[i * inc_x]);
+    for (BLASLONG i = 0; i < n * COMPSIZE; i++) {
+      double element = fabs(x[i / COMPSIZE * step + i % COMPSIZE]);
       if (isnan(element)) return element;
       if (element > most) most = element;
     }
@@ -41,8 +45,8 @@ FLOAT CNAME(BLASLONG n, FLOAT *x, BLASLONG inc_x) {
     frexp(most, &exponent);
     double first = ldexp(1, -exponent / 2), second = ldexp(1, -exponent - -exponent / 2);
     double scaled = 0;
-    for (BLASLONG i = 0; i < n; i++) {
-      double element = x[i * inc_x] * first * second;
+    for (BLASLONG i = 0; i < n * COMPSIZE; i++) {
+      double element = x[i / COMPSIZE * step + i % COMPSIZE] * first * second;
       scaled += element * element;
     }
     return sqrt(scaled) / first / second;

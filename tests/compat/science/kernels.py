@@ -182,6 +182,29 @@ def norms(kind):
             raise SystemExit(f"{kind}nrm2: {found} of {special}")
 
 
+def long_sums(kind):
+    """Sums of many numbers, of which each adds to what is there already."""
+    n, part = 1 << 21, 1 if kind in "sd" else 1 + 1j
+    ones = np.full(n, part, KINDS[kind][0])
+    for name in ["nrm2", "dot"] if kind in "sd" else ["nrm2", "dotu", "dotc"]:
+        prefix = {"c": "sc", "z": "dz"}.get(kind, kind) if name == "nrm2" else kind
+        found = getattr(blas, prefix + name)(ones) if name == "nrm2" else getattr(blas, kind + name)(ones, ones)
+        expected = math.sqrt(n * abs(part) ** 2) if name == "nrm2" else n * (part * (np.conj(part) if name == "dotc" else part))
+        if abs(found - expected) > 4 * np.finfo(KINDS[kind][0]).eps * abs(expected):
+            raise SystemExit(f"{kind}{name}: {found}, not {expected}")
+    x, y = numbers(kind, 5000), numbers(kind, 5000)
+    for step_x, step_y in itertools.product((1, 2, -1), (1, 3)):
+        first, second = (vector[:: abs(step)][:1500] for vector, step in ((x, step_x), (y, step_y)))
+        first = first[::-1] if step_x < 0 else first
+        for name in ["dot"] if kind in "sd" else ["dotu", "dotc"]:
+            # What lies behind the vectors is not looked at.
+            found = getattr(blas, kind + name)(x, y, n=1500, incx=step_x, incy=step_y, offx=0)
+            left = np.conj(first) if name == "dotc" else first
+            expected = sum((left.astype("c16") * second.astype("c16")).tolist())
+            if abs(found - expected) > KINDS[kind][1] * 1500:
+                raise SystemExit(f"{kind}{name} {step_x} {step_y}: {found}, not {expected}")
+
+
 def host():
     """The kernels are there, and take no argument on trust."""
     kernel = getattr(ctypes.CDLL(None), "brumate_dgemm", None)
@@ -209,7 +232,7 @@ def host():
     print("right: kernels of the host")
 
 
-GROUPS = {gemm: "sdcz", vectors: "sdcz", symmetric: "sd", updates: "sd", triangles: "sd", factors: "sdcz", cholesky: "sd", norms: "sd"}
+GROUPS = {gemm: "sdcz", vectors: "sdcz", symmetric: "sd", updates: "sd", triangles: "sd", factors: "sdcz", cholesky: "sd", norms: "sd", long_sums: "sdcz"}
 
 host()
 for group, kinds in GROUPS.items():
