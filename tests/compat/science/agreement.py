@@ -74,6 +74,15 @@ def numpy_linalg_float32():
     return [a @ a, np.linalg.svd(a, compute_uv=False), np.linalg.eigvalsh(a + a.T)]
 
 
+# Natively these are summed in single precision, by several numbers: up to 5e-6 off.
+@case(rtol=1e-5, atol=0)
+def numpy_long_sums():
+    ones = np.ones(20_000_000, "f4")
+    some = rng(3).random(1_000_000, dtype="f4")
+    pair = some + 1j * some[::-1]
+    return [ones @ ones, some @ some, np.vdot(pair, pair), np.linalg.norm(ones), np.linalg.norm(some), np.linalg.norm(pair)]
+
+
 @case()
 def numpy_fft_and_random():
     x = rng(3).normal(size=4096)
@@ -97,6 +106,17 @@ def scipy_linalg():
         L.solve_sylvester(a, a.T, a), L.solve_banded((1, 1), np.ones((3, 50)) + np.eye(3, 50, 1), a[0]), L.toeplitz(a[0])[3],
         L.solve_continuous_are(-np.eye(3), np.eye(3), np.eye(3), np.eye(3)), L.lstsq(a[:, :9], a[0])[0], L.eigh(a + a.T, spd)[0],
         L.hessenberg(spd)[0, 0], L.polar(a)[1], L.pinvh(spd), L.null_space(a[:45]).shape,
+    ]  # fmt: skip
+
+
+@case()
+def scipy_linalg_out_of_range():
+    import scipy.linalg as L
+
+    far = [[-1e5, 1], [1, -1e5]]
+    return [
+        [L.expm(np.array(a, kind)) for a in (far, np.full((2, 2), 1e60), [[1e9, 1], [0, -1e9]], np.full((3, 3), np.inf)) for kind in ("f8", "c16")],
+        L.expm(np.array(far, "f4")), L.expm(np.array(far, "c8")), L.norm(np.full(5, 1e200)), L.norm(np.full(5, 1e-200)), np.linalg.norm([np.inf, 1]),
     ]  # fmt: skip
 
 

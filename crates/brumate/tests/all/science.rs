@@ -40,8 +40,18 @@ fn kernels_of_the_host_give_the_same_as_plain_sums() {
     let script = repository().join("tests/compat/science/kernels.py");
     let (success, text) = text(exec("scipy").arg(script).output().unwrap());
     assert!(success, "{text}");
-    let groups =
-        ["kernels of the host", "gemm", "vectors", "symmetric", "updates", "triangles", "factors", "cholesky", "norms", "long_sums"];
+    let groups = [
+        "kernels of the host",
+        "gemm",
+        "vectors",
+        "symmetric",
+        "updates",
+        "triangles",
+        "factors",
+        "cholesky",
+        "norms",
+        "long_sums",
+    ];
     for group in groups {
         assert!(text.contains(&format!("right: {group}")), "{group}: {text}");
     }
