@@ -10,6 +10,7 @@ from .source import is_coroutine
 
 _eval = eval
 _run = asyncio.run
+_cancel_all = runners._cancel_all_tasks
 _create_task = asyncio.create_task
 _get_running_loop = events._get_running_loop
 _set_running_loop = events._set_running_loop
@@ -23,6 +24,7 @@ def patch():
     loop._write_to_self = _write_to_self
     base_events.BaseEventLoop.run_in_executor = _run_in_executor
     asyncio.run = runners.run = _nested_run
+    runners._cancel_all_tasks = _cancel_all_tasks
     asyncio.create_task = tasks.create_task = create_task
 
 
@@ -59,6 +61,49 @@ def _run_in_executor(loop, executor, func, *args):
     else:
         future.set_result(result)
     return future
+
+
+class _Ending:
+    """Inside, a loop that nothing can wake any more stops, with a RuntimeError of `run_until_complete`: an interrupt that arrives between
+    two callbacks takes the one along that comes next, and whoever waits for it would wait for ever."""
+
+    def __init__(self, loop):
+        self.loop = loop
+        self.selector = getattr(loop, "_selector", None)
+
+    def __enter__(self):
+        if self.selector is not None:
+            self.selector.select = self.select
+
+    def __exit__(self, *_error):
+        if self.selector is not None:
+            # What its class has.
+            vars(self.selector).pop("select", None)
+
+    def select(self, timeout=None):
+        if timeout is None and not self.selector.get_map():
+            self.loop.stop()
+            return []
+        return type(self.selector).select(self.selector, timeout)
+
+
+def _is_left(task):
+    """Whether a task has not ended, though its loop has; it is not said again when it is deleted."""
+    if task.done():
+        return False
+    task._log_destroy_pending = False
+    return True
+
+
+def _cancel_all_tasks(loop):
+    """As asyncio's own, which waits until they have ended; for those that cannot end nobody waits."""
+    waiting = tasks.all_tasks(loop)
+    try:
+        with _Ending(loop):
+            _cancel_all(loop)
+    except RuntimeError:
+        if not [task for task in waiting if _is_left(task)]:
+            raise
 
 
 def _nested_run(main, **options):
@@ -129,7 +174,7 @@ def close_loop():
     if loop is None or loop.is_closed():
         return
     try:
-        runners._cancel_all_tasks(loop)
+        _cancel_all_tasks(loop)
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         events.set_event_loop(None)
@@ -169,8 +214,12 @@ def run(coroutine):
         if not task.done():
             task.cancel()
             try:
-                loop.run_until_complete(task)
+                with _Ending(loop):
+                    loop.run_until_complete(task)
             except asyncio.CancelledError as cancelled:
                 if guest_part(interrupt.__traceback__) is None:
                     interrupt.__traceback__ = cancelled.__traceback__
+            except RuntimeError:
+                if not _is_left(task):
+                    raise
         raise interrupt from None

@@ -49,6 +49,20 @@ class Guest(unittest.TestCase):
         ).raised["traceback"]
         self.assertIn("in f\n", text)
 
+    def test_wake_up_that_was_lost(self):
+        """The interrupt comes between two callbacks, and takes the one along that a task waits for."""
+        lose = (
+            "import asyncio\n"
+            "async def waits(future): await future\n"
+            "def lose(loop, future):\n    future.set_result(1)\n    loop._ready.clear()\n    raise KeyboardInterrupt\n"
+            "async def main():\n    loop = asyncio.get_running_loop()\n    future = loop.create_future()\n"
+            "    loop.call_later(0.01, lose, loop, future)\n    await asyncio.create_task(waits(future))\n"
+        )
+        for last in ["await main()", "asyncio.run(main())"]:
+            result = run(lose + last, emulate=True)
+            self.assertEqual(result.raised["ename"], "KeyboardInterrupt")
+            self.assertEqual(result.output, "")
+
     def test_sleeping_under_asyncio_run(self):
         result = self.stops("import asyncio\nasync def f():\n    try: await asyncio.sleep(100)\n    finally: print('cleaned')\nasyncio.run(f())")
         self.assertEqual(result.output, "cleaned\n")

@@ -331,6 +331,10 @@ async def files(setup: Setup) -> None:
             same([file['name'] for file in changed['files']], ['a.csv'])
             environment = "import os\nopen(os.environ['OUTPUT_DIR'] + '/b.json', 'w').write('{}')"
             same([file['mime_type'] for file in (await interpreter.cell(environment, session))['files']], ['application/json'])
+            names = ['C:\\temp\\out.csv', 'a%2Fb.csv', 'off%25.csv']
+            odd = await interpreter.cell(f'for name in {names}: _ = open(name, "w").write(name)', session)
+            same([file['name'] for file in odd['files']], names)
+            same([(await interpreter.read(file['uri']))['text'] for file in odd['files']], names)
 
 
 async def uploads(setup: Setup) -> None:

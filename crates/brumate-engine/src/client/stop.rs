@@ -14,8 +14,8 @@ use super::mounted::Mounted;
 use super::page_map;
 use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
 
-/// A KeyboardInterrupt is sent again after this time, or half of the grace time if that is longer: guest code may have swallowed the
-/// first, or be busy with what it does about it.
+/// A KeyboardInterrupt is sent again after this time, and again: guest code may have swallowed it. Before the second one half of the grace
+/// time passes, if that is longer: guest code may be busy with what it does about the first.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 
 /// The machine's process, by a handle that cannot be mistaken for another's. Dropping it kills the process.
@@ -296,11 +296,13 @@ impl Clock {
         };
         let reason = *self.stopped.get_or_init(|| reason);
         let kill_at = Instant::now().checked_add(grace);
+        let mut pause = INTERRUPT_AGAIN.max(grace / 2);
         loop {
             if let Some(execution) = execution {
                 process.stop(execution);
             }
-            let again = Instant::now().checked_add(INTERRUPT_AGAIN.max(grace / 2)).or(kill_at);
+            let again = Instant::now().checked_add(pause).or(kill_at);
+            pause = INTERRUPT_AGAIN;
             tokio::select! {
                 biased;
                 _ = asked(&mut requests, Request::Kill) => return StopReason::Cancelled,

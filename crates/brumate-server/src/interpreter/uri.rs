@@ -24,7 +24,7 @@ pub(crate) fn parse(uri: &str) -> Option<(SessionId, FileName)> {
         return None;
     }
     let name = percent_decode_str(name).decode_utf8().ok()?;
-    Some((SessionId::parse(id)?, FileName::parse(&name).ok()?))
+    Some((SessionId::parse(id)?, FileName::parse_existing(&name).ok()?))
 }
 
 #[cfg(test)]
@@ -40,6 +40,7 @@ mod tests {
             ("a b%.csv", "kernel://abcDEF012345-_xy/a%20b%25.csv"),
             ("sub/ä.txt", "kernel://abcDEF012345-_xy/sub%2F%C3%A4.txt"),
             (".output/3.txt", "kernel://abcDEF012345-_xy/.output%2F3.txt"),
+            ("C:\\a%2Fb", "kernel://abcDEF012345-_xy/C%3A%5Ca%252Fb"),
         ] {
             assert_eq!(of_file(ID, name), uri);
             let (id, found) = parse(uri).unwrap();

@@ -1,7 +1,10 @@
 //! Files of a session: their names, their types, and which of them a cell has changed.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode_str;
 
 use super::error::SessionError;
 use super::record::KnownFile;
@@ -32,15 +35,33 @@ impl FileName {
         let lower = text.to_ascii_lowercase();
         // Who decodes once too often gets the same answer as who wrote it plainly.
         let encoded = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|code| lower.contains(code));
-        let part_fits = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= MAX_PART_BYTES;
-        let fits = text.len() <= MAX_NAME_BYTES
-            && !encoded
-            && !text.chars().any(|character| character == '\\' || character.is_control())
-            && text.split('/').all(part_fits);
-        if fits {
-            return Ok(Self(text.to_owned()));
+        if encoded || text.contains('\\') { Err(Self::refused(text)) } else { Self::parse_existing(text) }
+    }
+
+    /// Reads the name of a file that is there: code may have put backslashes and percent signs into it, which mean nothing here.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::FileName`] as [`FileName::parse`], for what has a way out when it is decoded, however often, or when
+    /// backslashes separate as well.
+    pub fn parse_existing(text: &str) -> Result<Self, SessionError> {
+        let part_fits = |part: &str| !matches!(part, "" | "." | "..");
+        let has_no_way_out = |text: &str| !text.chars().any(char::is_control) && text.split(['/', '\\']).all(part_fits);
+        let short = text.len() <= MAX_NAME_BYTES && text.split('/').all(|part| part.len() <= MAX_PART_BYTES);
+        let mut spelling = Cow::Borrowed(text);
+        // Each round makes it shorter.
+        while short && has_no_way_out(&spelling) {
+            match percent_decode_str(&spelling).decode_utf8() {
+                Ok(decoded) if decoded == spelling => return Ok(Self(text.to_owned())),
+                Ok(decoded) => spelling = Cow::Owned(decoded.into_owned()),
+                Err(_) => break,
+            }
         }
-        Err(SessionError::FileName { name: text.escape_debug().take(80).collect() })
+        Err(Self::refused(text))
+    }
+
+    fn refused(text: &str) -> SessionError {
+        SessionError::FileName { name: text.escape_debug().take(80).collect() }
     }
 
     /// The name.
@@ -168,7 +189,10 @@ impl Changes {
     pub(crate) fn between(known: &BTreeMap<String, KnownFile>, there: Vec<FileInfo>) -> Self {
         let mut changes = Changes::default();
         for info in there {
-            if is_hidden(&info.path) || FileName::parse(&info.path).is_err() || changes.files.len() >= MAX_KNOWN_FILES {
+            if is_hidden(&info.path)
+                || FileName::parse_existing(&info.path).is_err()
+                || changes.files.len() >= MAX_KNOWN_FILES
+            {
                 continue;
             }
             let file = match known.get(&info.path) {
@@ -216,6 +240,9 @@ mod tests {
             assert_eq!(FileName::parse(name).unwrap().as_str(), name);
         }
         assert_eq!(guest_path("a/b"), "/workspace/a/b");
+        for name in ["a\\b", "C:\\temp\\out.csv", "a%2Fb", "a%5cb", "100%25", "a%252Fb", "100%", "%"] {
+            assert_eq!(FileName::parse_existing(name).unwrap().as_str(), name);
+        }
         for name in [
             "",
             "/",
@@ -243,6 +270,21 @@ mod tests {
         ] {
             let error = FileName::parse(name).unwrap_err();
             assert!(error.to_string().len() < 300, "{error}");
+            let harmless = ["a\\b", "a%5cb"].contains(&name);
+            assert_eq!(FileName::parse_existing(name).is_ok(), harmless, "{name}");
+        }
+        for name in [
+            "..\\a",
+            "a\\..\\b",
+            "\\\\host\\a",
+            "a%5c..%5cb",
+            "%252e%252e",
+            "a%252F%252e%252e",
+            "a%250Ab",
+            "%FF",
+            "%25FF",
+        ] {
+            assert!(FileName::parse_existing(name).is_err(), "{name}");
         }
     }
 
@@ -296,7 +338,7 @@ mod tests {
                 info("b", 2, 1),
                 info(".hidden/x", 1, 1),
                 info("p/__pycache__/m.pyc", 1, 1),
-                info("a\\b", 1, 1),
+                info("a\\..\\b", 1, 1),
             ],
         );
         assert_eq!(first.written, ["a.csv", "b"]);
