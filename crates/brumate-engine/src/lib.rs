@@ -21,9 +21,7 @@
 //!
 //! **Not here:** MCP, HTTP, sessions, resolving packages. See `ARCHITECTURE.md` in the repository.
 
-pub mod api;
 mod blas;
-mod bounded;
 pub mod bundle;
 mod caps;
 mod channel;
@@ -51,4 +49,6 @@ pub mod wire;
 mod worker;
 mod zygote;
 
+/// Requests, events and outcomes: the words of [`client`] and of what crosses the process border in [`wire`] frames.
+pub use brumate_engine_api as api;
 pub use jail_entry::internal_main;

@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::api::bounded;
 use crate::api::{
     Analysis, Event, Execute, FileChunk, FileInfo, LayerId, Limits, MAX_LAYERS, MAX_LISTED_FILES, Outcome,
 };
-use crate::bounded;
 
 /// Largest payload, in bytes: a whole 16 MiB tool call as JSON inside, or a side module to compile.
 pub const MAX_FRAME: usize = 96 << 20;

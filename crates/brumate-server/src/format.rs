@@ -1,6 +1,6 @@
 //! The result of the tool as text and as JSON.
 
-use brumate_engine::api::{Limits, ReturnValue};
+use brumate_engine_api::{Limits, ReturnValue};
 use brumate_session::{RunReport, Status};
 use serde_json::{Map, Value, json};
 

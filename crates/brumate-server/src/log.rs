@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use brumate_engine::api::StreamName;
+use brumate_engine_api::StreamName;
 use brumate_session::RunEvent;
 use rmcp::RoleServer;
 use rmcp::model::{

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use brumate_engine::api::Image;
+use brumate_engine_api::Image;
 
 /// Of `images` the one of which code imports most; plain, when it imports nothing of any. A wrong guess costs time, nothing
 /// else, so the text is only skimmed: import statements at the beginning of a line or after a `;`.

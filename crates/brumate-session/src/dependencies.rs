@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use brumate_engine::api::Analysis;
+use brumate_engine_api::Analysis;
 use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata, import_names};
 
 use crate::packages::Wanted;

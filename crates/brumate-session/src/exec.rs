@@ -2,12 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use brumate_engine::api::{Ended, Execute, MachineSpec, Mount, StopReason, StreamName};
+use brumate_engine_api::{Ended, Execute, ExitReason, MachineSpec, Mount, StopReason, StreamName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::dependencies::Inference;
-use crate::engine::Died;
 use crate::explain;
 use crate::question::Asker;
 use crate::report::RunEnd;
@@ -124,10 +123,10 @@ impl Runner {
             RunEnd::Died { reason, peak_memory_bytes, .. } => {
                 let text = explain::died(&reason, peak_memory_bytes, limits);
                 return match reason {
-                    Died::Exit(code) => ScriptEnd::Exited { code: low_byte(code), message: String::new() },
-                    Died::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },
-                    Died::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
-                    Died::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
+                    ExitReason::Exit(code) => ScriptEnd::Exited { code: low_byte(code), message: String::new() },
+                    ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },
+                    ExitReason::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
+                    ExitReason::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
                     _ => ScriptEnd::Killed { text },
                 };
             }

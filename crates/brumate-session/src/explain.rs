@@ -1,9 +1,8 @@
 //! Texts for runs that a limit or a crash ended. Each names the limit and the flag that moves it.
 
-use brumate_engine::api::{Limits, StopReason};
+use brumate_engine_api::{ExitReason, FileError, Limits, StopReason};
 use brumate_packages::import_names;
 
-use crate::engine::Died;
 use crate::units::{format_duration, format_size};
 
 /// Where an operator changes a limit.
@@ -77,50 +76,61 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
 }
 
 /// Why a machine is gone, and, where it was killed, how much memory it had at its peak.
-pub fn died(reason: &Died, peak: Option<u64>, limits: &Limits) -> String {
+pub fn died(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
     let text = why(reason, limits);
-    let killed = matches!(reason, Died::MemoryLimit | Died::CpuLimit | Died::TimeLimit | Died::Signal(_));
+    let killed = matches!(
+        reason,
+        ExitReason::MemoryLimit | ExitReason::CpuLimit | ExitReason::TimeLimit | ExitReason::Signal(_)
+    );
     match peak.filter(|_| killed) {
         Some(peak) => format!("{text} Its process used {} of memory at its peak.", format_size(peak)),
         None => text,
     }
 }
 
-fn why(reason: &Died, limits: &Limits) -> String {
+fn why(reason: &ExitReason, limits: &Limits) -> String {
     let unmoved =
         || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
-        Died::ParseLimit(limit) => format!(
+        ExitReason::ParseLimit(limit) => format!(
             "The code was killed before it ran: parsing it took longer than {}. It is too large or too deeply nested.",
             format_duration(*limit)
         ),
-        Died::TimeLimit => format!(
+        ExitReason::TimeLimit => format!(
             "The code was killed: it ran longer than the time limit of {} (set by {TIMEOUT}) and {}.",
             format_duration(limits.wall),
             unmoved()
         ),
-        Died::CpuLimit => format!(
+        ExitReason::CpuLimit => format!(
             "The code was killed: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}) and {}.",
             format_duration(limits.cpu),
             unmoved()
         ),
-        Died::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
-        Died::Cancelled => {
+        ExitReason::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
+        ExitReason::Cancelled => {
             format!("The code was killed: the call was cancelled or interrupted, and the code {}.", unmoved())
         }
-        Died::Signal(number) => {
+        ExitReason::Signal(number) => {
             let name = signal_name(*number).map(|name| format!(" ({name})")).unwrap_or_default();
             format!("The Python interpreter crashed: signal {number}{name}. Nothing but this run is affected.")
         }
-        Died::Exit(code) => exited(*code),
-        Died::Abort => "The Python interpreter aborted. Nothing but this run is affected.".to_owned(),
-        Died::Protocol(text) => format!(
+        ExitReason::Exit(code) => exited(*code),
+        ExitReason::Abort => "The Python interpreter aborted. Nothing but this run is affected.".to_owned(),
+        ExitReason::Protocol(text) => format!(
             "The machine said something that makes no sense ({}) and was ended. Nothing but this run is affected.",
             text.trim()
         ),
-        Died::Trap(text) => {
+        ExitReason::Trap(text) => {
             format!("The Python interpreter crashed: {}. Nothing but this run is affected.", text.trim())
         }
+    }
+}
+
+/// Why a file could not be read or written.
+pub(crate) fn file(error: &FileError) -> String {
+    match error {
+        FileError::NoSpace => format!("{error} (set by {FILES})"),
+        _ => error.to_string(),
     }
 }
 
@@ -224,32 +234,39 @@ mod tests {
         for (text, parts) in [
             (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
-            (died(&Died::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
-            (died(&Died::ParseLimit(Duration::from_secs(10)), None, &limits), vec!["10 s", "before it ran", "pars"]),
-            (died(&Died::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
-            (died(&Died::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
-            (died(&Died::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
-            (died(&Died::Exit(3), None, &limits), vec!["status 3"]),
-            (died(&Died::Abort, None, &limits), vec!["aborted"]),
-            (died(&Died::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
-            (died(&Died::Trap("wasm trap: unreachable\n".into()), None, &limits), vec!["wasm trap: unreachable. "]),
+            (died(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
             (
-                died(&Died::MemoryLimit, Some(900 << 20), &limits),
+                died(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
+                vec!["10 s", "before it ran", "pars"],
+            ),
+            (died(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
+            (died(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
+            (died(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
+            (died(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
+            (died(&ExitReason::Abort, None, &limits), vec!["aborted"]),
+            (died(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
+            (
+                died(&ExitReason::Trap("wasm trap: unreachable\n".into()), None, &limits),
+                vec!["wasm trap: unreachable. "],
+            ),
+            (
+                died(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
                 vec!["1 GiB", "--memory", "900 MiB of memory at its peak"],
             ),
-            (died(&Died::CpuLimit, Some(1), &limits), vec!["--cpu-timeout", "1 byte of memory at its peak"]),
+            (died(&ExitReason::CpuLimit, Some(1), &limits), vec!["--cpu-timeout", "1 byte of memory at its peak"]),
             (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
             (
                 hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
                 vec!["256 MiB", "65536", "--files"],
             ),
+            (file(&FileError::NoSpace), vec!["no space is left in the session", "--files"]),
             (output_dropped(2048, &limits), vec!["2 KiB", "1 MiB", "--output-limit"]),
         ] {
             for part in parts {
                 assert!(text.contains(part), "{part:?} is missing in {text:?}");
             }
         }
-        assert!(!died(&Died::Exit(3), Some(1), &limits).contains("peak"));
+        assert!(!died(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "int64"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brumate_engine::api::{InstallAnswer, InstallRequest, Layer};
+use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;

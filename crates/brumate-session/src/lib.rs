@@ -1,6 +1,6 @@
 //! Running Python code: from a text to a report.
 //!
-//! [`Runner`] is the door. One call takes a fresh machine from an [`Engine`](engine::Engine), finds out which packages
+//! [`Runner`] is the door. One call takes a fresh machine from an [`Engine`](brumate_engine_api::Engine), finds out which packages
 //! the code needs, prepares them, executes the code and gathers what it said:
 //!
 //! ```
@@ -22,13 +22,12 @@
 //! a [`RunReport`] is what became of it (also when the code failed); a [`Failure`] is a run that could not take place.
 //! Events carry Jupyter's names.
 //!
-//! The engine is a trait that speaks in messages, so that nothing here knows how a machine is made.
+//! The engine is a trait of `brumate-engine-api` that speaks in messages, so that nothing here knows how a machine is made.
 
 mod admission;
 mod allowance;
 mod choice;
 mod dependencies;
-pub mod engine;
 mod exec;
 pub mod explain;
 mod installs;

@@ -3,11 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use brumate_engine::api::{Event, StreamName};
+use brumate_engine_api::{Event, Interrupter, StreamName};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
-
-use crate::engine::Interrupter;
 
 /// Questions of one execution; the next ones find the end of the input. A loop must not ask a person for ever.
 pub const MAX_QUESTIONS: usize = 100;

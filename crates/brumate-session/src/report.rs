@@ -1,10 +1,9 @@
 //! What became of a run.
 
-use brumate_engine::api::{Ended, Event, Limits, Outcome, ReturnValue, StopReason, StreamName};
+use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue, StopReason, StreamName};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
-use crate::engine::Died;
 use crate::explain;
 use crate::sessions::figures::text_of;
 
@@ -135,7 +134,7 @@ impl Collector {
                 }
             }
             // `os._exit(0)` skips what Python does at its end, but it is no failure.
-            RunEnd::Died { reason: Died::Exit(0), output_dropped, .. } => {
+            RunEnd::Died { reason: ExitReason::Exit(0), output_dropped, .. } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped)
             }
             RunEnd::Died { reason, output_dropped, peak_memory_bytes } => {
@@ -157,7 +156,7 @@ pub(crate) enum RunEnd {
     /// The machine answered.
     Ended(Outcome),
     /// The machine is gone.
-    Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
+    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
 /// Value or error text of an outcome.
@@ -230,11 +229,11 @@ pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-pub(crate) fn stop_reason(reason: &Died) -> Option<StopReason> {
+pub(crate) fn stop_reason(reason: &ExitReason) -> Option<StopReason> {
     match reason {
-        Died::TimeLimit => Some(StopReason::WallLimit),
-        Died::CpuLimit => Some(StopReason::CpuLimit),
-        Died::Cancelled => Some(StopReason::Cancelled),
+        ExitReason::TimeLimit => Some(StopReason::WallLimit),
+        ExitReason::CpuLimit => Some(StopReason::CpuLimit),
+        ExitReason::Cancelled => Some(StopReason::Cancelled),
         _ => None,
     }
 }

@@ -3,11 +3,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use brumate_engine::api::{Image, Limits, StreamName};
+use brumate_engine_api::{EngineError, Image, Limits, StreamName};
 use thiserror::Error;
 
 use crate::allowance::OverLimit;
-use crate::engine::EngineError;
 use crate::explain;
 use crate::packages::PackageEvent;
 use crate::question::Questions;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Event, Execute, Image, Limits, MachineSpec};
+use brumate_engine_api::{
+    Analysis, Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec,
+};
 use brumate_packages::Bundle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -13,7 +15,6 @@ use crate::admission::{Admission, Permit, Refused};
 use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
-use crate::engine::{Died, Engine, EngineError, Interrupter, Machine};
 use crate::installs::{Installer, Step};
 use crate::packages::{Installation, PackageError, PackageEvent, Packages, Wanted};
 use crate::question::{Asker, pass_on, passed};
@@ -300,7 +301,7 @@ impl Runner {
             Err(error) => return Ok(Found::Nothing(Ready::InstallError(error))),
         };
         let layers = installation.layers.clone();
-        let made = if !spec.image.replaced_by(&layers).is_empty() {
+        let made = if !self.engine.replaced(&spec.image, &layers).is_empty() {
             drop(machine);
             self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
         } else if !layers.is_empty() {
@@ -315,10 +316,11 @@ impl Runner {
     async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Ready>, Failure> {
         // Parsing takes no longer than running may.
         let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
-        let silent = EngineError::Died { reason: Died::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
+        let silent =
+            EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
         match analyzed.unwrap_or(Err(silent)) {
             Ok(analysis) => Ok(Ok(analysis)),
-            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
                 Ok(Err(Ready::Died { reason, output_dropped, peak_memory_bytes }))
             }
             Err(error) => Err(Failure::Engine(error)),
@@ -430,21 +432,21 @@ impl Runner {
                 () = cancel.cancelled() => {
                     stop.0.interrupt();
                     tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                    Died::Cancelled
+                    ExitReason::Cancelled
                 }
-                () = passed(whole, waiting) => Died::TimeLimit,
+                () = passed(whole, waiting) => ExitReason::TimeLimit,
             }
         };
         let result = tokio::select! {
             result = running => result,
             reason = overdue => {
                 tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None })
+                Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         };
         match result {
             Ok(outcome) => Ok(RunEnd::Ended(outcome)),
-            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
                 Ok(RunEnd::Died { reason, output_dropped, peak_memory_bytes })
             }
             Err(error) => Err(Failure::Engine(error)),
@@ -456,7 +458,7 @@ impl Runner {
 enum Ready {
     Machine(Prepared),
     InstallError(String),
-    Died { reason: Died, output_dropped: u64, peak_memory_bytes: Option<u64> },
+    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
 /// What there is before the bundle's wheels are prepared.

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, InstallAnswer, Layer, MachineSpec, Outcome, StopReason, StreamName,
+use brumate_engine_api::{
+    Analysis, BoxFuture, Ended, Engine, EngineError, Event, Execute, ExitReason, Image, InstallAnswer, Interrupter,
+    Layer, Machine, MachineSpec, Outcome, Session, StopReason, StreamName,
 };
 use tokio::sync::{mpsc, watch};
-
-use crate::engine::{BoxFuture, Died, Engine, EngineError, Interrupter, Machine, Session};
 
 mod script;
 mod session;
@@ -115,6 +114,11 @@ impl Engine for FakeEngine {
             let memory = Memory::read(path)?;
             Ok(Box::new(FakeSession::new(self.fake_machine(), memory)) as Box<dyn Session>)
         })
+    }
+
+    fn replaced(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
+        // Its images have nothing imported.
+        Vec::new()
     }
 
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>> {
@@ -240,7 +244,11 @@ impl FakeMachine {
     async fn interrupted(&self) -> Result<Outcome, EngineError> {
         self.asked_to(Urgency::Interrupt).await;
         if *self.signal.0.borrow() == Urgency::Kill {
-            return Err(EngineError::Died { reason: Died::Cancelled, output_dropped: 0, peak_memory_bytes: None });
+            return Err(EngineError::MachineExited {
+                reason: ExitReason::Cancelled,
+                output_dropped: 0,
+                peak_memory_bytes: None,
+            });
         }
         self.signal.withdraw();
         let traceback =
@@ -285,8 +293,8 @@ impl FakeMachine {
                 }
                 Step::Hang => {
                     self.asked_to(Urgency::Kill).await;
-                    return Err(EngineError::Died {
-                        reason: Died::Signal(9),
+                    return Err(EngineError::MachineExited {
+                        reason: ExitReason::Signal(9),
                         output_dropped: 0,
                         peak_memory_bytes: None,
                     });

@@ -1,6 +1,6 @@
 //! Exit statuses, as `brumate --help` lists them.
 
-use brumate_engine::api::StopReason;
+use brumate_engine_api::StopReason;
 use brumate_session::ScriptEnd;
 
 /// Done.

@@ -1,9 +1,10 @@
 //! Brumate: Python for AI agents, in a sandbox, over MCP.
 //!
-//! Flags become settings (`settings`), settings become a runner (`sandbox`), and each mode is a file of `commands`.
+//! Flags become settings (`settings`), settings become a runner (`sandbox`) over the engine (`engine`), and each mode is a file of `commands`.
 
 mod cli;
 mod commands;
+mod engine;
 mod env_vars;
 mod exit_status;
 mod http_settings;

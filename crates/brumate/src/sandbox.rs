@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use brumate_engine::api::Image;
+use brumate_engine_api::Image;
 use brumate_packages::Requirement;
 use brumate_session::Runner;
-use brumate_session::engine::{LocalEngine, LocalEngineConfig, bundle};
 use brumate_session::packages::{Installation, PackageEvent, Packages};
 
+use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 use crate::progress;
 use crate::settings::Settings;
 
@@ -26,8 +26,7 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 
 /// As [`sandbox`], for one run.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    let mut config = LocalEngineConfig::default();
-    config.brief = true;
+    let config = LocalEngineConfig { brief: true, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brumate_engine::api::Limits;
+use brumate_engine_api::Limits;
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::RunnerSettings;
 use brumate_session::packages::PackageSettings;

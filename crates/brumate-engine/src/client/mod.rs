@@ -179,7 +179,7 @@ impl Sandbox {
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
-        let replaced = spec.image.replaced_by(&spec.layers);
+        let replaced = bundle::replaced(&spec.image, &spec.layers);
         if replaced.is_empty() && self.has_image(&spec.image) {
             let image = spec.image.clone();
             return self.machine_of(&image, spec).await;
@@ -317,7 +317,8 @@ const MAX_IMAGES: usize = 32;
 /// Compiles the interpreter's own modules.
 async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
     let helper = trampoline_module();
-    let main = shared.compilers.module(Kind::Main, bundle::INTERPRETER.bytes, "the interpreter", Trust::Bundle);
+    let main =
+        shared.compilers.module(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", Trust::Bundle);
     let trampoline = shared.compilers.module(Kind::Helper, &helper, "the trampoline", Trust::Bundle);
     tokio::try_join!(main, trampoline)
 }

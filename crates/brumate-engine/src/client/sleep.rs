@@ -17,8 +17,8 @@ use super::error::Error;
 use super::machine::Machine;
 use super::pool::Pool;
 use super::{temporary, will};
+use crate::api::bounded;
 use crate::api::{Image, Layer, LayerId, MAX_LAYERS, MachineSpec};
-use crate::bounded;
 use crate::image::file::FORMAT;
 use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 

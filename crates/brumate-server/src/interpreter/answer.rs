@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brumate_engine::api::Limits;
+use brumate_engine_api::Limits;
 use brumate_session::explain;
 use brumate_session::sessions::{ANSWER_BYTES, CellImage, CellReport, SessionFile, WholeText};
 use brumate_session::units::format_size;

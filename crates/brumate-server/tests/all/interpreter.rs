@@ -1,9 +1,8 @@
 //! The tools of the code interpreter: every row of the contract, and each defect of its predecessor as a case that passes.
 
 use crate::support::{Client, engine, text_of};
-use brumate_engine::api::{Ended, Event, StopReason};
+use brumate_engine_api::{Ended, Event, ExitReason, StopReason};
 use brumate_server::ToolSet;
-use brumate_session::engine::Died;
 use brumate_session::testing::{FakeEngine, Script, outcome};
 use serde_json::{Value, json};
 
@@ -32,7 +31,7 @@ fn scripts() -> FakeEngine {
         ("plot", Script::silent().event(display(&[("image/png", PIXEL), ("text/plain", "<Figure>")]))),
         ("save", Script::silent().writes("data/out.csv", "a,b\n1,2\n")),
         ("slow", Script::ending_with(Ok(outcome(interrupted, Some(StopReason::WallLimit)))).stdout("partial\n")),
-        ("crash", Script::dying(Died::MemoryLimit).stdout("half\n").sets("x", "crashed")),
+        ("crash", Script::dying(ExitReason::MemoryLimit).stdout("half\n").sets("x", "crashed")),
         ("flood", Script::silent().stdout(&"line\n".repeat(20_000))),
         ("long value", Script::silent().event(value(&"v".repeat(100_000)))),
         ("loop", Script::silent().stdout("begun\n").endless()),

@@ -1,9 +1,9 @@
 //! The text and the structure of results, to the letter.
 
 use crate::support::{Client, engine, text_of};
+use brumate_engine_api::{EngineError, ExitReason};
 use brumate_server::ReturnMode;
 use brumate_session::RunnerSettings;
-use brumate_session::engine::{Died, EngineError};
 use brumate_session::testing::Script;
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ async fn values_that_cannot_be_structured_stay_text() {
 
 #[tokio::test]
 async fn limits_are_explained() {
-    let text = text(Script::dying(Died::MemoryLimit).stdout("half\n")).await;
+    let text = text(Script::dying(ExitReason::MemoryLimit).stdout("half\n")).await;
     assert_eq!(
         text,
         "<status>run-error</status>\n<output>\nhalf\n</output>\n<error>\n\

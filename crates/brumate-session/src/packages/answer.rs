@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_engine::api::{InstallAnswer, InstallRequest, Layer};
+use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{Requirement, Source};
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brumate_engine::api::Layer;
+use brumate_engine_api::Layer;
 use brumate_packages::cache::{Cache, DerivedKind, Sha256Hash};
 
 use super::{Installation, Packages};

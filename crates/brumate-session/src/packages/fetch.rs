@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brumate_engine::api::Layer;
+use brumate_engine_api::Layer;
 use brumate_packages::Requirement;
 use brumate_packages::cache::{Cache, CachedWheel, FetchError};
 use brumate_packages::index::Origin;

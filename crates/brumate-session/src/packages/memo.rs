@@ -162,7 +162,7 @@ mod tests {
 
     fn set(layers: usize) -> Arc<Installation> {
         let archive = Arc::new(std::fs::File::open("/dev/null").unwrap());
-        let layer = brumate_engine::api::Layer { name: String::new(), sha256: [0; 32], archive, bytecode: None };
+        let layer = brumate_engine_api::Layer { name: String::new(), sha256: [0; 32], archive, bytecode: None };
         Arc::new(Installation { layers: vec![layer; layers], ..Installation::default() })
     }
 

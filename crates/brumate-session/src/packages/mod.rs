@@ -22,14 +22,13 @@ mod wanted;
 
 use std::sync::{Arc, Mutex};
 
-use brumate_engine::api::Layer;
+use brumate_engine_api::{Engine, Layer};
 use brumate_packages::cache::{Cache, CacheSettings};
 use brumate_packages::resolver::{Resolution, Resolver};
 use brumate_packages::settings::Prerelease;
 use brumate_packages::{Bundle, Requirement};
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::engine::Engine;
 pub use error::PackageError;
 pub use event::PackageEvent;
 pub use recover::KnownLayer;

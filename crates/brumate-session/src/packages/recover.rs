@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 
-use brumate_engine::api::{Layer, LayerId};
+use brumate_engine_api::{Layer, LayerId};
 use brumate_packages::DistributionName;
 use brumate_packages::cache::{CachedWheel, Sha256Hash};
 use brumate_packages::index::Origin;

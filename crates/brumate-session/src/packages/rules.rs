@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_engine::api::MAX_LAYERS;
+use brumate_engine_api::MAX_LAYERS;
 use brumate_packages::index::Origin;
 use brumate_packages::policy::{Candidate, Provenance, Way};
 use brumate_packages::resolver::{self, Locked, Resolution};

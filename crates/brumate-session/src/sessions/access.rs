@@ -1,5 +1,6 @@
 //! Files of sessions from outside, and what is done with files after each cell.
 
+use brumate_engine_api::{EngineError, FileChunk, FileError, FileInfo, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
@@ -15,7 +16,6 @@ use super::settings::{
     ANSWER_BYTES, CHUNK_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, MAX_RESOURCE_BYTES, WORKSPACE,
 };
 use super::slot::{Body, Slot};
-use crate::engine::{EngineError, FileChunk, FileError, FileInfo, Session};
 
 /// Directory of the texts that are too long for an answer.
 const OUTPUTS: &str = ".output";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Event, Execute, Outcome, StopReason};
+use brumate_engine_api::{CellAndFiles, EngineError, Event, Execute, ExitReason, Outcome, Session, StopReason};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,6 @@ use super::report::{CellReport, Gatherer};
 use super::settings::{Durability, WORKSPACE};
 use super::slot::{Body, Slot};
 use crate::admission::Refused;
-use crate::engine::{CellAndFiles, Died, EngineError, Session};
 use crate::installs::{Installer, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::{Phases, RunEvent};
@@ -268,9 +267,9 @@ impl Sessions {
                 () = cancel.cancelled() => {
                     slot.interrupt();
                     tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                    Died::Cancelled
+                    ExitReason::Cancelled
                 }
-                () = passed(whole, waiting) => Died::TimeLimit,
+                () = passed(whole, waiting) => ExitReason::TimeLimit,
             };
             slot.kill();
             reason
@@ -279,7 +278,7 @@ impl Sessions {
             result = running => result,
             reason = overdue => {
                 tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None })
+                Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         }
     }
@@ -306,7 +305,7 @@ impl Sessions {
                 report.die(&reason, output_dropped, peak_memory_bytes, limits, false);
                 Ok(Kept::Unchanged)
             }
-            Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) => {
+            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
                 let mut record = slot.record();
                 // What is in a file, or was empty, is not lost with the machine.
                 let lost = record.state != SessionState::Fresh && record.current_image().is_none();

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use brumate_engine_api::{EngineError, FileError};
 use thiserror::Error;
 
 use super::id::SessionId;
 use crate::allowance::OverLimit;
-use crate::engine::{EngineError, FileError};
-use crate::explain::{MAX_LIVE_SESSIONS, MAX_SESSIONS, SESSIONS_DISK};
+use crate::explain::{self, MAX_LIVE_SESSIONS, MAX_SESSIONS, SESSIONS_DISK};
 use crate::units::{format_duration, format_size};
 
 /// What became of a call on a session.
@@ -105,7 +105,7 @@ pub enum SessionError {
         name: String,
     },
     /// A file cannot be read or written.
-    #[error("{name}: {error}")]
+    #[error("{name}: {}", explain::file(error))]
     File {
         /// Which.
         name: String,
@@ -113,7 +113,7 @@ pub enum SessionError {
         error: FileError,
     },
     /// A file cannot be taken from an input directory.
-    #[error("from {name}: {error}")]
+    #[error("from {name}: {}", explain::file(error))]
     Input {
         /// As the caller wrote it, shortened when it is long.
         name: String,

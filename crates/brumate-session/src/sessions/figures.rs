@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brumate_engine::api::MimeBundle;
+use brumate_engine_api::MimeBundle;
 
 use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
 

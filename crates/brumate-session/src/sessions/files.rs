@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use brumate_engine_api::FileInfo;
 use percent_encoding::percent_decode_str;
 
 use super::error::SessionError;
 use super::record::KnownFile;
 use super::settings::{MAX_KNOWN_FILES, WORKSPACE};
-use crate::engine::FileInfo;
 
 /// Longest name, in bytes.
 const MAX_NAME_BYTES: usize = 1024;

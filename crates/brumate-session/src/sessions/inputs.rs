@@ -7,12 +7,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brumate_engine_api::FileError;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::error::SessionError;
 use super::settings::CHUNK_BYTES;
-use crate::engine::FileError;
 
 /// Longest name of a file in an input directory, in bytes.
 const MAX_NAME_BYTES: usize = 4096;

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use brumate_engine::api::Layer;
+use brumate_engine_api::{EngineError, Layer, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::error::SessionError;
 use crate::dependencies;
-use crate::engine::{EngineError, Session};
 use crate::packages::KnownLayer;
 
 impl Sessions {

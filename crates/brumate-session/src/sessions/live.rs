@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use brumate_engine::api::MachineSpec;
+use brumate_engine_api::{EngineError, MachineSpec, Session};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,6 @@ use super::settings::WAITING_PER_LIVE;
 use super::slot::{Body, Live, Slot};
 use super::{Sessions, Waiting};
 use crate::allowance::OverLimit;
-use crate::engine::{EngineError, Session};
 
 /// Who waits for a place looks this often whether there will be one.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -194,7 +193,7 @@ impl Sessions {
                     if !matches!(error, SessionError::DiskFull { .. } | SessionError::OverLimit(_)) {
                         slot.set_unkeepable(error.clone());
                     }
-                    if let SessionError::Engine(EngineError::Died { reason, .. }) = &error {
+                    if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
                         slot.record().lose(&format!("its interpreter ended while it was put to sleep: {reason:?}"));
                         *body = Body::Away;
                     }

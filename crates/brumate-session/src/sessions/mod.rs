@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brumate_engine::api::{Limits, MachineSpec};
+use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +51,6 @@ pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSetti
 
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
-use crate::engine::Engine;
 use directory::DataDir;
 use registry::Registry;
 use slot::Slot;

@@ -51,7 +51,7 @@ pub struct ImageFile {
 pub struct KnownFile {
     /// Bytes.
     pub size: u64,
-    /// See [`FileInfo::stamp`](crate::engine::FileInfo::stamp).
+    /// See [`FileInfo::stamp`](brumate_engine_api::FileInfo::stamp).
     pub stamp: u64,
     /// Type of its content.
     pub mime: String,

@@ -1,10 +1,9 @@
 //! What became of a cell.
 
-use brumate_engine::api::{Ended, Event, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
+use brumate_engine_api::{Ended, Event, ExitReason, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
 
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
-use crate::engine::Died;
 use crate::explain;
 use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
 use crate::units::format_size;
@@ -182,7 +181,14 @@ impl CellReport {
     }
 
     /// Notes that the cell took its machine with it; `lost` when the session went along.
-    pub(crate) fn die(&mut self, reason: &Died, output_dropped: u64, peak: Option<u64>, limits: &Limits, lost: bool) {
+    pub(crate) fn die(
+        &mut self,
+        reason: &ExitReason,
+        output_dropped: u64,
+        peak: Option<u64>,
+        limits: &Limits,
+        lost: bool,
+    ) {
         self.output_dropped = self.output_dropped.saturating_add(output_dropped);
         self.stopped = stop_reason(reason);
         self.rolled_back = !lost;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use brumate_engine::api::{Image, Limits};
+use brumate_engine_api::{Image, Limits};
 
 use super::inputs::InputDirs;
 use crate::admission::Admission;

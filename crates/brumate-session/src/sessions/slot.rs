@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use brumate_engine_api::{Interrupter, Session};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::error::SessionError;
 use super::record::Record;
 use super::settings::MAX_WAITING;
-use crate::engine::{Interrupter, Session};
 
 /// Where the state of a session is, for whoever's turn it is.
 pub(crate) enum Body {

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, Outcome, ReturnValue, StreamName};
+use brumate_engine_api::{Analysis, Ended, EngineError, Event, ExitReason, Outcome, ReturnValue, StreamName};
 
 use super::outcome;
-use crate::engine::{Died, EngineError};
 
 /// What a machine does with one piece of code.
 #[derive(Debug, Clone)]
@@ -73,8 +72,8 @@ impl Script {
     }
 
     /// The machine dies; a session is rolled back.
-    pub fn dying(reason: Died) -> Self {
-        Self::ending_with(Err(EngineError::Died { reason, output_dropped: 0, peak_memory_bytes: None }))
+    pub fn dying(reason: ExitReason) -> Self {
+        Self::ending_with(Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None }))
     }
 
     fn then(mut self, step: Step) -> Self {

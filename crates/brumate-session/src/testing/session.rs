@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use brumate_engine::api::{Event, Execute, Layer, Outcome};
+use brumate_engine_api::{
+    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, Interrupter, Layer, Outcome,
+    Session,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 
 use super::{FakeMachine, State};
-use crate::engine::{BoxFuture, CellAndFiles, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
 use crate::sessions::WORKSPACE;
 
 /// A variable that a session cannot be put to sleep with.
@@ -100,7 +102,7 @@ impl Session for FakeSession {
             let loses = self.machine.script(&request.code)?.loses_session;
             let before = memory.clone();
             match self.machine.play(request, events, &mut memory).await {
-                Err(EngineError::Died { reason, output_dropped, peak_memory_bytes }) if !loses => {
+                Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) if !loses => {
                     *memory = before;
                     self.machine.signal.revive();
                     Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes })

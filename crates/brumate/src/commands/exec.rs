@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use brumate_engine::api::{Mount, StreamName};
+use brumate_engine_api::{Mount, StreamName};
 use brumate_session::units::format_size;
 use brumate_session::{CancellationToken, RunEvent, ScriptEnd, ScriptRequest};
 use tokio::sync::mpsc;

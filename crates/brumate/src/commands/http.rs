@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use brumate_engine::api::Image;
+use brumate_engine_api::Image;
 use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
 use brumate_session::CancellationToken;
-use brumate_session::engine::LocalEngine;
 use brumate_session::sessions::session_image;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -17,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::complain;
 use super::serving::{self, Service};
+use crate::engine::LocalEngine;
 use crate::exit_status;
 use crate::http_settings::HttpService;
 use crate::settings::Settings;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use brumate_engine::api::Image;
+use brumate_engine_api::{Engine, Image};
 use brumate_server::{PythonServer, ToolSet};
-use brumate_session::engine::{Engine, LocalEngine};
 use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken};
 
 use super::complain;
+use crate::engine::LocalEngine;
 use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::telemetry::Telemetry;

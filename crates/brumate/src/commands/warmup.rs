@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::bail;
-use brumate_engine::api::Image;
+use brumate_engine_api::{Engine, Image};
 use brumate_packages::wheel::WheelFileName;
 use brumate_server::{ReturnMode, result_text};
-use brumate_session::engine::Engine;
 use brumate_session::packages::PackageEvent;
 use brumate_session::{CancellationToken, Status};
 

@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use brumate_session::engine::bundle;
 use brumate_session::sessions::{Sessions, Subject};
 use brumate_session::units::format_size;
 use serde::Serialize;
 
 use super::print;
 use crate::cli::DoctorArgs;
+use crate::engine::bundle;
 use crate::exit_status;
 use crate::sandbox::sandbox;
 use crate::settings::Settings;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Limits, StopReason};
-use brumate_session::engine::{LocalEngine, bundle};
+use brumate_engine_api::{Limits, StopReason};
 use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, RunnerSettings, Status};
 
 use super::{Check, State};
+use crate::engine::{LocalEngine, bundle};
 
 /// Time limit of trials that have nothing to do with time.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use brumate_engine::api::StopReason;
+use brumate_engine_api::{ExitReason, StopReason};
 use brumate_packages::Bundle;
-use brumate_session::engine::Died;
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_session::{CancellationToken, RunEvent, Runner, RunnerSettings, ScriptEnd, ScriptRequest};
 use tokio::sync::mpsc;
@@ -56,16 +55,16 @@ async fn modules_that_nobody_knows_are_left_to_python() {
 #[tokio::test]
 async fn every_end_is_told_apart() {
     assert_eq!(end(Script::exiting(258, "bye")).await, ScriptEnd::Exited { code: 2, message: "bye".to_owned() });
-    assert_eq!(end(Script::dying(Died::Exit(3))).await, ScriptEnd::Exited { code: 3, message: String::new() });
+    assert_eq!(end(Script::dying(ExitReason::Exit(3))).await, ScriptEnd::Exited { code: 3, message: String::new() });
     assert!(
         matches!(end(Script::raising("ValueError", "no")).await, ScriptEnd::Raised { traceback } if traceback.ends_with("ValueError: no"))
     );
     assert!(matches!(
-        end(Script::dying(Died::TimeLimit)).await,
+        end(Script::dying(ExitReason::TimeLimit)).await,
         ScriptEnd::Stopped { reason: StopReason::WallLimit, .. }
     ));
     assert!(
-        matches!(end(Script::dying(Died::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory"))
+        matches!(end(Script::dying(ExitReason::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory"))
     );
 }
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use brumate_engine::api::{Ended, Event, Outcome, StopReason};
+use brumate_engine_api::{Ended, EngineError, Event, ExitReason, Outcome, StopReason};
 use brumate_session::CancellationToken;
-use brumate_session::engine::{Died, EngineError};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, SessionError, SessionState};
 use brumate_session::testing::{Script, outcome};
 
@@ -62,7 +61,7 @@ async fn a_cell_that_kills_its_machine_is_rolled_back_with_its_output_kept() {
 
 #[tokio::test]
 async fn a_session_that_is_lost_says_so_until_it_is_cleared() {
-    let script = Script::dying(Died::Signal(9)).losing_session();
+    let script = Script::dying(ExitReason::Signal(9)).losing_session();
     let host = Host::with(engine().on("lose", script), |_| {}).await;
     let id = host.open("x = 1").await;
     let report = host.cell(Some(&id), "lose").await.unwrap();

@@ -1,34 +1,33 @@
-//! What an engine's sessions are: machines that keep their state, and files in them that outsiders may read and write.
+//! Sessions: machines that keep their state, and files in them that outsiders may read and write.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use brumate_engine::api::{Event, Execute, FileChunk, FileInfo, Layer, Outcome};
 use tokio::sync::mpsc;
 
-use super::{BoxFuture, EngineError, Interrupter};
+use crate::{BoxFuture, EngineError, Event, Execute, FileChunk, FileInfo, Interrupter, Layer, Outcome};
 
-/// What became of a cell, and the files after it, or why they cannot be listed.
+/// Outcome of a cell, and the files after it, or why they cannot be listed.
 pub type CellAndFiles = (Outcome, Result<Vec<FileInfo>, EngineError>);
 
 /// A machine that keeps names, modules and files from one execution to the next, whatever an execution does. Dropping it ends
 /// its processes. Methods wait for each other.
 pub trait Session: Send + Sync {
     /// Runs a cell. Events come while it runs and are complete when the future is ready; limits are those of the session's
-    /// [`MachineSpec`](brumate_engine::api::MachineSpec).
+    /// [`MachineSpec`](crate::MachineSpec).
     ///
     /// # Errors
     ///
     /// [`EngineError::RolledBack`] when the cell ended the machine and the session is as it was before;
-    /// [`EngineError::Died`] when the session is lost.
+    /// [`EngineError::MachineExited`] when the session is lost.
     fn execute<'a>(
         &'a self,
         request: Execute,
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
 
-    /// As [`Session::execute`], and lists the files below `directory` as [`Session::list_files`] does, in one go: when the machine
-    /// ends meanwhile, the cell has not happened.
+    /// Runs a cell as [`Session::execute`] does, and lists the files below `directory` as [`Session::list_files`] does, in one
+    /// go: when the machine ends meanwhile, the cell has not happened.
     ///
     /// # Errors
     ///
@@ -47,10 +46,10 @@ pub trait Session: Send + Sync {
     /// [`EngineError::Layer`] when one cannot be mounted, and those of [`Session::execute`].
     fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>>;
 
-    /// Layers that are mounted at present; waits for nothing.
+    /// Lists the layers that are mounted at present; waits for nothing.
     fn layers(&self) -> Vec<Layer>;
 
-    /// Another session that goes on from this one's present state.
+    /// Makes another session that goes on from this one's present state.
     ///
     /// # Errors
     ///
@@ -66,8 +65,8 @@ pub trait Session: Send + Sync {
     /// those of [`Session::execute`].
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
 
-    /// From now on the session outlives its server: when that vanishes, however it ends, what was last acknowledged is left
-    /// for [`Engine::wake`](super::Engine::wake) of `path`, in files whose names begin with that. A session that is dropped
+    /// Lets the session outlive its server from now on: when that vanishes, however it ends, what was last acknowledged is left
+    /// for [`Engine::wake`](crate::Engine::wake) of `path`, in files whose names begin with that. A session that is dropped
     /// leaves nothing.
     ///
     /// # Errors
@@ -76,10 +75,10 @@ pub trait Session: Send + Sync {
     /// those of [`Session::execute`].
     fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
 
-    /// Stops the cell that runs at present. A handle is good for one cell: a roll-back replaces the machine.
+    /// Makes a handle that stops the cell that runs at present. It is good for one cell: a roll-back replaces the machine.
     fn interrupter(&self) -> Arc<dyn Interrupter>;
 
-    /// All regular files below `directory` (an absolute path in the guest), in the order of their paths; hidden ones may be
+    /// Lists all regular files below `directory` (an absolute path in the guest), in the order of their paths; hidden ones may be
     /// left out. A directory that is not there has none.
     ///
     /// # Errors
@@ -87,7 +86,7 @@ pub trait Session: Send + Sync {
     /// Those of [`Session::execute`]; [`EngineError::Unavailable`] when this engine has no access to files.
     fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>>;
 
-    /// At most `length` bytes of a file from `offset` on. An engine may give less; it gives nothing at the end only.
+    /// Reads at most `length` bytes of a file from `offset` on. An engine may give less; it gives nothing at the end only.
     ///
     /// # Errors
     ///
@@ -119,22 +118,4 @@ pub trait Session: Send + Sync {
     ///
     /// As [`Session::read_file`].
     fn remove_file<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), EngineError>>;
-}
-
-/// Why a file of a session could not be read or written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileError {
-    /// There is none of this name.
-    #[error("there is no such file")]
-    NotFound,
-    /// It is a directory, or something else without content.
-    #[error("it is not a regular file")]
-    NotAFile,
-    /// The quota of the session is used up.
-    #[error("no space is left in the session (set by {})", crate::explain::FILES)]
-    NoSpace,
-    /// Anything else; Linux's name of the error.
-    #[error("{0}")]
-    Other(String),
 }

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brumate_engine::api::{Event, Execute, Layer, Outcome};
 use brumate_engine::client;
+use brumate_engine_api::{
+    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, Interrupter, Layer, Outcome,
+    Session,
+};
 use tokio::sync::mpsc;
 
-use super::local::{LocalInterrupter, engine_error};
-use super::{BoxFuture, CellAndFiles, EngineError, FileChunk, FileError, FileInfo, Interrupter, Session};
+use super::errors::engine_error;
+use super::local::LocalInterrupter;
 
 /// A directory that is not there has no files.
 fn listing(listed: Result<Vec<FileInfo>, client::Error>) -> Result<Vec<FileInfo>, EngineError> {

@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// For `#[serde(deserialize_with)]`: a list of at most `MAX` elements.
+/// Reads a list, for `#[serde(deserialize_with)]`: at most `MAX` elements.
 ///
 /// # Errors
 /// When there are more.
-pub(crate) fn list<'de, D, T, const MAX: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub fn list<'de, D, T, const MAX: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -41,11 +41,11 @@ where
     deserializer.deserialize_seq(List::<T, MAX>(PhantomData))
 }
 
-/// For `#[serde(deserialize_with)]`: texts by name, at most `MAX` of them.
+/// Reads texts by name, for `#[serde(deserialize_with)]`: at most `MAX` of them.
 ///
 /// # Errors
 /// When there are more.
-pub(crate) fn texts<'de, D: Deserializer<'de>, const MAX: usize>(
+pub fn texts<'de, D: Deserializer<'de>, const MAX: usize>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
     struct Texts<const MAX: usize>;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::api::{Ended, Event, Limits, Outcome, StopReason, StreamName};
+use brumate_engine_api::{Ended, EngineError, Event, ExitReason, Limits, Outcome, StopReason, StreamName};
 use brumate_packages::{Bundle, Distribution};
-use brumate_session::engine::{Died, EngineError};
 use brumate_session::testing::{FakeEngine, Script, outcome};
 use brumate_session::{
     CancellationToken, Failure, OutputChunk, RunEvent, RunReport, RunRequest, Runner, RunnerSettings, Status,
@@ -89,7 +88,7 @@ async fn an_exception_is_a_run_error_with_its_traceback() {
 #[tokio::test]
 async fn exits() {
     assert_eq!(report(Script::exiting(0, "")).await.status, Status::Success);
-    assert_eq!(report(Script::dying(Died::Exit(0))).await.status, Status::Success);
+    assert_eq!(report(Script::dying(ExitReason::Exit(0))).await.status, Status::Success);
     let failed = report(Script::exiting(3, "out of cheese\n")).await;
     assert_eq!(failed.status, Status::RunError);
     assert_eq!(failed.error.unwrap(), "out of cheese\nThe code exited with status 3.");
@@ -123,14 +122,14 @@ async fn code_that_swallows_the_interrupt_still_failed() {
 #[tokio::test]
 async fn a_dead_machine_is_a_run_error_that_says_why() {
     for (reason, stopped, part) in [
-        (Died::TimeLimit, Some(StopReason::WallLimit), "did not react to KeyboardInterrupt within 2 s"),
-        (Died::CpuLimit, Some(StopReason::CpuLimit), "--cpu-timeout"),
-        (Died::MemoryLimit, None, "at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY)"),
-        (Died::Signal(11), None, "signal 11 (SIGSEGV)"),
-        (Died::Exit(7), None, "The code exited with status 7."),
-        (Died::Abort, None, "aborted"),
-        (Died::Protocol("half a frame".to_owned()), None, "half a frame"),
-        (Died::Trap("wasm trap: out of bounds".to_owned()), None, "wasm trap: out of bounds"),
+        (ExitReason::TimeLimit, Some(StopReason::WallLimit), "did not react to KeyboardInterrupt within 2 s"),
+        (ExitReason::CpuLimit, Some(StopReason::CpuLimit), "--cpu-timeout"),
+        (ExitReason::MemoryLimit, None, "at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY)"),
+        (ExitReason::Signal(11), None, "signal 11 (SIGSEGV)"),
+        (ExitReason::Exit(7), None, "The code exited with status 7."),
+        (ExitReason::Abort, None, "aborted"),
+        (ExitReason::Protocol("half a frame".to_owned()), None, "half a frame"),
+        (ExitReason::Trap("wasm trap: out of bounds".to_owned()), None, "wasm trap: out of bounds"),
     ] {
         let report = report(Script::dying(reason).stdout("so far\n")).await;
         assert_eq!((report.status, report.stopped), (Status::RunError, stopped));

@@ -1,7 +1,7 @@
 //! Sleeping, waking, expiring, outliving the server, forking, resetting, clearing.
 
+use brumate_engine_api::ExitReason;
 use brumate_session::CancellationToken;
-use brumate_session::engine::Died;
 use brumate_session::sessions::{
     CellRequest, DataDirError, Durability, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
 };
@@ -142,7 +142,7 @@ async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
 
 #[tokio::test]
 async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
-    let scripts = engine().on("lose", Script::dying(Died::Signal(9)).losing_session());
+    let scripts = engine().on("lose", Script::dying(ExitReason::Signal(9)).losing_session());
     let host = Host::with(scripts, |settings| settings.durability = Durability::Cell).await;
     let id = host.open("x = 1").await;
     host.cell(Some(&id), "x = 2").await.unwrap();

@@ -1,8 +1,7 @@
 //! Files that cells make, figures, uploads.
 
-use brumate_engine::api::Event;
+use brumate_engine_api::{Event, FileError};
 use brumate_session::CancellationToken;
-use brumate_session::engine::FileError;
 use brumate_session::sessions::{
     ANSWER_BYTES, FileName, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload, WholeText,
 };

@@ -5,24 +5,15 @@ use std::sync::Arc;
 
 use brumate_engine::vfs::{Archive, LayerBytes};
 use brumate_packages::wheel::{WheelContents, WheelFileName, verify};
+use brumate_test_support::{Random, count, seed};
 
 /// Mutations of each wheel.
-const MUTATIONS: usize = 4000;
+fn mutations() -> u64 {
+    count(1000, 4000)
+}
+
 /// Larger wheels are not mutated: each mutation reads all of it.
 const MUTATED_BYTES: usize = 40_000;
-
-/// A generator with a fixed sequence per seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-}
 
 fn bundled_wheels() -> Vec<(WheelFileName, Vec<u8>)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runtime/wheels");
@@ -57,14 +48,14 @@ fn bundled_wheels_mount_as_they_were_described() {
 #[test]
 fn damaged_wheels_mount_as_they_are_described_or_are_refused() {
     let (mut accepted, mut refused) = (0, 0);
-    let mut random = Random(7);
+    let mut random = Random::new(seed());
     for (name, original) in bundled_wheels().into_iter().filter(|(_, bytes)| bytes.len() <= MUTATED_BYTES) {
         // Names, sizes and offsets are in the last part.
         let directory = original.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
-        for _ in 0..MUTATIONS {
+        for _ in 0..mutations() {
             let mut bytes = original.clone();
-            let at = directory + random.below(bytes.len() - directory);
-            bytes[at] = [0, 1, 0xff, 0x80, b'/', b'.', random.below(256) as u8][random.below(7)];
+            let at = directory + random.index(bytes.len() - directory);
+            bytes[at] = [0, 1, 0xff, 0x80, b'/', b'.', random.index(256) as u8][random.index(7)];
             match verify(&bytes[..], &name) {
                 Ok(contents) => {
                     check_mounted(&bytes, &contents);

@@ -3,29 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brumate_engine::api::{Analysis, Event, Execute, Image, InstallAnswer, Layer, LayerId, MachineSpec, Outcome};
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
-use brumate_packages::{Bundle, BundleError, Distribution};
+use brumate_engine_api::{
+    Analysis, BoxFuture, Engine, EngineError, Event, Execute, Image, InstallAnswer, Interrupter, Layer, LayerId,
+    Machine, MachineSpec, Outcome, Session,
+};
+use brumate_session::CancellationToken;
 use tokio::sync::{OnceCell, mpsc};
-use tokio_util::sync::CancellationToken;
 
+use super::errors::engine_error;
 use super::local_session::LocalSession;
-use super::{BoxFuture, Died, Engine, EngineError, FileError, Interrupter, Machine, Session};
 
-/// How to start a [`LocalEngine`].
+/// Settings of a [`LocalEngine`].
 #[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct LocalEngineConfig {
+pub(crate) struct LocalEngineConfig {
     /// Where compiled modules are kept.
-    pub cache_dir: PathBuf,
+    pub(crate) cache_dir: PathBuf,
     /// Refuse to run when a wall of the sandbox is missing on this host.
-    pub require_jail: bool,
+    pub(crate) require_jail: bool,
     /// Few machines will be asked for: start soon rather than fork fast.
-    pub brief: bool,
+    pub(crate) brief: bool,
     /// Machines kept ready per image.
-    pub ready: usize,
+    pub(crate) ready: usize,
     /// Hears about compilation.
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
 impl std::fmt::Debug for LocalEngineConfig {
@@ -38,23 +39,23 @@ impl std::fmt::Debug for LocalEngineConfig {
 /// Machines on this host. The sandbox behind it starts when it is first needed, so that a server can answer its
 /// client at once; a start that failed is tried again by the next call. Clones share it.
 #[derive(Debug, Clone)]
-pub struct LocalEngine {
+pub(crate) struct LocalEngine {
     config: Arc<LocalEngineConfig>,
     sandbox: Arc<OnceCell<Sandbox>>,
 }
 
 impl LocalEngine {
-    /// An engine that is not started yet.
-    pub fn new(config: LocalEngineConfig) -> Self {
+    /// Makes an engine that is not started yet.
+    pub(crate) fn new(config: LocalEngineConfig) -> Self {
         Self { config: Arc::new(config), sandbox: Arc::default() }
     }
 
-    /// The sandbox; waits for its start.
+    /// Gives the sandbox; waits for its start.
     ///
     /// # Errors
     ///
     /// When the cache cannot be used, the interpreter does not start, or walls are missing that are required.
-    pub async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
+    pub(crate) async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
         let start = || async {
             let config = SandboxConfig {
                 cache_dir: self.config.cache_dir.clone(),
@@ -74,13 +75,13 @@ impl LocalEngine {
     /// # Errors
     ///
     /// When one of its modules cannot be imported, and those of [`LocalEngine::sandbox`].
-    pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
+    pub(crate) async fn warm(&self, image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
     }
 
     /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes
     /// of the process's own end, which cancels `shutdown`, is none.
-    pub fn start_in_background(&self, shutdown: CancellationToken) {
+    pub(crate) fn start_in_background(&self, shutdown: CancellationToken) {
         let engine = self.clone();
         tokio::spawn(async move {
             match engine.sandbox().await {
@@ -115,6 +116,10 @@ impl Engine for LocalEngine {
 
     fn prepare_layers<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.sandbox().await?.prepare_layers(layers).await.map_err(engine_error) })
+    }
+
+    fn replaced(&self, image: &Image, layers: &[Layer]) -> Vec<String> {
+        brumate_engine::bundle::replaced(image, layers)
     }
 
     fn bytecode<'a>(&'a self, layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
@@ -192,91 +197,5 @@ impl Interrupter for LocalInterrupter {
 
     fn withdraw(&self) {
         // It belongs to one execution and means no other.
-    }
-}
-
-pub(super) fn engine_error(error: client::Error) -> EngineError {
-    match error {
-        client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
-            EngineError::Died { reason: died(reason), output_dropped, peak_memory_bytes }
-        }
-        client::Error::RolledBack { reason, output_dropped, peak_memory_bytes } => {
-            EngineError::RolledBack { reason: died(reason), output_dropped, peak_memory_bytes }
-        }
-        client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
-        client::Error::Image(text) => EngineError::Image(text),
-        error @ client::Error::Layer { .. } => EngineError::Layer(error.to_string()),
-        error @ client::Error::MissingLayers { .. } => EngineError::Image(error.to_string()),
-        client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
-        client::Error::Io(error) => EngineError::Io(error.to_string()),
-        other => EngineError::Unavailable(other.to_string()),
-    }
-}
-
-/// The engine says why in the words of the guest's C library: a text, and the error's name in parentheses.
-fn file_error(reason: &str) -> FileError {
-    let name = reason.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
-    match name.unwrap_or_default() {
-        "ENOENT" | "ENOTDIR" => FileError::NotFound,
-        "EISDIR" | "EINVAL" => FileError::NotAFile,
-        "ENOSPC" | "EDQUOT" | "EFBIG" => FileError::NoSpace,
-        _ => FileError::Other(reason.to_owned()),
-    }
-}
-
-fn died(reason: client::Died) -> Died {
-    match reason {
-        client::Died::ParseLimit(limit) => Died::ParseLimit(limit),
-        client::Died::WallLimit => Died::TimeLimit,
-        client::Died::CpuLimit => Died::CpuLimit,
-        client::Died::Cancelled => Died::Cancelled,
-        client::Died::MemoryLimit => Died::MemoryLimit,
-        client::Died::Exit(code) => Died::Exit(code),
-        client::Died::Abort => Died::Abort,
-        client::Died::Trap(text) => Died::Trap(text),
-        client::Died::Signal(signal) => Died::Signal(signal),
-        client::Died::Protocol(text) => Died::Protocol(text),
-        other => Died::Protocol(other.to_string()),
-    }
-}
-
-/// The wheels that this binary ships.
-///
-/// # Errors
-///
-/// When the table that was built into it contradicts itself.
-pub fn bundle() -> Result<Bundle, BundleError> {
-    Bundle::new(brumate_engine::bundle::wheels().iter().map(|wheel| {
-        Distribution::new(wheel.name, wheel.version)
-            .provides(wheel.import_names.iter().copied())
-            .requires(wheel.requires.iter().copied())
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_of_files_are_understood() {
-        for (reason, error) in [
-            ("No such file or directory (ENOENT)", FileError::NotFound),
-            ("Is a directory (EISDIR)", FileError::NotAFile),
-            ("No space left on device (ENOSPC)", FileError::NoSpace),
-            ("the path is too long", FileError::Other("the path is too long".to_owned())),
-        ] {
-            assert_eq!(file_error(reason), error);
-        }
-    }
-
-    #[test]
-    fn the_bundle_of_this_binary_is_consistent() {
-        let bundle = bundle().unwrap();
-        for wheel in brumate_engine::bundle::wheels() {
-            let requirement = wheel.name.parse().unwrap();
-            let resolved = bundle.resolve(&[requirement]).unwrap();
-            assert_eq!(resolved.wheels.last().map(String::as_str), Some(wheel.name));
-        }
-        assert_eq!(bundle.distribution_of("PIL").unwrap().as_str(), "pillow");
     }
 }

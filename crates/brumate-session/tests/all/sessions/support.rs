@@ -32,7 +32,7 @@ pub(crate) fn engine() -> FakeEngine {
         .on("x", Script::silent().gets("x"))
         .on("loop", Script::silent().stdout("begun\n").endless())
         .on("1/0", Script::raising("ZeroDivisionError", "division by zero"))
-        .on("crash", Script::dying(brumate_session::engine::Died::MemoryLimit).stdout("half\n").sets("x", "crashed"))
+        .on("crash", Script::dying(brumate_engine_api::ExitReason::MemoryLimit).stdout("half\n").sets("x", "crashed"))
         .on("unkeepable", Script::silent().sets("unkeepable", "1"))
 }
 

@@ -1,0 +1,75 @@
+//! The engine: it makes machines and sessions, and prepares what is mounted in them.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+
+use crate::{EngineError, Image, Layer, LayerId, Machine, MachineSpec, Session};
+
+/// Boxed future: engines are used as trait objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Maker of machines and sessions.
+pub trait Engine: Send + Sync {
+    /// Makes a fresh machine.
+    ///
+    /// # Errors
+    ///
+    /// Any [`EngineError`]: no process, no memory, no sandbox on this host.
+    fn machine(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>>;
+
+    /// Makes bundle wheels and what they require ready to be imported. The first time this may compile them, which
+    /// takes seconds; afterwards it costs next to nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Compile`] above all.
+    fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Compiles native modules of layers ahead, like [`Engine::prepare`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::prepare`].
+    fn prepare_layers<'a>(&'a self, _layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Names the distributions of which something may be imported in `image` and whose place one of `layers` takes: a machine of
+    /// this image would go on using the version that it has. Normalised names (PEP 503), sorted.
+    fn replaced(&self, image: &Image, layers: &[Layer]) -> Vec<String>;
+
+    /// Compiles a wheel's Python files to bytecode, as [`Layer::bytecode`] wants it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] when the wheel cannot be mounted, and those of [`Engine::machine`].
+    fn bytecode<'a>(&'a self, _layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        Box::pin(async { Err(EngineError::Unavailable("this engine makes no bytecode".to_owned())) })
+    }
+
+    /// Lists the layers of the session that is asleep in a file: [`Engine::wake`] wants them in `spec`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wake`].
+    fn layers_of<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<Vec<LayerId>, EngineError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Makes a fresh session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::machine`].
+    fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>>;
+
+    /// Wakes the session that is asleep in the file `path`, which stays. `spec.image` is ignored: a session wakes from the image
+    /// that it began with.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Image`] when the file is damaged or of another version of Brumate, [`EngineError::Io`] when it cannot
+    /// be read; those of [`Engine::machine`].
+    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
+}

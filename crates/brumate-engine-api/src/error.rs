@@ -1,0 +1,92 @@
+//! Errors of an engine, and the reasons why a machine ends.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Reason why a machine has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExitReason {
+    /// Parsing its source took longer than this.
+    ParseLimit(Duration),
+    /// It passed the wall-clock limit and did not react to the interrupt.
+    TimeLimit,
+    /// It used up its CPU time and did not react to the interrupt.
+    CpuLimit,
+    /// It took more memory than it may.
+    MemoryLimit,
+    /// The caller cancelled and it did not react to the interrupt.
+    Cancelled,
+    /// A signal ended it.
+    Signal(i32),
+    /// `os._exit` or C's `exit`, with this status.
+    Exit(i32),
+    /// `abort` or a fatal error of Python.
+    Abort,
+    /// The WebAssembly code trapped; the text says how.
+    Trap(String),
+    /// It said something that makes no sense and was ended.
+    Protocol(String),
+}
+
+/// Reason why an engine could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The machine is gone.
+    #[error("the machine is gone: {reason:?}")]
+    MachineExited {
+        /// Why.
+        reason: ExitReason,
+        /// Output bytes that were dropped past the limit before it died.
+        output_dropped: u64,
+        /// Most memory that its process had, in bytes; `None` when that is not known.
+        peak_memory_bytes: Option<u64>,
+    },
+    /// A cell ended its session's machine; the session is as it was before that cell.
+    #[error("the machine is gone: {reason:?}; the session is as it was before")]
+    RolledBack {
+        /// Why.
+        reason: ExitReason,
+        /// Output bytes that were dropped past the limit before it died.
+        output_dropped: u64,
+        /// Most memory that its process had, in bytes; `None` when that is not known.
+        peak_memory_bytes: Option<u64>,
+    },
+    /// A session cannot be put to sleep, or not be woken; the text says why.
+    #[error("{0}")]
+    Image(String),
+    /// A file of a session cannot be read or written.
+    #[error("{0}")]
+    File(FileError),
+    /// A wheel cannot be mounted; the machine is as it was.
+    #[error("{0}")]
+    Layer(String),
+    /// A wheel or the interpreter could not be compiled.
+    #[error("could not compile: {0}")]
+    Compile(String),
+    /// The host refused something.
+    #[error("the host refused: {0}")]
+    Io(String),
+    /// There is no engine on this host.
+    #[error("the sandbox is not available: {0}")]
+    Unavailable(String),
+}
+
+/// Reason why a file of a session could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// There is none of this name.
+    #[error("there is no such file")]
+    NotFound,
+    /// It is a directory, or something else without content.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The quota of the session is used up.
+    #[error("no space is left in the session")]
+    NoSpace,
+    /// Anything else; Linux's name of the error.
+    #[error("{0}")]
+    Other(String),
+}

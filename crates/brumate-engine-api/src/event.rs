@@ -1,0 +1,86 @@
+//! Events of a running machine.
+//!
+//! They carry Jupyter's names (`stream`, `display_data`, `execute_result`, `error`, `status`; source: the Jupyter messaging
+//! specification 5.4).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InstallRequest, bounded};
+
+/// Longest text that may answer an [`Event::InputRequest`], in bytes.
+pub const MAX_INPUT: usize = 1 << 20;
+
+/// Longest prompt of an [`Event::InputRequest`], in bytes; longer ones are cut.
+pub const MAX_PROMPT: usize = 64 << 10;
+
+/// Standard stream that a text came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamName {
+    /// fd 1.
+    Stdout,
+    /// fd 2.
+    Stderr,
+}
+
+/// Representations of one object.
+pub const MAX_MIME_TYPES: usize = 64;
+
+/// Map from MIME type to payload: text as it is, binary types as base64 (Jupyter's mime bundle).
+pub type MimeBundle = BTreeMap<String, String>;
+
+/// Report of a machine while it runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// Output of the guest, in order.
+    Stream {
+        /// Which stream.
+        name: StreamName,
+        /// Text; invalid UTF-8 is replaced.
+        text: String,
+    },
+    /// `display(...)`, a shown figure.
+    DisplayData {
+        /// The mime bundle.
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
+        data: MimeBundle,
+    },
+    /// The value of the last expression, as a mime bundle.
+    ExecuteResult {
+        /// The mime bundle.
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
+        data: MimeBundle,
+    },
+    /// An uncaught exception.
+    Error {
+        /// Class name.
+        ename: String,
+        /// `str(exception)`.
+        evalue: String,
+        /// CPython's own traceback text (IPython's with [`Execute::shell`](crate::Execute::shell)), without frames of our
+        /// prelude.
+        traceback: String,
+    },
+    /// Output beyond [`Limits::output_bytes`](crate::Limits::output_bytes) is being dropped. Sent now and then;
+    /// [`Outcome::output_dropped`](crate::Outcome::output_dropped) is exact.
+    OutputDropped {
+        /// Bytes dropped so far.
+        bytes: u64,
+    },
+    /// The guest waits for a line of input; see [`Interrupter::answer`](crate::Interrupter::answer).
+    InputRequest {
+        /// What to show.
+        prompt: String,
+        /// Do not show what is typed.
+        password: bool,
+    },
+    /// The guest waits for packages; see [`Interrupter::install`](crate::Interrupter::install).
+    Install(InstallRequest),
+    /// Busy or idle.
+    Status {
+        /// True while code runs.
+        busy: bool,
+    },
+}

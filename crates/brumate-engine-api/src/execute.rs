@@ -1,0 +1,65 @@
+//! Requests to run code, and what the guest's parser finds in a source text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+
+/// Arguments, and environment variables, of one [`Execute`].
+pub const MAX_ARGUMENTS: usize = 1 << 20;
+
+/// Request to run one piece of Python.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Execute {
+    /// Source text. Top-level `await` is allowed; the last expression's value is the result.
+    pub code: String,
+    /// Shown in tracebacks and as `__file__`; `main.py` when empty.
+    pub file_name: String,
+    /// Extra globals as one JSON object; empty string = none.
+    pub globals_json: String,
+    /// `sys.argv`; empty = `[file_name]`.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
+    pub argv: Vec<String>,
+    /// Extra environment variables.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
+    pub env: Vec<(String, String)>,
+    /// Run as a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
+    pub script: bool,
+    /// Names and modules stay for the next execution on this machine.
+    pub session: bool,
+    /// Run as a cell of a Jupyter notebook, through IPython's shell; names stay, as with `session`.
+    ///
+    /// Magics, shell lines, `Out`, `display()` and top-level `await` work. The last expression's value is an
+    /// [`Event::ExecuteResult`](crate::Event::ExecuteResult), as IPython shows it, and not part of
+    /// [`Ended::Returned`](crate::Ended::Returned); figures are shown at the end.
+    /// `script`, `rich`, `figures`, `file_name` and `argv` have no effect. A traceback is IPython's, as plain text.
+    pub shell: bool,
+    /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
+    /// representation it has.
+    pub rich: bool,
+    /// Send figures that are open at the end as [`Event::DisplayData`](crate::Event::DisplayData).
+    pub figures: bool,
+    /// Someone answers [`Event::InputRequest`](crate::Event::InputRequest). Until they do, the wall clock of this execution
+    /// stands still; who asks decides how long to wait, with an [`Interrupter`](crate::Interrupter).
+    pub allow_stdin: bool,
+    /// Someone answers [`Event::Install`](crate::Event::Install); the wall clock stands still as with `allow_stdin`.
+    /// Otherwise the guest has the packages that it has.
+    #[serde(default)]
+    pub allow_install: bool,
+}
+
+/// Names reported of one source text, in each of [`Analysis`]'s lists.
+pub const MAX_NAMES: usize = 1000;
+
+/// Findings of the guest's own parser in a source text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Top-level names of imported modules in order of appearance, standard library left out; of namespaces that
+    /// distributions share (`google`, `azure`, …) the whole name.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
+    pub imports: Vec<String>,
+    /// Like `imports`, but only those inside a `try` that catches `ImportError`.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
+    pub optional_imports: Vec<String>,
+    /// The source does not parse; running it will report the error.
+    pub syntax_error: bool,
+}

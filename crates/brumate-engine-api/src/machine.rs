@@ -1,0 +1,57 @@
+//! Machines, and the handles that stop them and answer them from elsewhere.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::{Analysis, BoxFuture, EngineError, Event, Execute, InstallAnswer, Layer, Outcome};
+
+/// One interpreter in its own process. Dropping it ends the process.
+pub trait Machine: Send {
+    /// Finds the imports of `code` with the guest's own parser. Runs nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::MachineExited`] when the parser brings the machine down.
+    fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>>;
+
+    /// Mounts layers: imports find them from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Layer`] when one cannot be mounted; none is then.
+    fn mount<'a>(&'a mut self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Runs code. Events come while it runs and are complete when the future is ready; it enforces the limits of
+    /// the machine's [`MachineSpec`](crate::MachineSpec).
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::MachineExited`] when the machine did not survive. An exception of the guest is an [`Outcome`].
+    fn execute<'a>(
+        &'a mut self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
+
+    /// Makes a handle that stops the machine from elsewhere.
+    fn interrupter(&self) -> Arc<dyn Interrupter>;
+}
+
+/// Stops a running machine. The methods return at once and do nothing when the machine is gone.
+pub trait Interrupter: Send + Sync {
+    /// Raises KeyboardInterrupt in the guest; a guest that does not react within the grace time is killed.
+    fn interrupt(&self);
+    /// Ends the machine without asking it.
+    fn kill(&self);
+    /// Answers the question that the guest waits for: a line without its end, or `None` for the end of the input. False when
+    /// it waits for none, or the line is longer than [`MAX_INPUT`](crate::MAX_INPUT).
+    fn answer(&self, line: Option<String>) -> bool;
+    /// Answers the request for packages that the guest waits with: what is to be mounted, or why nothing is. False when it
+    /// waits with none.
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool;
+    /// Lists the layers that the machine has mounted at present.
+    fn layers(&self) -> Vec<Layer>;
+    /// Takes back an interrupt that came too late for what it was meant for.
+    fn withdraw(&self);
+}

@@ -1,0 +1,33 @@
+//! The order for a machine: its image, limits, directories, input and wheels.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use crate::{Image, Layer, Limits};
+
+/// Host directory that is granted to one machine. Opened by the server as a handle; the guest never sees the host path.
+#[derive(Debug, Clone)]
+pub struct Mount {
+    /// Directory on the host.
+    pub host: PathBuf,
+    /// Absolute path inside the guest.
+    pub guest: String,
+    /// Refuse every change.
+    pub read_only: bool,
+}
+
+/// Order for a machine.
+#[derive(Debug, Default)]
+pub struct MachineSpec {
+    /// What it is forked from. One that is not built yet is replaced by [`Image::plain`].
+    pub image: Image,
+    /// Limits of this machine.
+    pub limits: Limits,
+    /// Granted host directories.
+    pub mounts: Vec<Mount>,
+    /// Read end of the guest's standard input; `None` is an empty input.
+    pub stdin: Option<OwnedFd>,
+    /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
+    /// the machine is forked from [`Image::plain`].
+    pub layers: Vec<Layer>,
+}

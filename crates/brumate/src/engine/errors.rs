@@ -1,0 +1,68 @@
+//! The engine's errors in the words of its interface.
+
+use brumate_engine::client;
+use brumate_engine_api::{EngineError, ExitReason, FileError};
+
+/// Translates an error of the engine.
+pub(super) fn engine_error(error: client::Error) -> EngineError {
+    match error {
+        client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
+            EngineError::MachineExited { reason: exit_reason(reason), output_dropped, peak_memory_bytes }
+        }
+        client::Error::RolledBack { reason, output_dropped, peak_memory_bytes } => {
+            EngineError::RolledBack { reason: exit_reason(reason), output_dropped, peak_memory_bytes }
+        }
+        client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
+        client::Error::Image(text) => EngineError::Image(text),
+        error @ client::Error::Layer { .. } => EngineError::Layer(error.to_string()),
+        error @ client::Error::MissingLayers { .. } => EngineError::Image(error.to_string()),
+        client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),
+        client::Error::Io(error) => EngineError::Io(error.to_string()),
+        other => EngineError::Unavailable(other.to_string()),
+    }
+}
+
+/// Translates the engine's reason, which is in the words of the guest's C library: a text, and the error's name in parentheses.
+fn file_error(reason: &str) -> FileError {
+    let name = reason.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
+    match name.unwrap_or_default() {
+        "ENOENT" | "ENOTDIR" => FileError::NotFound,
+        "EISDIR" | "EINVAL" => FileError::NotAFile,
+        "ENOSPC" | "EDQUOT" | "EFBIG" => FileError::NoSpace,
+        _ => FileError::Other(reason.to_owned()),
+    }
+}
+
+/// Translates why a machine has ended.
+fn exit_reason(reason: client::Died) -> ExitReason {
+    match reason {
+        client::Died::ParseLimit(limit) => ExitReason::ParseLimit(limit),
+        client::Died::WallLimit => ExitReason::TimeLimit,
+        client::Died::CpuLimit => ExitReason::CpuLimit,
+        client::Died::Cancelled => ExitReason::Cancelled,
+        client::Died::MemoryLimit => ExitReason::MemoryLimit,
+        client::Died::Exit(code) => ExitReason::Exit(code),
+        client::Died::Abort => ExitReason::Abort,
+        client::Died::Trap(text) => ExitReason::Trap(text),
+        client::Died::Signal(signal) => ExitReason::Signal(signal),
+        client::Died::Protocol(text) => ExitReason::Protocol(text),
+        other => ExitReason::Protocol(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_files_are_understood() {
+        for (reason, error) in [
+            ("No such file or directory (ENOENT)", FileError::NotFound),
+            ("Is a directory (EISDIR)", FileError::NotAFile),
+            ("No space left on device (ENOSPC)", FileError::NoSpace),
+            ("the path is too long", FileError::Other("the path is too long".to_owned())),
+        ] {
+            assert_eq!(file_error(reason), error);
+        }
+    }
+}
