@@ -75,6 +75,7 @@ fn control_socket() -> Option<OwnedFd> {
 /// # Errors
 /// When a mandatory wall (any wall, with `all`) cannot be raised.
 pub(crate) fn enter_zygote(all: bool, keep: &[RawFd]) -> Result<Vec<String>, String> {
+    crate::bundle::map_files();
     let mut config = config(Profile::Zygote);
     config.require = if all { Require::All } else { Require::Best };
     config.keep = keep.to_vec();

@@ -103,11 +103,11 @@ impl Layers {
     fn read() -> Result<Layers, Box<dyn std::error::Error>> {
         // Whoever built this program has checked them.
         let listed = |bytes| Archive::listed(embedded(bytes), &ArchiveLimits::default());
-        let mut archives = vec![(STDLIB, "stdlib", listed(bundle::STDLIB.bytes)?)];
+        let mut archives = vec![(STDLIB, "stdlib", listed(bundle::STDLIB.content.bytes())?)];
         for wheel in bundle::wheels() {
-            archives.push((SITE_PACKAGES, wheel.file, listed(wheel.bytes)?));
+            archives.push((SITE_PACKAGES, wheel.file, listed(wheel.content.bytes())?));
         }
-        archives.push((SITE_PACKAGES, BYTECODE, listed(bundle::PYCACHE.bytes)?));
+        archives.push((SITE_PACKAGES, BYTECODE, listed(bundle::PYCACHE.content.bytes())?));
         Ok(Layers { archives })
     }
 }

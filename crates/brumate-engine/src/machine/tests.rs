@@ -13,7 +13,7 @@ use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
 use crate::wire::{ModuleKey, Origin};
 
-/// Compiles in this process, with a cache below the target directory.
+/// Compiles in this process, with the cache that all tests share.
 struct LocalModules {
     compiler: Engine,
     cache: Arc<ModuleCache>,
@@ -64,11 +64,11 @@ impl Kit {
     fn new() -> Kit {
         let running = engine(Purpose::Run).unwrap();
         let compiler = engine(Purpose::Compile).unwrap();
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache");
+        let root = brumate_test_support::cache_directory();
         let cache = Arc::new(ModuleCache::open(&root, &compile::fingerprint(&running)).unwrap());
         let modules = LocalModules { compiler: compiler.clone(), cache: cache.clone() };
         let prelude = Prelude {
-            main: modules.load(&running, Kind::Main, crate::bundle::INTERPRETER.bytes).unwrap(),
+            main: modules.load(&running, Kind::Main, crate::bundle::INTERPRETER.content.bytes()).unwrap(),
             trampoline: modules.load(&running, Kind::Helper, &trampoline_module()).unwrap(),
         };
         Kit { engine: running, compiler, cache, prelude }

@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use brumate_test_support::{Random, count, seed};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno as Host;
 
 use crate::libc::errno::Errno;
-use crate::vfs::tests::support::{Random, vfs};
+use crate::vfs::tests::support::vfs;
 use crate::vfs::{OpenFlags as O, Stat, Vfs, Whence, at};
 
 /// Levels between the scratch directory and where the calls start.
 const NEST: usize = 300;
 const CALLS_PER_RUN: usize = 1500;
-const RUNS: u64 = 16;
 const OPEN_MAX: usize = 8;
 
 /// One open file on both sides.
@@ -110,7 +110,16 @@ impl Bench {
         }
         let is_tmpfs = rustix::fs::fstatfs(&host_base).unwrap().f_type as u64 == 0x0102_1994;
         let is_root = rustix::process::geteuid().is_root();
-        Self { random: Random(seed), vfs, host_base, guest_base, open: Vec::new(), is_root, is_tmpfs, log: Vec::new() }
+        Self {
+            random: Random::new(seed),
+            vfs,
+            host_base,
+            guest_base,
+            open: Vec::new(),
+            is_root,
+            is_tmpfs,
+            log: Vec::new(),
+        }
     }
 
     fn compare(&mut self, call: String, host: String, guest: String) {
@@ -284,7 +293,8 @@ fn guest_list(vfs: &mut Vfs, fd: i32) -> Result<Listing, Errno> {
 
 #[test]
 fn random_calls_answer_as_the_kernel_does() {
-    for seed in 1..=RUNS {
+    let first = seed();
+    for seed in first..first + count(4, 16) {
         let scratch = if Path::new("/dev/shm").is_dir() {
             tempfile::tempdir_in("/dev/shm").unwrap()
         } else {
