@@ -88,7 +88,10 @@ class Crowd:
         known.numbers.append(number)
         answer = await self.interpreter.cell(f'print("cell", {number})\ntold({number}), {number}, len(log)', known.id)
         # Everything in an answer is this call's: none is shifted.
-        same((answer['output'], answer['result']), ([f'cell {number}\n'], f'({known.total}, {number}, {len(known.numbers)})'))
+        same(
+            (answer['output'], answer['result']),
+            ([f'cell {number}\n'], f'({known.total}, {number}, {len(known.numbers)})'),
+        )
         same((answer['files'], answer['session_info']), ([], None))
 
     async def failing(self, known: Known) -> None:
@@ -108,19 +111,25 @@ class Crowd:
         number = self.fresh()
         name = f'u{number % 3}.txt'
         known.files[name] = f'uploaded {number}'
-        answer = await self.interpreter.tool('upload_file', filename=name, content=known.files[name], session_id=known.id)
+        answer = await self.interpreter.tool(
+            'upload_file', filename=name, content=known.files[name], session_id=known.id
+        )
         same((answer['success'], answer['file']['size']), (True, len(known.files[name])))
 
     async def look(self, known: Known) -> None:
         listed = await self.interpreter.tool('list_session_files', session_id=known.id)
-        same({file['name']: file['size'] for file in listed['files']}, {name: len(text) for name, text in known.files.items()})
+        same(
+            {file['name']: file['size'] for file in listed['files']},
+            {name: len(text) for name, text in known.files.items()},
+        )
         if known.files:
             name = self.chance.choice(sorted(known.files))
             same((await self.interpreter.read(f'kernel://{known.id}/{name}'))['text'], known.files[name])
 
     async def verify(self, known: Known) -> None:
         answer = await self.interpreter.cell(
-            "import os\nprint(total(), len(log), sorted((n, open(n).read()) for n in os.listdir() if n[0] != '.'))", known.id
+            "import os\nprint(total(), len(log), sorted((n, open(n).read()) for n in os.listdir() if n[0] != '.'))",
+            known.id,
         )
         same(answer['output'], [f'{known.total} {len(known.numbers)} {sorted(known.files.items())}\n'])
 
@@ -177,7 +186,18 @@ class Crowd:
             return await self.open()
         known = self.chance.choice(free)
         (what,) = self.chance.choices(
-            [self.cell, self.failing, self.write, self.upload, self.look, self.verify, self.fork, self.reset, self.interrupt, self.clear],
+            [
+                self.cell,
+                self.failing,
+                self.write,
+                self.upload,
+                self.look,
+                self.verify,
+                self.fork,
+                self.reset,
+                self.interrupt,
+                self.clear,
+            ],
             [40, 8, 10, 8, 8, 10, 4, 3, 1, 3],
         )
         self.count(what.__name__)
@@ -202,7 +222,7 @@ def proportional_bytes(processes: list[int]) -> int:
 
 async def crowd(setup: Setup) -> None:
     """Sessions far beyond what may be awake, used by several clients' calls at once."""
-    size, live, tasks, seconds = (500, 50, 12, 600) if LONG else (40, 5, 4, 15)
+    size, live, tasks, seconds = (500, 50, 12, 600) if LONG else (20, 5, 4, 4)
     chance = random.Random(SEED)
     with Host(setup) as host:
         async with host.server('--max-live-sessions', str(live), '--hibernate-after', '2s', *PATIENT) as client:
@@ -219,7 +239,9 @@ async def crowd(setup: Setup) -> None:
             async def watch() -> None:
                 nonlocal highest
                 while not done.is_set():
-                    highest = max(highest, await anyio.to_thread.run_sync(lambda: proportional_bytes(descendants(server))))
+                    highest = max(
+                        highest, await anyio.to_thread.run_sync(lambda: proportional_bytes(descendants(server)))
+                    )
                     await anyio.sleep(1)
 
             async with anyio.create_task_group() as group:
@@ -245,7 +267,7 @@ async def crowd(setup: Setup) -> None:
 
 async def killed_under_load(setup: Setup) -> None:
     """`kill -9` of a server whose sessions are busy: what was acknowledged is there, what was not may be."""
-    rounds, size = (100, 6) if LONG else (6, 4)
+    rounds, size = (100, 6) if LONG else (2, 4)
     chance = random.Random(SEED)
     with Host(setup) as host:
         sessions: list[Known] = []
@@ -264,7 +286,10 @@ async def killed_under_load(setup: Setup) -> None:
                     sessions += crowd.sessions[-1:]
                 dead = anyio.Event()
 
-                async def use(known: Known) -> None:
+                # The tasks of a round end before the next one begins.
+                async def use(
+                    known: Known, interpreter: Interpreter = interpreter, crowd: Crowd = crowd, dead: anyio.Event = dead
+                ) -> None:
                     nonlocal told
                     while not dead.is_set():
                         number = crowd.fresh()
@@ -297,7 +322,9 @@ async def killed_under_load(setup: Setup) -> None:
 
 async def found(interpreter: Interpreter, known: Known, unanswered: int | None) -> bool:
     """A session after its server's death is as it was acknowledged, or one cell later; true when it is later."""
-    answer = await interpreter.cell("import os\nprint(total(), len(log), open('n.txt').read() if os.path.exists('n.txt') else '')", known.id)
+    answer = await interpreter.cell(
+        "import os\nprint(total(), len(log), open('n.txt').read() if os.path.exists('n.txt') else '')", known.id
+    )
     assert answer['success'], answer
     later = Known(known.id, [*known.numbers, unanswered or 0])
     expected = {f'{known.total} {len(known.numbers)} {known.files.get("n.txt", "")}\n': False}

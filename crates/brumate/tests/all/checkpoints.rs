@@ -6,9 +6,9 @@ use std::time::Duration;
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::{Error, Session};
 
-use crate::support::chance::{Random, count, seed};
 use crate::support::processes::descendants;
 use crate::support::sessions::{cell, sandbox, say};
+use brumate_test_support::{Random, count, seed};
 
 /// Ends the machine after it has changed what the tests look at.
 const CRASH: &str = "number = -1\nkept.append(-1)\nkept[0] = -1\nimport os\nos._exit(1)";
@@ -34,7 +34,7 @@ async fn small_cells_keep_their_checkpoint_and_lose_nothing() {
     say(&session, "number, kept = 0, [0]").await;
     let mut number = 0;
     let mut followed = 0;
-    for round in 0..count(6, 60) {
+    for round in 0..count(2, 60) {
         for _ in 0..8 {
             let before = processes().await;
             number += 1;
@@ -47,17 +47,17 @@ async fn small_cells_keep_their_checkpoint_and_lose_nothing() {
         assert_eq!(say(&session, "print(number, kept == list(range(number + 1)))").await, expected, "round {round}");
     }
     // After each crash and at the beginning some are forked anew.
-    assert!(followed >= count(6, 60) * 4, "{followed} cells of {number}");
+    assert!(followed >= count(2, 60) * 4, "{followed} cells of {number}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cells_in_quick_succession_lose_nothing() {
     let sandbox = sandbox(0).await;
     let session = sandbox.session(MachineSpec::default()).await.unwrap();
-    let mut random = Random::new(seed(), 11);
+    let mut random = Random::part(seed(), 11);
     say(&session, "number, kept, large = 0, [0], {}").await;
     let mut number = 0;
-    for round in 0..count(40, 400) {
+    for round in 0..count(10, 400) {
         for _ in 0..random.below(12) {
             number += 1;
             let more = *random.pick(&[

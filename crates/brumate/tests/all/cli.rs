@@ -2,13 +2,12 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The binary with a clean environment and the cache that all tests of a build share.
 fn brumate<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = brumate_test_support::cache_directory();
     command.env_clear().env("BRUMATE_CACHE_DIR", cache).args(arguments).stdin(Stdio::null());
     command
 }
@@ -144,7 +143,7 @@ fn an_interrupt_reaches_the_script() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("patient.py");
     let code =
-        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(3600)\nfinally:\n    print('tidied up')\n";
+        "import time\ntry:\n    print('ready', flush=True)\n    time.sleep(3600)\nfinally:\n    print('tidied up')\n";
     std::fs::write(&script, code).unwrap();
     let mut child = brumate([OsStr::new("exec"), script.as_os_str()])
         .stdout(Stdio::piped())

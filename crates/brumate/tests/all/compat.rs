@@ -20,7 +20,7 @@ fn scripts() -> PathBuf {
 
 /// The binary with a clean environment, the cache that all tests of a build share, and time for a busy host.
 fn brumate(command: &str) -> Command {
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = brumate_test_support::cache_directory();
     let mut brumate = Command::new(env!("CARGO_BIN_EXE_brumate"));
     brumate.env_clear().env("BRUMATE_CACHE_DIR", cache).arg(command);
     brumate.args(["--timeout", "10m", "--cpu-timeout", "10m"]);

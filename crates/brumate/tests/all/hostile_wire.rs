@@ -29,7 +29,7 @@ fn short() -> Limits {
 }
 
 fn config(program: PathBuf) -> SandboxConfig {
-    let cache_dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache_dir = brumate_test_support::cache_directory();
     SandboxConfig { cache_dir, program: Some(program), ready: 0, ..SandboxConfig::default() }
 }
 

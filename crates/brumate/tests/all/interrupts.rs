@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::chance::{Random, count, seed};
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
 use brumate_engine::client::{Error, Interrupter, Session};
+use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
 /// Calls `stop` all the time, from a thread of its own, until the value is dropped.
@@ -111,8 +111,8 @@ async fn a_stop_that_comes_while_a_cell_begins_stops_it() {
     let limits = Limits { grace: Duration::from_secs(60), ..Limits::default() };
     let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
     say(&session, "number = 0\nimport time").await;
-    let mut random = Random::new(seed(), 5);
-    for round in 0..count(100, 2000) {
+    let mut random = Random::part(seed(), 5);
+    for round in 0..count(25, 2000) {
         // A machine is told of a cell, and begins it, in about this time.
         let instant = Duration::from_micros(random.below(1500));
         let interrupter = session.interrupter();
@@ -138,8 +138,8 @@ async fn a_stop_is_not_lost_in_a_callback_from_c() {
     let sandbox = sandbox(1).await;
     let limits = Limits { grace: Duration::from_secs(20), ..Limits::default() };
     let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
-    let mut random = Random::new(seed(), 6);
-    for round in 0..10 {
+    let mut random = Random::part(seed(), 6);
+    for round in 0..count(3, 10) {
         let instant = Duration::from_micros(random.below(20_000));
         let interrupter = session.interrupter();
         let (outcome, text) = asked(&session, CALLBACKS, |event| {

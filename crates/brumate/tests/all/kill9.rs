@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::chance::{Random, count, seed};
 use crate::support::processes;
 use crate::support::sessions::{sandbox, say};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Sandbox;
+use brumate_test_support::{Random, count, seed};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
 use server::{Said, Server};
 
@@ -102,7 +102,7 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("session");
     let seed = seed();
-    let mut random = Random::new(seed, 0);
+    let mut random = Random::part(seed, 0);
 
     let mut running = Server::start(&file);
     let mut kept = running.begin();
@@ -110,7 +110,7 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
     assert!(matches!(running.hear(), Some(Said::Kept(_))));
     let usual = start.elapsed();
     let (mut results, mut survivors) = (BTreeMap::new(), 0);
-    for round in 0..count(60, 500) {
+    for round in 0..count(15, 500) {
         let victim = *random.pick(&[Victim::Server, Victim::Jail, Victim::Zygote, Victim::Machine]);
         let next = running.begin();
         // Some come too late: the instants shortly before the end are those that matter.

@@ -115,7 +115,7 @@ async fn an_installed_package_wins_over_the_bundles() {
     let spec = MachineSpec { image: Image::data(), layers: vec![six.clone()], ..MachineSpec::default() };
     let session = sandbox.session(spec).await.unwrap();
     assert_eq!(say(&session, code).await, "99.0 99.0 99.0\n");
-    assert_eq!(Image::data().replaced_by(&[six]), ["six"]);
+    assert_eq!(brumate_engine::bundle::replaced(&Image::data(), &[six]), ["six"]);
 }
 
 #[tokio::test]
@@ -363,7 +363,7 @@ async fn a_guest_that_waits_for_packages_can_be_stopped() {
 /// A native module of the bundle's, with a section that makes it another one.
 fn native() -> Vec<u8> {
     let bundled = brumate_engine::bundle::wheels().iter().find(|wheel| wheel.name == "kiwisolver").unwrap();
-    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bundled.bytes)).unwrap();
+    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bundled.content.bytes())).unwrap();
     let (path, _) = archive.files().find(|(path, _)| path.ends_with(b".so")).unwrap();
     let mut bytes = archive.read(path).unwrap().unwrap();
     bytes.extend_from_slice(b"\x00\x06\x05extra");
@@ -466,7 +466,7 @@ async fn images_have_wheels() {
     assert_eq!(say(&woken, "print(demo.run(), parts.b.here)").await, "ran 1.0 parts.b\n");
     // With another version, machines are not of this image.
     let second = demo(here, "2.0");
-    assert_eq!(image.replaced_by(std::slice::from_ref(&second)), ["demo"]);
+    assert_eq!(brumate_engine::bundle::replaced(&image, std::slice::from_ref(&second)), ["demo"]);
     let other = MachineSpec { layers: vec![second], ..spec() };
     let session = sandbox.session(other).await.unwrap();
     assert_eq!(say(&session, &seen.replace("True", "False")).await, "False\nran 2.0 2.0\n");
@@ -548,7 +548,8 @@ async fn mounting_twenty_wheels() {
     let sandbox = crate::support::sessions::sandbox(2).await;
     let directory = tempfile::tempdir().unwrap();
     let wheels = brumate_engine::bundle::wheels().iter().filter(|wheel| wheel.file.ends_with("-none-any.whl"));
-    let layers: Vec<_> = wheels.take(20).map(|wheel| layer_of(directory.path(), wheel.file, wheel.bytes)).collect();
+    let layers: Vec<_> =
+        wheels.take(20).map(|wheel| layer_of(directory.path(), wheel.file, wheel.content.bytes())).collect();
     let mut times = Vec::new();
     for _ in 0..30 {
         let session = sandbox.session(MachineSpec::default()).await.unwrap();

@@ -1,6 +1,5 @@
 //! Machines through the engine's own interface: what a guest's end tells, and what its files and stacks look like.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate_engine::api::{Ended, Event, Execute, Limits, MachineSpec, Mount, Outcome, StopReason};
@@ -9,7 +8,7 @@ use tokio::sync::mpsc;
 
 async fn sandbox() -> Sandbox {
     let config = SandboxConfig {
-        cache_dir: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+        cache_dir: brumate_test_support::cache_directory(),
         program: Some(env!("CARGO_BIN_EXE_brumate").into()),
         ..SandboxConfig::default()
     };

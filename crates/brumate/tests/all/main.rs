@@ -24,5 +24,6 @@ mod soak;
 mod support;
 mod tenants;
 mod torture;
+mod wheel_layers;
 mod will;
 mod zygotes;

@@ -37,7 +37,7 @@ cases! {
         golden: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         structured: MODERN FIRST;
         arguments: MODERN LEGACY STATELESS SSE;
-        busy: MODERN FIRST SSE;
+        busy: MODERN SSE;
         cancel: MODERN LEGACY FIRST SSE;
         progress: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         logging: MODERN LEGACY FIRST STATELESS SSE;
@@ -56,6 +56,16 @@ cases! {
         resource_types: MODERN FIRST;
         missing_sessions: MODERN LEGACY;
         list_changed: MODERN FIRST SSE;
+    }
+}
+
+/// What `cases::busy` asks of the server is the same for all clients.
+mod long_tier {
+    #[test]
+    #[ignore = "long tier"]
+    fn busy_with_the_first_client() {
+        let (transport, client) = super::FIRST;
+        super::run_over(transport, "cases", "busy", client);
     }
 }
 

@@ -1,22 +1,21 @@
 //! Guests that are interrupted and killed at random instants, in one server process that has to stay as it was.
 //!
-//! A test binary of its own, since it counts the process's descriptors, memory and descendants.
+//! It counts the process's descriptors, memory and descendants: it needs a process of its own, as nextest gives every test.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome, StopReason};
 use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
+use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
-/// The variable with the seed of a run; every guest's program, stop and instant follow from it.
-const SEED: &str = "BRUMATE_TEST_SEED";
-
-/// How many guests are stopped.
-const STOPS: u64 = 500;
+/// Guests that are stopped.
+fn total() -> u64 {
+    count(125, 500)
+}
 
 /// Machines at a time.
 const CONCURRENT: u64 = 4;
@@ -77,19 +76,6 @@ const GUESTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a stop depends on its number only, not on which task has its turn.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-}
-
 /// How a guest is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stop {
@@ -126,11 +112,12 @@ fn program(code: &str, number: u64) -> String {
 
 /// Starts a guest, stops it, judges the answer.
 async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
-    let mut random = Random(seed.wrapping_mul(STOPS).wrapping_add(number));
-    let (name, code) = GUESTS[(random.next() % GUESTS.len() as u64) as usize];
+    // A stop depends on its number alone, not on which task has its turn.
+    let mut random = Random::part(seed, number);
+    let (name, code) = *random.pick(GUESTS);
     let latest = if number.is_multiple_of(LATE_EVERY) { LATEST_MICROS * 10 } else { LATEST_MICROS };
-    let instant = Duration::from_micros(random.next() % latest);
-    let stop = match random.next() % 8 {
+    let instant = Duration::from_micros(random.below(latest));
+    let stop = match random.below(8) {
         0..4 => Stop::Interrupt,
         4..6 => Stop::Kill,
         6 => Stop::InterruptAndKill,
@@ -204,7 +191,7 @@ async fn works(what: &str, machine: &mut Machine) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guests_stopped_at_random_instants_leave_nothing_behind() {
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = brumate_test_support::cache_directory();
     let config = SandboxConfig {
         // Every process that is alive at the end is to be accounted for.
         ready: 0,
@@ -218,8 +205,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
     works("the first machine", &mut machine(&sandbox).await).await;
     let base = settled(&Footprint::now()).await;
 
-    let seed = std::env::var(SEED).map_or(1, |seed| seed.parse().expect("a number"));
-    eprintln!("{SEED}={seed}");
+    let seed = seed();
     let next = Arc::new(AtomicU64::new(0));
     let tasks: Vec<_> = (0..CONCURRENT)
         .map(|_| {
@@ -228,7 +214,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
                 let mut stops = BTreeMap::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= STOPS {
+                    if number >= total() {
                         return stops;
                     }
                     *stops.entry(stop_one(seed, number, &sandbox).await).or_insert(0) += 1;
@@ -242,7 +228,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
             *stops.entry(stop).or_insert(0) += count;
         }
     }
-    assert_eq!(stops.values().sum::<u64>(), STOPS);
+    assert_eq!(stops.values().sum::<u64>(), total());
     assert_eq!(stops.len(), 4, "every kind of stop: {stops:?}");
 
     works("the last machine", &mut machine(&sandbox).await).await;

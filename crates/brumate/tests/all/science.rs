@@ -9,7 +9,7 @@ fn repository() -> PathBuf {
 
 /// `brumate exec` with these packages out of the directory and no network, and time for a host that compiles all of it.
 fn exec(dependencies: &str) -> Command {
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = brumate_test_support::cache_directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
     command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
     command.args(["exec", "--offline", "--timeout", "20m", "--cpu-timeout", "20m", "--deps", dependencies]);

@@ -6,10 +6,10 @@
 
 mod footprint;
 
-use crate::support::chance::{Random, count, seed};
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Execute, MachineSpec, Outcome};
 use brumate_engine::client::{Sandbox, Session};
+use brumate_test_support::{Random, count, seed};
 use footprint::Footprint;
 
 /// Runs and forks before the first measurement: threads, buffers and pools have their size then.
@@ -62,8 +62,8 @@ async fn fork(session: &Session, number: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_grows() {
-    let (runs, forks) = (count(400, 100_000), count(200, 10_000));
-    let mut random = Random::new(seed(), 0);
+    let (runs, forks) = (count(100, 100_000), count(50, 10_000));
+    let mut random = Random::part(seed(), 0);
     let sandbox = sandbox(2).await;
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     say(&session, "x = [0] * 1000").await;

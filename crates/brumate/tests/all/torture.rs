@@ -2,16 +2,16 @@
 //! and woken in another process tree at every cell, or with cells in between that wreck everything and end the machine.
 //!
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
-//! 25 times as many programs, each three times as long.
+//! 25 times as many programs, each twelve times as long.
 
 mod program;
 
 use std::time::Duration;
 
-use crate::support::chance::{Random, count, seed};
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Image, Limits, MachineSpec, Outcome};
 use brumate_engine::client::{Error, Sandbox, Session};
+use brumate_test_support::{Random, count, seed};
 use program::Program;
 
 /// Numbers of the parts of a run's chance: programs, and where their sessions go.
@@ -153,10 +153,10 @@ async fn random_programs_do_not_notice_what_becomes_of_their_session() {
     let world = World::new().await;
     let seed = seed();
     let programs = count(1, 25) * Program::until_all_topics();
-    let cells = count(20, 60);
+    let cells = count(5, 60);
     for number in 0..programs {
-        let program = Program::random(&mut Random::new(seed, PROGRAMS + number), number, cells);
-        let random = |part| Random::new(seed, TRAVELS + 8 * number + part);
+        let program = Program::random(&mut Random::part(seed, PROGRAMS + number), number, cells);
+        let random = |part| Random::part(seed, TRAVELS + 8 * number + part);
         let session = world.sandboxes[0].session(spec()).await.expect("a session");
         let mut straight = Vec::new();
         for code in &program.cells {

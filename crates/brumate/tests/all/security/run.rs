@@ -49,7 +49,7 @@ pub(crate) fn brumate() -> Command {
 
 /// The cache that all tests of a build share.
 pub(crate) fn cache() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache")
+    brumate_test_support::cache_directory()
 }
 
 /// Compiles what every run needs, once.

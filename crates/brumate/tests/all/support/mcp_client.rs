@@ -1,6 +1,6 @@
 //! The cases of `tests/python`, each run by an interpreter with a real MCP client in it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const PYTHON_MCP1: &str = "BRUMATE_TEST_PYTHON_MCP1";
@@ -31,7 +31,7 @@ pub(crate) fn run_over(transport: &str, module: &str, case: &str, Client(variabl
     };
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python");
     // Shared by all tests of a build, so that modules are compiled once.
-    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = brumate_test_support::cache_directory();
     let output = Command::new(&python)
         .arg(scripts.join("mcp_client.py"))
         .args(["--brumate", env!("CARGO_BIN_EXE_brumate"), "--sdk", &sdk.to_string(), "--era", era])

@@ -1,6 +1,5 @@
 //! What several tests use.
 
-pub(crate) mod chance;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
 pub(crate) mod played;

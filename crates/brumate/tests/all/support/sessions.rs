@@ -1,14 +1,12 @@
 //! Sandboxes, sessions and cells, through the engine's own interface.
 
-use std::path::PathBuf;
-
 use brumate_engine::api::{Ended, Event, Execute, Outcome};
 use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// A sandbox that keeps `ready` machines ready. All tests use one cache: modules are compiled once.
 pub(crate) async fn sandbox(ready: usize) -> Sandbox {
     let config = SandboxConfig {
-        cache_dir: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+        cache_dir: brumate_test_support::cache_directory(),
         program: Some(env!("CARGO_BIN_EXE_brumate").into()),
         ready,
         ..SandboxConfig::default()

@@ -1,6 +1,6 @@
 //! Random programs: cells that take turns at a few topics.
 
-use crate::support::chance::Random;
+use brumate_test_support::Random;
 
 /// Topics in one program.
 const TOPICS: u64 = 9;

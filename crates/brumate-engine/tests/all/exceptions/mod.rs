@@ -1,5 +1,4 @@
 //! What the exception tests share.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod build;
 pub(crate) mod engine;
@@ -7,5 +6,4 @@ pub(crate) mod generator;
 pub(crate) mod inspect;
 pub(crate) mod modules;
 pub(crate) mod programs;
-pub(crate) mod random;
 mod statements;

@@ -1,11 +1,9 @@
 //! What compilers make of C++ exceptions and of `setjmp`/`longjmp`, in two modules that share tags, memory and table as a main
 //! module and a shared object do.
 
-mod exceptions;
-
+use crate::exceptions::engine::engine;
+use crate::exceptions::programs::{self, Program};
 use brumate_engine::module::exceptions::translate;
-use exceptions::engine::engine;
-use exceptions::programs::{self, Program};
 use wasmtime::{Extern, Func, Instance, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, ThrownException, Val};
 
 /// What a program reports, and the limits it runs under.

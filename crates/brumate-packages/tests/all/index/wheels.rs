@@ -10,7 +10,7 @@ use url::Url;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
-use crate::server::Server;
+use super::server::Server;
 
 pub(crate) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,11 +1,9 @@
 //! The translation of single shapes, and what it leaves alone.
 
-mod exceptions;
-
+use crate::exceptions::build::Small;
+use crate::exceptions::engine::engine;
+use crate::exceptions::inspect::{bodies, count, sections, validate, validate_legacy};
 use brumate_engine::module::exceptions::translate;
-use exceptions::build::Small;
-use exceptions::engine::engine;
-use exceptions::inspect::{bodies, count, sections, validate, validate_legacy};
 use wasm_encoder::Instruction::{self as I, *};
 use wasm_encoder::{BlockType, HeapType, RefType, ValType};
 use wasmtime::{Instance, Module, Store};

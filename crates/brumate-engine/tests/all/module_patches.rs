@@ -1,11 +1,9 @@
 //! Changes besides exception translation: exports for snapshots, and the main module's sleep.
 
-mod exceptions;
-
+use crate::exceptions::engine::engine;
+use crate::exceptions::inspect::{bodies, sections, validate};
+use crate::exceptions::modules::{main_module, shared_objects};
 use brumate_engine::module::{ModuleError, Options, patch, translate};
-use exceptions::engine::engine;
-use exceptions::inspect::{bodies, sections, validate};
-use exceptions::modules::{main_module, shared_objects};
 use wasm_encoder::{
     CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection,
     GlobalType, ImportSection, Instruction, Module, RefType, TableSection, TableType, TypeSection, ValType,

@@ -10,9 +10,9 @@ use brumate_packages::index::{IndexFile, MetadataFile, Origin, parse_page};
 use brumate_packages::resolver::Resolver;
 use brumate_packages::settings::Settings;
 
-use crate::judge::{ask_us, ask_uv};
-use crate::server::{Reply, Server};
-use crate::universe::{PLATFORM, PLATFORM_OF_UV};
+use super::judge::{ask_us, ask_uv};
+use super::server::{Reply, Server};
+use super::universe::{PLATFORM, PLATFORM_OF_UV};
 
 fn file(file: &IndexFile) -> serde_json::Value {
     let digest = |sha256: &Option<String>| match sha256 {

@@ -9,8 +9,8 @@ use wasm_encoder::{
     Instruction, Module, TagKind, TagSection, TagType, TypeSection, ValType,
 };
 
-use super::random::Random;
 use super::statements::Generator;
+use brumate_test_support::Random;
 
 /// Payloads of the tags, by tag index.
 pub(crate) const TAGS: [&[ValType]; 4] =
@@ -171,7 +171,7 @@ fn run((params, results): &(Vec<ValType>, Vec<ValType>)) -> Function {
 
 /// Up to `most` random value types.
 pub(super) fn list(random: &mut Random, most: usize) -> Vec<ValType> {
-    (0..random.below(most + 1)).map(|_| if random.chance(40) { ValType::I64 } else { ValType::I32 }).collect()
+    (0..random.index(most + 1)).map(|_| if random.chance(40) { ValType::I64 } else { ValType::I32 }).collect()
 }
 
 /// Function types, each once.

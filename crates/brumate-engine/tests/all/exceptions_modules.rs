@@ -1,11 +1,9 @@
 //! The translation of the modules we ship: the main module and every wheel's shared objects, and on request of more wheels
 //! (`BRUMATE_TEST_EXTRA_WHEELS`).
 
-mod exceptions;
-
+use crate::exceptions::inspect::{Counts, bodies, count, sections, validate};
+use crate::exceptions::modules::{main_module, shared_objects};
 use brumate_engine::module::{Options, dylink, exceptions::translate, translate as prepare};
-use exceptions::inspect::{Counts, bodies, count, sections, validate};
-use exceptions::modules::{main_module, shared_objects};
 
 const TYPE: u8 = 1;
 const CODE: u8 = 10;

@@ -1,10 +1,6 @@
 //! Damaged messages: whatever bytes change, decoding does not panic, takes memory in proportion to what has arrived, and
 //! what decodes can be encoded again.
 
-#[path = "exceptions/random.rs"]
-#[expect(dead_code, reason = "shared with other tests")]
-mod random;
-#[path = "wire_mutations/samples.rs"]
 mod samples;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,11 +9,13 @@ use std::cell::Cell;
 use brumate_engine::wire::{
     self, FromInit, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, WireError,
 };
-use random::Random;
+use brumate_test_support::{Random, count, seed};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Mutations of each sample.
-const MUTATIONS: usize = 20_000;
+fn mutations() -> usize {
+    count(5_000, 20_000) as usize
+}
 
 /// Memory for a message whatever its size, in bytes: the bounded lists, and what serde reserves ahead for one (1 MiB).
 const FIXED: usize = 3 << 20;
@@ -36,7 +34,7 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-fn count(allocated: usize, freed: usize) {
+fn account(allocated: usize, freed: usize) {
     // Another thread may free what this one allocated: the count is right for code that stays on one.
     let live = (LIVE.get() + allocated).saturating_sub(freed);
     LIVE.set(live);
@@ -47,21 +45,21 @@ fn count(allocated: usize, freed: usize) {
 // and have no destructor).
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
+        account(layout.size(), 0);
         // SAFETY: the caller's own promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, layout.size());
+        account(0, layout.size());
         // SAFETY: the caller's own promise.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // While it moves, both may exist.
-        count(size, 0);
-        count(0, layout.size());
+        account(size, 0);
+        account(0, layout.size());
         // SAFETY: the caller's own promise.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -108,19 +106,19 @@ fn judge_all(payload: &[u8]) -> bool {
 
 /// Changes a few bytes, mostly where the lengths are; now and then cuts, doubles or fills.
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..1 + random.index(4) {
         if bytes.is_empty() {
             bytes.push(random.next() as u8);
         }
         let near = if random.chance(80) { bytes.len().min(24) } else { bytes.len() };
-        let position = random.below(near);
-        match random.below(12) {
+        let position = random.index(near);
+        match random.index(12) {
             0..3 => bytes[position] = random.next() as u8,
-            3..5 => bytes[position] ^= 1 << random.below(8),
+            3..5 => bytes[position] ^= 1 << random.index(8),
             5 => bytes[position] = bytes[position].wrapping_add(1),
             // A length of many bytes.
             6..8 => {
-                let end = (position + 1 + random.below(6)).min(bytes.len());
+                let end = (position + 1 + random.index(6)).min(bytes.len());
                 bytes[position..end].fill(0xff);
                 if let Some(next) = bytes.get_mut(end) {
                     *next &= 0x7f;
@@ -129,18 +127,18 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
             8 => bytes.truncate(position),
             9 => bytes.insert(position, random.next() as u8),
             10 => drop(bytes.remove(position)),
-            _ => bytes.extend_from_within(position..(position + random.below(64)).min(bytes.len())),
+            _ => bytes.extend_from_within(position..(position + random.index(64)).min(bytes.len())),
         }
     }
 }
 
 #[test]
 fn damaged_messages_are_refused_in_bounded_memory() {
-    let mut random = Random::new(20_261_120);
+    let mut random = Random::new(seed());
     let (mut whole, mut refused) = (0, 0);
     for sample in samples::all() {
         assert!(judge_all(&sample), "a sample is a message: {:02x?}", prefix(&sample));
-        for _ in 0..MUTATIONS.min(200_000_000 / (sample.len() + 1)) {
+        for _ in 0..mutations().min(200_000_000 / (sample.len() + 1)) {
             let mut bytes = sample.clone();
             mutate(&mut random, &mut bytes);
             if judge_all(&bytes) { whole += 1 } else { refused += 1 }
@@ -160,11 +158,11 @@ fn long_lists_are_refused() {
 
 #[test]
 fn headers_are_bounded() {
-    let mut random = Random::new(7);
+    let mut random = Random::new(seed());
     let (mut good, mut bad) = (0, 0);
-    for _ in 0..100_000 {
+    for _ in 0..count(25_000, 100_000) {
         // Numbers of all magnitudes.
-        let mut number = || (random.next() as u32) >> random.below(32);
+        let mut number = || (random.next() as u32) >> random.index(32);
         let (length, fds) = (number(), number());
         let header = [length.to_le_bytes(), fds.to_le_bytes()].concat().try_into().unwrap();
         match wire::decode_header(header) {

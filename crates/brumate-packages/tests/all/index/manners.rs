@@ -9,8 +9,8 @@ use brumate_packages::resolver::{Resolution, ResolutionError};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::server::{Reply, Request, Server};
-use crate::wheels::{digest, metadata, names, page, resolve, settings, wheel};
+use super::server::{Reply, Request, Server};
+use super::wheels::{digest, metadata, names, page, resolve, settings, wheel};
 
 const WHEEL: &str = "foo-1.0-py3-none-any.whl";
 const OLDER: &str = "foo-0.9-py3-none-any.whl";

@@ -1,12 +1,10 @@
 //! Damaged modules: whatever bytes change, translation does not panic, and what was valid stays valid.
 
-mod exceptions;
-
+use crate::exceptions::generator::{self, Census};
+use crate::exceptions::inspect::{validate, validate_legacy};
+use crate::exceptions::modules::shared_objects;
 use brumate_engine::module::{ModuleError, Options, dylink, exceptions::translate, translate as prepare};
-use exceptions::generator::{self, Census};
-use exceptions::inspect::{validate, validate_legacy};
-use exceptions::modules::shared_objects;
-use exceptions::random::Random;
+use brumate_test_support::{Random, count, seed};
 
 /// Opcodes around exception handling and control flow: a byte changed to one of them does more than a random one.
 const OPCODES: [u8; 20] = [
@@ -16,17 +14,17 @@ const OPCODES: [u8; 20] = [
 
 /// Changes a few bytes; most changes stay inside `focus`, where the code is.
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>, focus: std::ops::Range<usize>) {
-    for _ in 0..1 + random.below(3) {
-        let focused = focus.start + random.below(focus.len().max(1));
-        let position = if random.chance(90) { focused } else { random.below(bytes.len()) };
+    for _ in 0..1 + random.index(3) {
+        let focused = focus.start + random.index(focus.len().max(1));
+        let position = if random.chance(90) { focused } else { random.index(bytes.len()) };
         let position = position.min(bytes.len() - 1);
-        match random.below(10) {
-            0..5 => bytes[position] = OPCODES[random.below(OPCODES.len())],
+        match random.index(10) {
+            0..5 => bytes[position] = OPCODES[random.index(OPCODES.len())],
             5 => bytes[position] = random.next() as u8,
-            6 => bytes[position] ^= 1 << random.below(8),
+            6 => bytes[position] ^= 1 << random.index(8),
             7 => bytes[position] = bytes[position].wrapping_add(1),
             8 => {
-                let other = focus.start + random.below(focus.len().max(1));
+                let other = focus.start + random.index(focus.len().max(1));
                 bytes[position] = bytes[other.min(bytes.len() - 1)];
             }
             _ if random.chance(20) => bytes.truncate(position + 1),
@@ -73,7 +71,7 @@ fn run(name: &str, original: &[u8], mutations: u64, seed: u64) -> u64 {
     let focus = code(original);
     let mut valid = 0;
     for mutation in 0..mutations {
-        let mut random = Random::new(seed << 32 | mutation);
+        let mut random = Random::part(seed, mutation);
         let mut bytes = original.to_vec();
         mutate(&mut random, &mut bytes, focus.clone());
         valid += u64::from(check(&bytes, &format!("{name}, mutation {mutation}")));
@@ -85,11 +83,12 @@ fn run(name: &str, original: &[u8], mutations: u64, seed: u64) -> u64 {
 fn damaged_generated_modules() {
     let mut census = Census::default();
     let mut valid = 0;
-    for seed in 0..40 {
+    let (first, modules) = (seed(), count(10, 40));
+    for seed in first..first + modules {
         let module = generator::module(seed, &mut census);
         valid += run(&format!("generated module {seed}"), &module, 150, seed);
     }
-    assert!(valid > 200, "only {valid} of 6000 damaged modules were still valid");
+    assert!(valid > 5 * modules, "only {valid} of {} damaged modules were still valid", 150 * modules);
 }
 
 #[test]
@@ -99,9 +98,10 @@ fn damaged_shared_objects() {
     objects.sort_by_key(|object| object.bytes.len());
     objects.truncate(2);
     let mut valid = 0;
-    for (seed, object) in (100..).zip(&objects) {
-        assert!(exceptions::inspect::count(&object.bytes).tries > 100, "{}", object.name);
-        valid += run(&object.name, &object.bytes, 400, seed);
+    let mutations = count(100, 400);
+    for (seed, object) in (seed()..).zip(&objects) {
+        assert!(crate::exceptions::inspect::count(&object.bytes).tries > 100, "{}", object.name);
+        valid += run(&object.name, &object.bytes, mutations, seed);
     }
-    assert!(valid > 20, "only {valid} of the damaged modules were still valid");
+    assert!(valid > mutations / 20, "only {valid} of the damaged modules were still valid");
 }

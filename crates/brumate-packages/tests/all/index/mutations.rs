@@ -1,5 +1,5 @@
-//! Damaged metadata, pages, wheels, locks and scripts: reading them never panics. A fixed seed; with `BRUMATE_TEST_LONG` set each
-//! is damaged in 200 times as many ways, and `fuzz/` goes further.
+//! Damaged metadata, pages, wheels, locks and scripts: reading them never panics. With `BRUMATE_TEST_LONG` set each is
+//! damaged in 800 times as many ways, and `fuzz/` goes further.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -10,29 +10,28 @@ use brumate_packages::lock::{self, Lock};
 use brumate_packages::policy::{Origin as RuleOrigin, PackagePattern, PolicyLayer};
 use brumate_packages::wheel::{Record, WheelFileName, WheelInfo, parse_entry_points};
 use brumate_packages::{MarkerEnvironment, Requirement, ScriptMetadata};
+use brumate_test_support::{Random, count, seed};
 use url::Url;
 
-use crate::universe::Random;
-use crate::wheels::{metadata, page, wheel};
+use super::wheels::{metadata, page, wheel};
 
-fn rounds() -> usize {
-    const ROUNDS: usize = 3000;
-    if std::env::var_os("BRUMATE_TEST_LONG").is_some() { 200 * ROUNDS } else { ROUNDS }
+fn rounds() -> u64 {
+    count(750, 600_000)
 }
 
 /// A few bytes changed, dropped, doubled or cut off.
 fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    for _ in 0..=random.below(4) {
+    for _ in 0..=random.index(4) {
         if bytes.is_empty() {
             break;
         }
-        let at = random.below(bytes.len());
-        match random.below(5) {
+        let at = random.index(bytes.len());
+        match random.index(5) {
             0 => bytes[at] = *random.pick(b"\0\xff<>\"'&;=,[]{}() \n\\\x80"),
             1 => drop(bytes.remove(at)),
             2 => bytes.insert(at, bytes[at]),
-            3 => bytes[at] ^= 1 << random.below(8),
+            3 => bytes[at] ^= 1 << random.index(8),
             _ => bytes.truncate(at),
         }
     }
@@ -42,9 +41,9 @@ fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
 /// Gives `read` damaged versions of `sample`; it says whether it could read them.
 fn feed(sample: &[u8], read: impl Fn(&[u8]) -> bool) {
     assert!(read(sample), "the sample itself is right");
-    let mut random = Random::new(7);
+    let mut random = Random::new(seed());
     let rounds = rounds();
-    let refused = (0..rounds).filter(|_| !read(&damage(&mut random, sample))).count();
+    let refused = (0..rounds).filter(|_| !read(&damage(&mut random, sample))).count() as u64;
     // Otherwise the damage would not reach what is read.
     assert!(refused > 0 && refused < rounds, "{refused} of {rounds} refused");
 }

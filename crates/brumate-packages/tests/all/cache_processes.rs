@@ -1,6 +1,6 @@
 //! Processes that fetch the same wheels at once, and are killed while they do: one sound cache comes of it.
 
-#[path = "../src/wheel/tests/builder.rs"]
+#[path = "../../src/wheel/tests/builder.rs"]
 #[expect(dead_code, reason = "shared with the tests of wheels")]
 mod builder;
 
@@ -80,7 +80,7 @@ fn process() {
 
 fn start(directory: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "process", "--ignored", "--quiet"])
+        .args(["--exact", "cache_processes::process", "--ignored", "--quiet"])
         .env(DIRECTORY, directory)
         .stdout(Stdio::null())
         .spawn()

@@ -9,8 +9,8 @@ use brumate_packages::resolver::{Policy, Progress, Resolver};
 use brumate_packages::settings::{FindLinks, IndexStrategy, Prerelease, Settings};
 use brumate_packages::{Bundle, Distribution, DistributionName, Requirement};
 
-use crate::server::{Reply, Request, Server};
-use crate::wheels::{digest, index, metadata, names, page, resolve, resolve_with, settings, wheel};
+use super::server::{Reply, Request, Server};
+use super::wheels::{digest, index, metadata, names, page, resolve, resolve_with, settings, wheel};
 
 /// A server of `foo` in these files, each of which requires nothing.
 async fn foo(files: &[(&str, &str)]) -> Server {

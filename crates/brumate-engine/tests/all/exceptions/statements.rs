@@ -3,7 +3,7 @@
 use wasm_encoder::{BlockType, Function, Instruction, ValType};
 
 use super::generator::{Census, DRAW, FIRST, TAGS, TICK, TRACE, Types, list};
-use super::random::Random;
+use brumate_test_support::Random;
 
 /// Frames a function nests at most before it only makes simple statements.
 const MAX_DEPTH: usize = 9;
@@ -81,7 +81,7 @@ impl<'g> Generator<'g> {
     }
 
     fn trace(&mut self) {
-        let event = self.random.below(1 << 30) as i32;
+        let event = self.random.index(1 << 30) as i32;
         self.emit(Instruction::I32Const(event));
         self.emit(Instruction::Call(TRACE));
     }
@@ -90,12 +90,12 @@ impl<'g> Generator<'g> {
     fn local(&mut self, ty: ValType) -> u32 {
         let params = self.signatures[self.number].0.len() as u32;
         let first = if ty == ValType::I64 { params + 3 } else { params };
-        first + self.random.below(3) as u32
+        first + self.random.index(3) as u32
     }
 
     /// Makes up to `most` statements and returns whether control cannot reach what comes after them.
     fn statements(&mut self, most: usize) -> bool {
-        for _ in 0..1 + self.random.below(most) {
+        for _ in 0..1 + self.random.index(most) {
             if self.budget == 0 {
                 return false;
             }
@@ -109,7 +109,7 @@ impl<'g> Generator<'g> {
 
     fn statement(&mut self) -> bool {
         let deep = self.labels.len() > MAX_DEPTH;
-        match self.random.below(if deep { 60 } else { 100 }) {
+        match self.random.index(if deep { 60 } else { 100 }) {
             0..11 => self.trace(),
             11..12 => self.guarded(|generator| generator.emit(Instruction::Unreachable)),
             12..20 => {
@@ -153,7 +153,7 @@ impl<'g> Generator<'g> {
     /// Runs what `statement` makes with a probability of one half or less.
     fn guarded(&mut self, statement: fn(&mut Self)) {
         self.emit(Instruction::Call(DRAW));
-        let mask = [1, 3, 7][self.random.below(3)];
+        let mask = [1, 3, 7][self.random.index(3)];
         self.emit(Instruction::I32Const(mask));
         self.emit(Instruction::I32And);
         self.emit(Instruction::I32Eqz);
@@ -208,7 +208,7 @@ impl<'g> Generator<'g> {
         if self.random.chance(35) {
             self.labels.pop();
             let depth =
-                if self.random.chance(20) { self.labels.len() - 1 } else { self.random.below(self.labels.len()) };
+                if self.random.chance(20) { self.labels.len() - 1 } else { self.random.index(self.labels.len()) };
             self.census.delegates += 1;
             match self.labels[self.labels.len() - 1 - depth].frame {
                 Frame::Function => self.census.delegates_to_the_function += 1,
@@ -219,7 +219,7 @@ impl<'g> Generator<'g> {
             self.emit(Instruction::Delegate(depth as u32));
             return;
         }
-        let catches = [0, 1, 1, 1, 2, 2, 3, 4][self.random.below(8)];
+        let catches = [0, 1, 1, 1, 2, 2, 3, 4][self.random.index(8)];
         let catch_all = self.random.chance(if catches == 0 { 85 } else { 35 });
         let clauses = catches + usize::from(catch_all);
         self.census.bare_tries += usize::from(clauses == 0);
@@ -229,7 +229,7 @@ impl<'g> Generator<'g> {
             let last = self.labels.len() - 1;
             self.labels[last].frame = Frame::Clause;
             if number < catches {
-                let tag = self.random.below(TAGS.len());
+                let tag = self.random.index(TAGS.len());
                 self.emit(Instruction::Catch(tag as u32));
                 self.sink(TAGS[tag]);
             } else {
@@ -272,9 +272,9 @@ impl<'g> Generator<'g> {
     /// Puts a value on the stack; sometimes by a `try` or block, so that operands lie below it.
     fn value(&mut self, ty: ValType) {
         let deep = self.labels.len() > MAX_DEPTH || self.budget < 4;
-        match self.random.below(if deep { 9 } else { 11 }) {
+        match self.random.index(if deep { 9 } else { 11 }) {
             0..3 => {
-                let value = self.random.below(1 << 20) as i32;
+                let value = self.random.index(1 << 20) as i32;
                 match ty {
                     ValType::I64 => self.emit(Instruction::I64Const(i64::from(value))),
                     _ => self.emit(Instruction::I32Const(value)),
@@ -304,7 +304,7 @@ impl<'g> Generator<'g> {
     }
 
     fn throw(&mut self) {
-        let tag = self.random.below(TAGS.len());
+        let tag = self.random.index(TAGS.len());
         self.census.throws += 1;
         self.values(TAGS[tag]);
         self.emit(Instruction::Throw(tag as u32));
@@ -317,7 +317,7 @@ impl<'g> Generator<'g> {
         if depths.is_empty() {
             return;
         }
-        let choice = self.random.below(depths.len());
+        let choice = self.random.index(depths.len());
         self.census.rethrows += 1;
         self.census.deep_rethrows += usize::from(choice > 0);
         self.emit(Instruction::Rethrow(depths[choice] as u32));
@@ -326,7 +326,7 @@ impl<'g> Generator<'g> {
     /// A random label: its depth and what a branch to it takes along.
     fn target(&mut self) -> (u32, Vec<ValType>) {
         self.census.branches += 1;
-        let depth = self.random.below(self.labels.len());
+        let depth = self.random.index(self.labels.len());
         let label = &self.labels[self.labels.len() - 1 - depth];
         (depth as u32, label.types.clone())
     }
@@ -354,7 +354,7 @@ impl<'g> Generator<'g> {
             .filter(|depth| self.labels[self.labels.len() - 1 - depth].types == types)
             .map(|depth| depth as u32)
             .collect();
-        let targets: Vec<u32> = (0..self.random.below(5)).map(|_| same[self.random.below(same.len())]).collect();
+        let targets: Vec<u32> = (0..self.random.index(5)).map(|_| same[self.random.index(same.len())]).collect();
         self.values(&types);
         self.emit(Instruction::Call(DRAW));
         self.emit(Instruction::I32Const(7));
@@ -383,7 +383,7 @@ impl<'g> Generator<'g> {
         if later == 0 {
             return self.trace();
         }
-        let callee = self.number + 1 + self.random.below(later);
+        let callee = self.number + 1 + self.random.index(later);
         let (params, results) = &self.signatures[callee];
         self.values(params);
         self.emit(Instruction::Call(FIRST + callee as u32));

@@ -2,40 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use brumate_test_support::Random;
 use sha2::{Digest, Sha256};
 
-use crate::server::{Reply, Request};
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed everywhere.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Less than `bound`.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("less than a usize")
-    }
-
-    /// True in `percent` of all cases.
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.below(choices.len())]
-    }
-}
+use super::server::{Reply, Request};
 
 /// The sandbox's platform, and the nearest that uv knows: wheels for one are offered to uv as wheels for the other.
 pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
@@ -78,10 +48,10 @@ pub(crate) struct Universe {
 impl Universe {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let count = 6 + random.below(14);
+        let count = 6 + random.index(14);
         let names: Vec<String> = (0..count).map(|number| format!("p{number:02}")).collect();
         // In dense worlds nearly every set of requirements has conflicts.
-        let density = 1 + random.below(4);
+        let density = 1 + random.index(4);
         let mut packages = BTreeMap::new();
         for name in &names {
             let mut releases = BTreeMap::new();
@@ -110,13 +80,13 @@ impl Universe {
 
     /// Requirements of a user, sometimes for what is not there.
     pub(crate) fn requirements(&self, random: &mut Random) -> Vec<String> {
-        let count = 1 + random.below(4);
+        let count = 1 + random.index(4);
         (0..count).map(|_| requirement(random, &self.names, 60)).collect()
     }
 
     /// Constraints of a user.
     pub(crate) fn constraints(&self, random: &mut Random) -> Vec<String> {
-        let count = random.below(3);
+        let count = random.index(3);
         (0..count)
             .map(|_| {
                 let name = random.pick(&self.names).clone();
@@ -145,11 +115,11 @@ impl Universe {
 }
 
 fn versions(random: &mut Random) -> Vec<String> {
-    let count = 1 + random.below(7);
+    let count = 1 + random.index(7);
     let mut versions = Vec::new();
     for number in 0..count {
         let (major, minor) = (number / 3, number % 3);
-        let suffix = match random.below(12) {
+        let suffix = match random.index(12) {
             0 => "a1",
             1 => "rc2",
             2 => ".dev3",
@@ -170,9 +140,9 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
     for extra in EXTRAS {
         metadata.push_str(&format!("Provides-Extra: {extra}\n"));
     }
-    for _ in 0..random.below(density + 1) {
+    for _ in 0..random.index(density + 1) {
         let wanted = requirement(random, names, 70);
-        let marker = match random.below(10) {
+        let marker = match random.index(10) {
             0..4 => String::new(),
             4..7 => format!("; {}", random.pick(&MARKERS)),
             7..9 => format!("; extra == '{}'", random.pick(&EXTRAS)),
@@ -185,7 +155,7 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
         let extra = random.pick(&EXTRAS[1..]);
         metadata.push_str(&format!("Requires-Dist: {name}[fast]; extra == '{extra}'\n"));
     }
-    let wheel_tag = match random.below(12) {
+    let wheel_tag = match random.index(12) {
         0 => None,
         1 => Some("cp314-cp314-manylinux_2_17_x86_64"),
         2 => Some("py2-none-any"),
@@ -200,12 +170,12 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
         yanked: random.chance(8),
         requires_python,
         python_on_page: random.chance(70),
-        day: 1 + random.below(28),
+        day: 1 + random.index(28),
     }
 }
 
 /// `name[extra]specifier`.
-fn requirement(random: &mut Random, names: &[String], with_versions: usize) -> String {
+fn requirement(random: &mut Random, names: &[String], with_versions: u64) -> String {
     let name = if random.chance(2) { "absent" } else { random.pick(names).as_str() };
     let extra = if random.chance(20) { format!("[{}]", random.pick(&EXTRAS)) } else { String::new() };
     let versions = if random.chance(with_versions) { specifier(random) } else { String::new() };
@@ -213,8 +183,8 @@ fn requirement(random: &mut Random, names: &[String], with_versions: usize) -> S
 }
 
 fn specifier(random: &mut Random) -> String {
-    let (major, minor) = (random.below(3), random.below(3));
-    match random.below(9) {
+    let (major, minor) = (random.index(3), random.index(3));
+    match random.index(9) {
         0 => format!("=={major}.{minor}"),
         1 => format!("=={major}.*"),
         2 => format!("<{major}.{minor}"),

@@ -1,10 +1,8 @@
 //! Modules made to break the translation: refused with an error that says why, in linear time and bounded space.
 
-mod exceptions;
-
+use crate::exceptions::build::Small;
+use crate::exceptions::inspect::{count, validate};
 use brumate_engine::module::{MAX_MODULE_BYTES, ModuleError, exceptions::translate};
-use exceptions::build::Small;
-use exceptions::inspect::{count, validate};
 use wasm_encoder::Instruction::{self as I, *};
 use wasm_encoder::{BlockType, ValType};
 
@@ -35,8 +33,8 @@ fn files_that_are_no_modules() {
 
 #[test]
 fn every_truncation_of_a_module() {
-    let mut census = exceptions::generator::Census::default();
-    let module = exceptions::generator::module(1, &mut census);
+    let mut census = crate::exceptions::generator::Census::default();
+    let module = crate::exceptions::generator::module(1, &mut census);
     for length in 0..module.len() {
         // Cutting between two sections before the function section leaves a well-formed module.
         if let Ok(new) = translate(&module[..length]) {
