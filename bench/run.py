@@ -12,7 +12,20 @@ from pathlib import Path
 from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
-from sections import cold_start, first_compile, imports, interpreter, machines, mcp_http, mcp_stdio, packages, programs, science, sessions, simd
+from sections import (
+    cold_start,
+    first_compile,
+    imports,
+    interpreter,
+    machines,
+    mcp_http,
+    mcp_stdio,
+    packages,
+    programs,
+    science,
+    sessions,
+    simd,
+)
 
 SECTIONS = {
     "programs": programs,
@@ -40,19 +53,27 @@ def arguments():
     )
     parser.add_argument("--python", default="python3", help="the native interpreter [python3]")
     parser.add_argument(
-        "--kernel", default=os.environ.get("BRUMATE_BENCH_KERNEL"), help="a Python with ipykernel and mcp 1.x [BRUMATE_BENCH_KERNEL]"
+        "--kernel",
+        default=os.environ.get("BRUMATE_BENCH_KERNEL"),
+        help="a Python with ipykernel and mcp 1.x [BRUMATE_BENCH_KERNEL]",
     )
     parser.add_argument(
-        "--uv", default=os.environ.get("BRUMATE_TEST_PYTHON_UV"), help="a Python with uv beside it [BRUMATE_TEST_PYTHON_UV]"
+        "--uv",
+        default=os.environ.get("BRUMATE_TEST_PYTHON_UV"),
+        help="a Python with uv beside it [BRUMATE_TEST_PYTHON_UV]",
     )
     parser.add_argument(
         "--science-python",
         default=os.environ.get("BRUMATE_BENCH_SCIENCE_PYTHON"),
         help="a Python with scikit-learn, pandas and matplotlib [BRUMATE_BENCH_SCIENCE_PYTHON]",
     )
-    parser.add_argument("--plain-numpy", type=Path, metavar="WHEEL", help="numpy without SIMD, of runtime/recipes/build-plain.sh")
+    parser.add_argument(
+        "--plain-numpy", type=Path, metavar="WHEEL", help="numpy without SIMD, of runtime/recipes/build-plain.sh"
+    )
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION", help=", ".join(SECTIONS)
+    )
     parser.add_argument("--rounds", type=positive, default=7, help="rounds of programs, calls and imports [7]")
     parser.add_argument("--repeat", type=positive, default=5, help="repetitions of a program in one interpreter [5]")
     parser.add_argument("--starts", type=positive, default=21, help="cold starts of each contestant [21]")

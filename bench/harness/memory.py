@@ -26,7 +26,9 @@ def add_memory(section, contestants, script, which, out, only=None):
         processes = of_contestant(contestant, waiting, which, contestant is contestants.brumate)
         raw[contestant.name] = processes
         for role, figures in processes:
-            rows.append([f"{contestant.name}: {role}", *(megabytes(figures[key]) for key in ("peak", "resident", "share"))])
+            rows.append(
+                [f"{contestant.name}: {role}", *(megabytes(figures[key]) for key in ("peak", "resident", "share"))]
+            )
         if len(processes) > 1:
             shares = [figures["share"] for _, figures in processes]
             total = None if None in shares else sum(shares)

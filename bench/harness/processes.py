@@ -138,7 +138,8 @@ def kilobytes(text):
 
 
 def memory(pid):
-    """Memory of a process: peak resident size, present resident size, proportional share (None if not readable), bytes."""
+    """Memory of a process: peak resident size, present resident size, proportional share (None if not readable),
+    bytes."""
     status = read_status(pid)
     share = None
     try:

@@ -23,12 +23,13 @@ class Section:
 
 
 def grid(table):
-    """A Markdown table whose columns are aligned for reading as plain text: the first to the left, numbers to the right."""
+    """A Markdown table whose columns are aligned for reading as plain text: the first to the left, numbers to the
+    right."""
     header, rows = table
     widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
 
     def line(cells):
-        first, *others = (cell.rjust(width) for cell, width in zip(cells, widths))
+        first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         return "| " + " | ".join([first.strip().ljust(widths[0]), *others]) + " |"
 
     rule = line(["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])

@@ -1,4 +1,5 @@
-"""The same server as `load serve`, with the Python SDK: one tool, sessions, JSON responses. Its URL on standard error."""
+"""The same server as `load serve`, with the Python SDK: one tool, sessions, JSON responses. Its URL on standard
+error."""
 
 import socket
 import sys

@@ -1,7 +1,7 @@
-"""Fresh Jupyter kernels of native CPython: `kernel.py ROUNDS [CELLS PAUSE]`, with jupyter_client. Prints a JSON list of the seconds
-from the start of each to its result of `1+1`; with `CELLS` instead those of as many later cells in one kernel, each after a pause of
-`PAUSE` seconds: a list of the seconds until the result is seen, and one of those until the call returns, which waits for the reply
-and for the kernel to be idle."""
+"""Fresh Jupyter kernels of native CPython: `kernel.py ROUNDS [CELLS PAUSE]`, with jupyter_client. Prints a JSON list of
+the seconds from the start of each to its result of `1+1`; with `CELLS` instead those of as many later cells in one
+kernel, each after a pause of `PAUSE` seconds: a list of the seconds until the result is seen, and one of those until
+the call returns, which waits for the reply and for the kernel to be idle."""
 
 import json
 import sys
@@ -11,8 +11,8 @@ from jupyter_client.manager import KernelManager
 
 
 def first_result(cells=None, pause=0.0):
-    """Seconds to the first result; those of later cells, each after a pause, are put into the list `cells`, if there is one: until the
-    result, and until the call returns."""
+    """Seconds to the first result; those of later cells, each after a pause, are put into the list `cells`, if there is
+    one: until the result, and until the call returns."""
     start = time.perf_counter()
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel()
@@ -42,6 +42,6 @@ def first_result(cells=None, pause=0.0):
 if len(sys.argv) > 2:
     later = [None] * int(sys.argv[2])
     first_result(later, float(sys.argv[3]))
-    print(json.dumps(list(zip(*later))))
+    print(json.dumps(list(zip(*later, strict=True))))
 else:
     print(json.dumps([first_result() for _ in range(int(sys.argv[1]))]))

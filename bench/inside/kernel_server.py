@@ -40,7 +40,15 @@ async def execute_code(code: str, session_id: str = "") -> dict:
     if created:
         session_id = await open_session()
     directory, _, client = sessions[session_id]
-    answer = {"success": True, "output": [], "result": None, "error": None, "traceback": [], "files": [], "session_info": None}
+    answer = {
+        "success": True,
+        "output": [],
+        "result": None,
+        "error": None,
+        "traceback": [],
+        "files": [],
+        "session_info": None,
+    }
     request = client.execute(code)
     while True:
         message = await client.get_iopub_msg(timeout=KERNEL_TIMEOUT)
@@ -53,14 +61,21 @@ async def execute_code(code: str, session_id: str = "") -> dict:
             case "execute_result":
                 answer["result"] = content["data"]["text/plain"]
             case "error":
-                answer.update(success=False, error=f"{content['ename']}: {content['evalue']}", traceback=content["traceback"])
+                answer.update(
+                    success=False, error=f"{content['ename']}: {content['evalue']}", traceback=content["traceback"]
+                )
             case "status" if content["execution_state"] == "idle":
                 break
     await asyncio.sleep(FIXED_WAIT)
     for path in Path(directory.name).iterdir():
-        answer["files"].append({"uri": f"kernel://{session_id}/{path.name}", "name": path.name, "size": path.stat().st_size})
+        answer["files"].append(
+            {"uri": f"kernel://{session_id}/{path.name}", "name": path.name, "size": path.stat().st_size}
+        )
     if created:
-        answer["session_info"] = {"session_id": session_id, "instructions": "Use this `session_id` in subsequent requests"}
+        answer["session_info"] = {
+            "session_id": session_id,
+            "instructions": "Use this `session_id` in subsequent requests",
+        }
     return answer
 
 

@@ -1,5 +1,5 @@
-"""Linear algebra, element by element and sorting, with the numpy in the package that is named; prints the seconds of each, the best of
-several, and a number that its result gives.
+"""Linear algebra, element by element and sorting, with the numpy in the package that is named; prints the seconds of
+each, the best of several, and a number that its result gives.
 
 numpy is imported by name, so that the interpreter is not forked from an image that has the bundle's.
 """

@@ -2,7 +2,9 @@
 
 import re
 
-LINE = re.compile(r"(?P<host>\d+\.\d+\.\d+\.\d+) - (?P<user>\w+|-) \[(?P<day>\d+)/(?P<month>[A-Z][a-z]{2})\] \"(?P<verb>GET|POST) (?P<path>/[^\" ]*)\" (?P<status>\d{3})")
+LINE = re.compile(
+    r"(?P<host>\d+\.\d+\.\d+\.\d+) - (?P<user>\w+|-) \[(?P<day>\d+)/(?P<month>[A-Z][a-z]{2})\] \"(?P<verb>GET|POST) (?P<path>/[^\" ]*)\" (?P<status>\d{3})"
+)
 NUMBER = re.compile(r"\b\d+\b")
 WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 

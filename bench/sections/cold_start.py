@@ -22,8 +22,12 @@ def measure(contestants, options):
     rows = []
     for name in first:
         ratio = paired_ratio(first[name], first[ours])
-        rows.append([name, Summary.of(first[name]).milliseconds(), Summary.of(whole[name]).milliseconds(), decimal(ratio)])
-    result.table(["`print(1 + 1)`", "to the first result, ms", "to the process's end, ms", "first result ÷ Brumate"], rows)
+        rows.append(
+            [name, Summary.of(first[name]).milliseconds(), Summary.of(whole[name]).milliseconds(), decimal(ratio)]
+        )
+    result.table(
+        ["`print(1 + 1)`", "to the first result, ms", "to the process's end, ms", "first result ÷ Brumate"], rows
+    )
     result.notes.append(f"Median and quartiles of {options.starts} processes each, in turns.")
     result.raw = {"first_seconds": first, "whole_seconds": whole}
     add_memory(result, contestants, SCRIPT, "plain", options.out)

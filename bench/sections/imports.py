@@ -34,7 +34,9 @@ def measure(contestants, options):
                 node.settle()
             add_table(result, title, sides, seconds)
             result.raw[script] = seconds
-    result.notes.append(f"Median and spread of {options.rounds} each, in turns. Node's wheels are unpacked into its file system first.")
+    result.notes.append(
+        f"Median and spread of {options.rounds} each, in turns. Node's wheels are unpacked into its file system first."
+    )
     add_memory(result, contestants, BENCH / "inside" / "figure.py", "all", options.out, only=sides)
     return result
 

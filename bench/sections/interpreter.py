@@ -69,7 +69,11 @@ def measure(contestants, options):
                     sample[name] += of_round
                     medians[name].append(Summary.of(of_round).median)
     result = Section("Code interpreter through MCP")
-    brumate, kernels, bare = "Brumate, MCP on pipes", "server of Jupyter kernels, MCP on pipes", "ipykernel, its own client"
+    brumate, kernels, bare = (
+        "Brumate, MCP on pipes",
+        "server of Jupyter kernels, MCP on pipes",
+        "ipykernel, its own client",
+    )
     seen = f"{bare}, result seen"
     for what, named in [
         ("new session and `1+1`", {brumate: "new", kernels: "peer_new", bare: "kernel_new"}),
@@ -77,8 +81,12 @@ def measure(contestants, options):
         ("`1+1` without a pause", {brumate: "quick", bare: "kernel_quick", seen: "kernel_quick_result"}),
     ]:
         rows = [
-            [name, Summary.of(sample[kind]).milliseconds(), decimal(1000 * percentile(sample[kind], 0.99)),
-             decimal(paired_ratio(medians[kind], medians[named[brumate]]))]
+            [
+                name,
+                Summary.of(sample[kind]).milliseconds(),
+                decimal(1000 * percentile(sample[kind], 0.99)),
+                decimal(paired_ratio(medians[kind], medians[named[brumate]])),
+            ]
             for name, kind in named.items()
         ]
         result.table([what, "ms", "p99, ms", "÷ Brumate"], rows)
@@ -94,4 +102,6 @@ def measure(contestants, options):
 
 def kernel(options, *arguments):
     command = [options.kernel, BENCH / "inside" / "kernel.py", *map(str, arguments)]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
+    return json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    )

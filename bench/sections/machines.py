@@ -32,7 +32,9 @@ def measure(contestants, options):
     program = Path(options.brumate).resolve().parent / "examples" / "latency"
     result = Section("Fresh machines")
     environment = {**os.environ, "BRUMATE_CACHE_DIR": contestants.brumate.cache}
-    done = subprocess.run([program, str(options.machines)], env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    done = subprocess.run(
+        [program, str(options.machines)], env=environment, stdout=subprocess.PIPE, check=True, text=True
+    )
     ours = [json.loads(line) for line in done.stdout.splitlines()]
     rows = []
     for image, script, line, which in IMAGES:

@@ -22,7 +22,9 @@ IDLE, PEER_IDLE = 10_000, 1_000
 @contextlib.contextmanager
 def serving(command):
     """A server: its process, and its address."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             scheme, _, address = process.stderr.readline().strip().partition("://")
             if scheme != "http":
@@ -40,7 +42,9 @@ def calls(load, address, connections):
 def idle(load, server, address, count):
     """Bytes by which the server's memory grows with each session that is open and listened to."""
     before = memory(server.pid)["resident"]
-    with subprocess.Popen([load, "idle", address, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(
+        [load, "idle", address, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
         if client.stdout.readline() != "open\n":
             raise Failed(f"{count} sessions could not be opened")
         grown = memory(server.pid)["resident"] - before

@@ -44,8 +44,13 @@ def measure(contestants, options):
     ]
     result.table(["`1+1`, fresh interpreter", "round trip, ms", "p99, ms", "÷ Brumate"], rows)
     rates = [Summary.of(throughput[in_flight]) for in_flight in throughput]
-    rows = [[n, *(f"{value:.0f}" for value in (rate.median, rate.low, rate.high))] for n, rate in zip(throughput, rates)]
+    rows = [
+        [n, *(f"{value:.0f}" for value in (rate.median, rate.low, rate.high))]
+        for n, rate in zip(throughput, rates, strict=True)
+    ]
     result.table(["calls in flight", "calls per second", "from", "to"], rows)
-    result.notes.append(f"{len(calls)} calls to one server; median and quartiles. The client is Python and shares the machine.")
+    result.notes.append(
+        f"{len(calls)} calls to one server; median and quartiles. The client is Python and shares the machine."
+    )
     result.raw = {"call_seconds": calls, "pyodide_seconds": pyodide, "native_seconds": native, "per_second": throughput}
     return result

@@ -62,7 +62,16 @@ def measure(contestants, options):
     if options.uv is None:
         raise Failed("--uv is missing: a Python with uv beside it")
     ours = [str(Path(contestants.brumate.binary).parent / "examples" / "resolve")]
-    uv = [str(Path(options.uv).with_name("uv")), "pip", "compile", "-", "--no-config", "--no-cache", "--quiet", "--no-annotate"]
+    uv = [
+        str(Path(options.uv).with_name("uv")),
+        "pip",
+        "compile",
+        "-",
+        "--no-config",
+        "--no-cache",
+        "--quiet",
+        "--no-annotate",
+    ]
     uv += ["--no-header", "--python", options.uv, *TARGET]
     rows, ratios, raw = [], [], {}
     for requirements in SETS:
@@ -88,7 +97,10 @@ def measure(contestants, options):
     more = Summary.of(with_set).median - Summary.of(without).median
     result.table(
         ["stateless `1+1`", "round trip, ms"],
-        [["without packages", Summary.of(without).milliseconds()], [f"with {wheels} cached wheels", Summary.of(with_set).milliseconds()]],
+        [
+            ["without packages", Summary.of(without).milliseconds()],
+            [f"with {wheels} cached wheels", Summary.of(with_set).milliseconds()],
+        ],
     )
     result.notes.append(f"Resolving and mounting the cached set adds {decimal(1000 * more)} ms; aim: 5.")
     result.raw = {**raw, "with_set_seconds": with_set, "without_seconds": without}

@@ -24,19 +24,22 @@ def numerics(result, contestants, native, options):
     sides = [contestants.brumate, contestants.pyodide, *native]
     samples = [{} for _ in sides]
     for _ in range(options.rounds):
-        for side, sample in zip(sides, samples):
+        for side, sample in zip(sides, samples, strict=True):
             for name, seconds in figures(side.execute(path, "all")).items():
                 sample.setdefault(name, []).append(seconds)
     rows = []
     for name, ours in samples[0].items():
         times = [Summary.of(sample[name]).milliseconds() for sample in samples]
         rows.append([name, *times, *(decimal(paired_ratio(sample[name], ours)) for sample in samples[1:])])
-    result.table(["numpy, pandas", *(f"{side.name}, ms" for side in sides), *(f"{side.name} ÷ Brumate" for side in sides[1:])], rows)
+    result.table(
+        ["numpy, pandas", *(f"{side.name}, ms" for side in sides), *(f"{side.name} ÷ Brumate" for side in sides[1:])],
+        rows,
+    )
     result.notes.append(
         f"The best of seven in a process, median and spread of {options.rounds} processes in turns; one thread each. Brumate and Pyodide "
         "have the same wheels."
     )
-    return {side.name: sample for side, sample in zip(sides, samples)}
+    return {side.name: sample for side, sample in zip(sides, samples, strict=True)}
 
 
 def whole(command):
@@ -62,7 +65,10 @@ def script(result, contestants, native, options):
     if len(set(printed.values())) != 1:
         raise Failed(f"the script does not print the same everywhere: {printed}")
     ours = seconds[contestants.brumate.name]
-    rows = [[name, Summary.of(sample).milliseconds(), decimal(paired_ratio(ours, sample))] for name, sample in seconds.items()]
+    rows = [
+        [name, Summary.of(sample).milliseconds(), decimal(paired_ratio(ours, sample))]
+        for name, sample in seconds.items()
+    ]
     result.table(["machine_learning.py", "process, ms", "Brumate ÷ it"], rows)
     result.notes.append(
         "Load, split, cross-validate and fit two models, plot, report; imports included, each run a process of its own. Brumate forks it "
@@ -76,7 +82,10 @@ def measure(contestants, options):
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     native = [Native(options.science_python)] if options.science_python else []
     result = Section("Science")
-    result.raw = {"numerics": numerics(result, contestants, native, options), "script": script(result, contestants, native, options)}
+    result.raw = {
+        "numerics": numerics(result, contestants, native, options),
+        "script": script(result, contestants, native, options),
+    }
     if not native:
         result.notes.append("Without `--science-python`, a Python with the same packages, native CPython is left out.")
     return result

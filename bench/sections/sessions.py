@@ -15,7 +15,10 @@ def measure(contestants, options):
     command = [program, str(options.live)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     figures = [json.loads(line) for line in done.stdout.splitlines()]
-    of = lambda what: [figure for figure in figures if figure["what"] == what]
+
+    def of(what):
+        return [figure for figure in figures if figure["what"] == what]
+
     result = Section("Sessions")
     rows = [[figure["image"], megabytes(figure["bytes"])] for figure in of("memory")]
     result.table(["image", "memory of an idle session, MB"], rows)

@@ -56,7 +56,9 @@ def figures(command):
 def measure(contestants, options):
     result = Section("With and without SIMD")
     if not options.plain_numpy:
-        result.notes.append("Not measured: it wants `--plain-numpy`, the wheel that `runtime/recipes/build-plain.sh` makes.")
+        result.notes.append(
+            "Not measured: it wants `--plain-numpy`, the wheel that `runtime/recipes/build-plain.sh` makes."
+        )
         return result
     bundled = next(WHEELS.glob("numpy-*.whl"))
     sides = {

@@ -1,8 +1,8 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
 The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`mortals`], [`places`],
-[`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on, so that guest code cannot put others in their place. Strings in both directions are JSON in
-the shapes of the engine's `api.rs`.
+[`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on, so that guest code cannot put others in their
+place. Strings in both directions are JSON in the shapes of the crate `brumate-engine-api`.
 """
 
 from .pristine import __builtins__

@@ -1,7 +1,7 @@
 """Event frames to the host: one JSON line per `write`, in serde's externally tagged form.
 
-The descriptor is a host device. A frame looks like `{"DisplayData":{"data":{"text/plain":"1"}}}`. Of what is read from it, each
-line is the JSON answer to a frame that asks.
+The descriptor is a host device. A frame looks like `{"DisplayData":{"data":{"text/plain":"1"}}}`. Of what is read from
+it, each line is the JSON answer to a frame that asks.
 """
 
 from .pristine import __builtins__
@@ -72,7 +72,7 @@ def emit(kind, data):
     _State.bytes_left -= len(frame)
     view = memoryview(frame)
     while view:
-        view = view[_write(_State.fd, view):]
+        view = view[_write(_State.fd, view) :]
     return True
 
 
@@ -88,7 +88,8 @@ def ask(prompt, password=False):
 def install(request):
     """Asks the host for packages (an `InstallRequest` as JSON) and waits, interruptibly; what it gives is mounted then.
 
-    Returns `{"installed", "satisfied"}`, each a list of names and versions, or `{"error"}`; None when nobody installs anything here.
+    Returns `{"installed", "satisfied"}`, each a list of names and versions, or `{"error"}`; None when nobody installs
+    anything here.
     """
     frame = f'{{"Install":{request}}}\n'
     if len(frame) > MAX_FRAME_BYTES:
@@ -102,7 +103,7 @@ def _question(frame):
         return None
     view = memoryview(frame.encode("utf-8", "replace"))
     while view:
-        view = view[_write(_State.fd, view):]
+        view = view[_write(_State.fd, view) :]
     parts = []
     while not parts or not parts[-1].endswith(b"\n"):
         try:

@@ -1,4 +1,4 @@
-"""One `Execute` from its request to its answer (JSON in, JSON out; the shapes are the engine's `api.rs`)."""
+"""One `Execute` from its request to its answer (JSON in, JSON out; the shapes are those of `brumate-engine-api`)."""
 
 from .pristine import __builtins__
 

@@ -1,7 +1,7 @@
 """matplotlib figures as events. Nothing here imports matplotlib: who has no figures does not pay for them.
 
-A figure is captured once per cell and change, whatever shows it: `plt.show()`, its being displayed, the end of the cell. One
-that an earlier cell has shown is captured again when a later one draws into it.
+A figure is captured once per cell and change, whatever shows it: `plt.show()`, its being displayed, the end of the
+cell. One that an earlier cell has shown is captured again when a later one draws into it.
 """
 
 from .pristine import __builtins__
@@ -114,8 +114,8 @@ def is_figure(kind):
 
 
 def bundle(figure, svg=False):
-    """The mime bundle of a figure: its text, and pictures of it that this cell has not captured yet. Drawing runs guest code
-    and may raise."""
+    """The mime bundle of a figure: its text, and pictures of it that this cell has not captured yet. Drawing runs guest
+    code and may raise."""
     png = _png(figure)
     if _is_new(figure, png):
         data = _pictures(figure, png, svg)
@@ -205,8 +205,8 @@ def emit(figure):
 
 
 def show_open():
-    """At the end of a run: emits the figures that are still open, closes them all, and emits those that were shown before and
-    drawn into since."""
+    """At the end of a run: emits the figures that are still open, closes them all, and emits those that were shown
+    before and drawn into since."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     if helpers is None:
         return

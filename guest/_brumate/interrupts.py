@@ -73,7 +73,8 @@ def forget():
 
 
 class Held:
-    """Inside, where guest code runs, interrupts are not raised: what the last one led to is being told. They are dropped."""
+    """Inside, where guest code runs, interrupts are not raised: what the last one led to is being told. They are
+    dropped."""
 
     __slots__ = ()
 

@@ -11,6 +11,7 @@ from .source import is_coroutine
 _eval = eval
 _run = asyncio.run
 _cancel_all = runners._cancel_all_tasks
+_stop_when_done = base_events._run_until_complete_cb
 _create_task = asyncio.create_task
 _get_running_loop = events._get_running_loop
 _set_running_loop = events._set_running_loop
@@ -64,8 +65,9 @@ def _run_in_executor(loop, executor, func, *args):
 
 
 class _Ending:
-    """Inside, a loop that nothing can wake any more stops, with a RuntimeError of `run_until_complete`: an interrupt that arrives between
-    two callbacks takes the one along that comes next, and whoever waits for it would wait for ever."""
+    """Inside, a loop that nothing can wake any more stops, with a RuntimeError of `run_until_complete`: an interrupt
+    that arrives between two callbacks takes the one along that comes next, and whoever waits for it would wait for
+    ever."""
 
     def __init__(self, loop):
         self.loop = loop
@@ -130,7 +132,8 @@ _nested_run.__doc__ = _run.__doc__
 
 
 def create_task(coro, **kwargs):
-    """`asyncio.create_task`, also in code that does not await: the task goes on when a later line or cell does, as in a notebook."""
+    """`asyncio.create_task`, also in code that does not await: the task goes on when a later line or cell does, as in a
+    notebook."""
     if _get_running_loop() is None and _Current.kept:
         return open_loop().create_task(coro, **kwargs)
     return _create_task(coro, **kwargs)
@@ -207,6 +210,7 @@ def run(coroutine):
     so that its `finally` blocks run, and the interrupt takes the place of the cancellation in the traceback.
     """
     loop = open_loop()
+    _forget_stops(loop)
     task = loop.create_task(coroutine)
     try:
         return loop.run_until_complete(task)
@@ -223,3 +227,11 @@ def run(coroutine):
                 if not _is_left(task):
                     raise
         raise interrupt from None
+
+
+def _forget_stops(loop):
+    """Takes away what would stop the loop at once: a task that ended just before an interrupt has asked for it, and the
+    loop has not heard it."""
+    for handle in getattr(loop, "_ready", ()):
+        if handle._callback is _stop_when_done:
+            handle.cancel()

@@ -29,7 +29,8 @@ class Nobody(InstallError):
 
 
 def packages_changed(_=""):
-    """Imports, and `importlib.metadata`, look again at what there is. Called by the host after it has mounted something."""
+    """Imports, and `importlib.metadata`, look again at what there is. Called by the host after it has mounted
+    something."""
     try:
         if "importlib.metadata" in _modules:
             _invalidate()

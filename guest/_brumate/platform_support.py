@@ -38,7 +38,8 @@ _POOL_MODULES = frozenset(("multiprocessing.pool", "concurrent.futures.process")
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
 _URLLIB3_HOOK = "urllib3.contrib.emscripten"
-# What httpx2 (the clients of OpenAI and Anthropic use it) takes its transports from on this platform, and from nowhere else.
+# What httpx2 (the clients of OpenAI and Anthropic use it) takes its transports from on this platform, and from nowhere
+# else.
 _HTTPX2_HOOK = "httpx2_jsfetch"
 
 

@@ -41,7 +41,8 @@ def bundle(figure):
     return data
 
 
-# A page that needs neither a network nor another file. plotly.js is in it as the browser unpacks it: a third of its size.
+# A page that needs neither a network nor another file. plotly.js is in it as the browser unpacks it: a third of its
+# size.
 _PAGE = """<!DOCTYPE html>
 <html>
 <head><meta charset="utf-8"><style>html, body, #figure {{ height: 100%; margin: 0 }}</style></head>

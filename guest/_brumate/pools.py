@@ -127,11 +127,11 @@ class Pool:
         if self._state != RUN:
             raise ValueError("Pool not running")
 
-    def apply(self, func, args=(), kwds={}):
+    def apply(self, func, args=(), kwds={}):  # noqa: B006 - multiprocessing's own signature
         """Calls `func`; the result is returned."""
         return self.apply_async(func, args, kwds).get()
 
-    def apply_async(self, func, args=(), kwds={}, callback=None, error_callback=None):
+    def apply_async(self, func, args=(), kwds={}, callback=None, error_callback=None):  # noqa: B006 - as above
         """Calls `func`; the result is there when this returns."""
         self._check_running()
         return ApplyResult(lambda: func(*args, **kwds), callback, error_callback)

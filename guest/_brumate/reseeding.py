@@ -70,8 +70,8 @@ _WORDS = 624
 
 
 def _reseed_numpy(mtrand):
-    """The global `RandomState`. `numpy.random.seed` leaves its bit generator without a seed sequence: that is how a seed
-    given on purpose is told from numpy's own, and why its state is set here instead of seeded."""
+    """The global `RandomState`. `numpy.random.seed` leaves its bit generator without a seed sequence: that is how a
+    seed given on purpose is told from numpy's own, and why its state is set here instead of seeded."""
     bits = mtrand._rand._bit_generator
     if bits._seed_seq is None or type(bits).__name__ != "MT19937":
         return
@@ -80,8 +80,8 @@ def _reseed_numpy(mtrand):
 
 
 def places(_=""):
-    """Where the state of these generators lies in memory, as JSON: the host writes there when a fork of an image has run no
-    guest code yet. Objects are given by address and size, with the first words of their generator's state."""
+    """Where the state of these generators lies in memory, as JSON: the host writes there when a fork of an image has
+    run no guest code yet. Objects are given by address and size, with the first words of their generator's state."""
     _, internal, _ = random.getstate()
     twisters = [_twister(random._inst, internal[:_SHOWN], internal[-1])]
     mtrand = sys.modules.get("numpy.random.mtrand")

@@ -72,8 +72,8 @@ class Program:
     def _ends_in_semicolon(self, final):
         if ";" not in self.text:
             return False
-        lines = lines_of(self.text)[final.end_lineno - 1:]
-        lines[0] = lines[0].encode("utf-8", "surrogatepass")[final.end_col_offset:].decode("utf-8", "surrogatepass")
+        lines = lines_of(self.text)[final.end_lineno - 1 :]
+        lines[0] = lines[0].encode("utf-8", "surrogatepass")[final.end_col_offset :].decode("utf-8", "surrogatepass")
         return "".join(lines).lstrip(" \t\f\\\n")[:1] == ";"
 
     def register(self):

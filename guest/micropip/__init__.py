@@ -1,8 +1,8 @@
 """micropip's interface, over the packages of this sandbox.
 
-Code written for Pyodide installs what it needs by `await micropip.install(...)`. Where packages come from, and which are
-allowed, is for the operator of the sandbox to say, so index addresses and credentials are refused. Source for the interface:
-micropip 0.11's documentation.
+Code written for Pyodide installs what it needs by `await micropip.install(...)`. Where packages come from, and which
+are allowed, is for the operator of the sandbox to say, so index addresses and credentials are refused. Source for the
+interface: micropip 0.11's documentation.
 """
 
 import json
@@ -38,8 +38,10 @@ class PackageDict(dict):
         rows = [PackageMetadata("Name", "Version", "Source"), *sorted(self.values())]
         wide = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["-" * wide[0] + " | " + "-" * wide[1] + " | " + "-" * wide[2]]
-        lines[:0] = [" | ".join(cell.ljust(size) for cell, size in zip(rows[0], wide)).rstrip()]
-        lines += [" | ".join(cell.ljust(size) for cell, size in zip(row, wide)).rstrip() for row in rows[1:]]
+        lines[:0] = [" | ".join(cell.ljust(size) for cell, size in zip(rows[0], wide, strict=True)).rstrip()]
+        lines += [
+            " | ".join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)).rstrip() for row in rows[1:]
+        ]
         return "\n".join(lines)
 
 
@@ -58,9 +60,10 @@ async def install(
 ):
     """Installs packages and what they require.
 
-    `requirements` is a requirement or a list of them (PEP 508). `deps=False` leaves out what they require, `pre=True` takes
-    pre-releases. Raises `ValueError` when they cannot be had: nothing is installed then. With `keep_going` the error says of each
-    requirement that cannot be had why, else it may name the first only. `verbose` and `reinstall` change nothing.
+    `requirements` is a requirement or a list of them (PEP 508). `deps=False` leaves out what they require, `pre=True`
+    takes pre-releases. Raises `ValueError` when they cannot be had: nothing is installed then. With `keep_going` the
+    error says of each requirement that cannot be had why, else it may name the first only. `verbose` and `reinstall`
+    change nothing.
     """
     if index_urls or extra_index_urls or credentials:
         raise ValueError("index_urls, credentials: where packages come from is the choice of the sandbox's operator")
@@ -97,7 +100,8 @@ def uninstall(packages, *, verbose=None):
 
 
 def list():
-    """Packages that are there: name → `PackageMetadata`. The source is `pypi` for what was installed, `bundle` for the rest."""
+    """Packages that are there: name → `PackageMetadata`. The source is `pypi` for what was installed, `bundle` for the
+    rest."""
     found = PackageDict()
     for distribution in _pip.installed().values():
         source = "pypi" if _is_installed(distribution) else "bundle"
@@ -157,4 +161,3 @@ def _tops(distribution):
         return text.split()
     files = [file for file in distribution.files or () if file.suffix in (".py", ".so")]
     return {file.parts[0].partition(".")[0] for file in files if not file.parts[0].endswith((".dist-info", ".data"))}
-

@@ -80,7 +80,11 @@ def expected(code, executable=sys.executable):
         with open(os.path.join(directory, "main.py"), "w", encoding="utf-8", newline="") as file:
             file.write(code)
         done = subprocess.run(
-            [executable, "-X", "utf8", "main.py"], cwd=directory, capture_output=True, text=True, encoding="utf-8",
+            [executable, "-X", "utf8", "main.py"],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
             env={**os.environ, "NO_COLOR": "1"},
         )
         return normalized(done.stderr.replace(os.path.join(directory, "main.py"), "main.py"))

@@ -41,7 +41,7 @@ def main(plan_path, answers_fd, events_fd):
             answer = execute(encode(request))
         data = answer.encode() + b"\n"
         while data:
-            data = data[write(answers_fd, data):]
+            data = data[write(answers_fd, data) :]
     os._exit(0)
 
 

@@ -18,6 +18,8 @@ _NOISE = (
     # Blank lines of a source around an error: kernels show some of them.
     (re.compile(r"(?m)^ +\d+ *\n"), ""),
     (re.compile(r"/tmp/tmp\w+"), "TMP"),
+    # The docstring of `int`, before Python 3.13.
+    (re.compile(r"\bfloating point(?=\s+numbers)"), "floating-point"),
 )
 
 CELLS = [
@@ -171,12 +173,18 @@ def _one(client, code):
         elif kind == "execute_result":
             cell["result"] = bundle(content["data"])
         elif kind == "error":
-            cell["error"] = {"name": content["ename"], "value": normal(content["evalue"]), "text": normal("\n".join(content["traceback"]))}
+            cell["error"] = {
+                "name": content["ename"],
+                "value": normal(content["evalue"]),
+                "text": normal("\n".join(content["traceback"])),
+            }
 
     reply = client.execute_interactive(code, output_hook=take, timeout=60)
     # What a frontend shows in its pager, or puts into the next cell.
     for payload in reply["content"].get("payload", ()):
-        cell["out"] += payload["data"]["text/plain"] + "\n" if payload["source"] == "page" else payload.get("text", "") + "\n"
+        cell["out"] += (
+            payload["data"]["text/plain"] + "\n" if payload["source"] == "page" else payload.get("text", "") + "\n"
+        )
     if reply["content"]["status"] == "error" and cell["error"] is None:
         cell["error"] = {"name": reply["content"]["ename"], "value": normal(reply["content"]["evalue"]), "text": None}
     cell["out"], cell["err"] = normal(cell["out"]), normal(cell["err"])

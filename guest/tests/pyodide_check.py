@@ -6,7 +6,11 @@ import sys
 import time
 
 # Pyodide put JavaScript's event loop into asyncio: load the plain one again, as in the engine.
-for _name in [name for name in sys.modules if name.partition(".")[0] in ("asyncio", "_asyncio", "pyodide", "_pyodide", "pyodide_js", "js")]:
+for _name in [
+    name
+    for name in sys.modules
+    if name.partition(".")[0] in ("asyncio", "_asyncio", "pyodide", "_pyodide", "pyodide_js", "js")
+]:
     del sys.modules[_name]
 sys.meta_path[:] = [finder for finder in sys.meta_path if "pyodide" not in type(finder).__module__ + repr(finder)]
 
@@ -31,7 +35,13 @@ os.dup2(output_fd, 2)
 booting = time.perf_counter()
 _brumate.boot(events_fd, "/home/user")
 booted = time.perf_counter()
-execute, write, ftruncate, encode, decode = _brumate.execute, os.write, os.ftruncate, json.JSONEncoder().encode, json.JSONDecoder().decode
+execute, write, ftruncate, encode, decode = (
+    _brumate.execute,
+    os.write,
+    os.ftruncate,
+    json.JSONEncoder().encode,
+    json.JSONDecoder().decode,
+)
 pread = os.pread
 failures = 0
 
@@ -52,7 +62,11 @@ def run(code, **options):
     os.dup2(output_fd, 1)
     os.dup2(output_fd, 2)
     answer = decode(execute(encode({"code": code, **options})))["ended"]
-    return answer, pread(output_fd, 1 << 24, 0).decode(), [decode(line) for line in pread(events_fd, 1 << 26, 0).decode().splitlines()]
+    return (
+        answer,
+        pread(output_fd, 1 << 24, 0).decode(),
+        [decode(line) for line in pread(events_fd, 1 << 26, 0).decode().splitlines()],
+    )
 
 
 def check(name, condition, shown=""):
@@ -84,18 +98,32 @@ def golden():
 def platform():
     table = [
         ("import asyncio\nawait asyncio.gather(asyncio.sleep(0.01, 1), asyncio.sleep(0, 2))", [1, 2]),
-        ("import asyncio\nasync def f():\n    async with asyncio.timeout(0.01): await asyncio.sleep(5)\ntry: asyncio.run(f())\nexcept TimeoutError: x = 't'\nx", "t"),
+        (
+            "import asyncio\nasync def f():\n    async with asyncio.timeout(0.01): await asyncio.sleep(5)\ntry: asyncio.run(f())\nexcept TimeoutError: x = 't'\nx",
+            "t",
+        ),
         ("import asyncio\nasync def f(): return await asyncio.to_thread(sum, [1, 2])\nasyncio.run(f())", 3),
         ("import asyncio\nasync def f(): return 4\nawait asyncio.sleep(0)\nasyncio.run(f())", 4),
-        ("import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError as e: x = str(e)[:22]\nx", "can't start new thread"),
+        (
+            "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError as e: x = str(e)[:22]\nx",
+            "can't start new thread",
+        ),
         ("import subprocess\ntry: subprocess.run(['ls'])\nexcept OSError as e: x = str(e)\n'processes' in x", True),
-        ("import multiprocessing\ntry: multiprocessing.Queue()\nexcept ImportError as e: x = str(e)\n'cannot start processes' in x", True),
+        (
+            "import multiprocessing\ntry: multiprocessing.Queue()\nexcept ImportError as e: x = str(e)\n'cannot start processes' in x",
+            True,
+        ),
         ("import multiprocessing\nmultiprocessing.Pool(2).map(abs, [-1])", [1]),
-        ("from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as p: x = list(p.map(abs, [-1]))\nx", [1]),
+        (
+            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as p: x = list(p.map(abs, [-1]))\nx",
+            [1],
+        ),
         ("import js", "ModuleNotFoundError"),
         ("import os\n(os.getcwd(), os.environ['HOME'])", ["/home/user", "/home/user"]),
-        ("import datetime, decimal, uuid, fractions\n[datetime.date(2020, 1, 1), decimal.Decimal('1.5'), uuid.UUID(int=1), 10**30, 1e-7]",
-         ["2020-01-01", "1.5", "00000000-0000-0000-0000-000000000001", 10**30, 1e-7]),
+        (
+            "import datetime, decimal, uuid, fractions\n[datetime.date(2020, 1, 1), decimal.Decimal('1.5'), uuid.UUID(int=1), 10**30, 1e-7]",
+            ["2020-01-01", "1.5", "00000000-0000-0000-0000-000000000001", 10**30, 1e-7],
+        ),
         ("x = b''\nwhile True: x += bytes(1 << 28)", "MemoryError"),
     ]
     for code, expected in table:
@@ -128,7 +156,9 @@ def packages():
     if os.path.isdir("/lib/python3.14/site-packages/pandas"):
         ended, _, _ = run("import pandas as pd\npd.DataFrame({'a': [1]})")
         check("pandas", ended.get("Returned") == {"json": '"   a\\n0  1"', "is_str": False}, ended)
-        ended, _, events = run("import pandas as pd\ndisplay(pd.DataFrame({'a': [1]}))\n[pd.Timestamp('2020-01-01'), pd.NaT]")
+        ended, _, events = run(
+            "import pandas as pd\ndisplay(pd.DataFrame({'a': [1]}))\n[pd.Timestamp('2020-01-01'), pd.NaT]"
+        )
         check("pandas display", "<table" in events[0]["DisplayData"]["data"]["text/html"], events)
         check("pandas values", value(ended) == ["2020-01-01T00:00:00", "NaT"], ended)
     if os.path.isdir("/lib/python3.14/site-packages/matplotlib"):
@@ -138,15 +168,36 @@ def packages():
             ("import matplotlib\nmatplotlib.use('Agg')\nplt.plot([1])\nplt.show()\nplt.figure()", 1),
         ):
             ended, output, events = run("import matplotlib.pyplot as plt\n" + code)
-            check(code, len(events) == count and "image/png" in events[0]["DisplayData"]["data"], f"{ended} {output} {len(events)}")
+            check(
+                code,
+                len(events) == count and "image/png" in events[0]["DisplayData"]["data"],
+                f"{ended} {output} {len(events)}",
+            )
 
 
 def hostile():
     # Those that would take this process's own libraries away for good run in processes of their own elsewhere.
     for name, code in test_hostile.CASES.items():
-        if name in ("modules cleared", "own modules gone", "traceback emptied", "codecs", "builtins deleted", "os patched", "argv and path"):
+        if name in (
+            "modules cleared",
+            "own modules gone",
+            "traceback emptied",
+            "codecs",
+            "builtins deleted",
+            "os patched",
+            "argv and path",
+        ):
             continue
-        if name in ("builtins emptied", "sys attributes", "asyncio patched", "enum broken", "gc", "tracebacklimit", "path cache", "excepthook"):
+        if name in (
+            "builtins emptied",
+            "sys attributes",
+            "asyncio patched",
+            "enum broken",
+            "gc",
+            "tracebacklimit",
+            "path cache",
+            "excepthook",
+        ):
             continue
         ended, output, _ = run(code)
         check(f"hostile {name}", len(ended) == 1 and "/_brumate/" not in str(ended), ended)
@@ -156,7 +207,14 @@ def hostile():
 
 def timing():
     rows = []
-    for code in ("1+1", "x = 1", "print('hello')", "import json\nprint(json.dumps({'a': [1, 2]}))\n[1, 2, 3]", "1/0", "import asyncio\nawait asyncio.sleep(0)"):
+    for code in (
+        "1+1",
+        "x = 1",
+        "print('hello')",
+        "import json\nprint(json.dumps({'a': [1, 2]}))\n[1, 2, 3]",
+        "1/0",
+        "import asyncio\nawait asyncio.sleep(0)",
+    ):
         request = encode({"code": code})
         for _ in range(20):
             execute(request)

@@ -65,7 +65,15 @@ def run(*requests, emulate=False, stdin=b"", cwd=None, **options):
         answers_in, answers_out = os.pipe()
         events_in, events_out = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-X", "utf8", os.path.join(TESTS, "guest_runner.py"), path, str(answers_out), str(events_out)],
+            [
+                sys.executable,
+                "-X",
+                "utf8",
+                os.path.join(TESTS, "guest_runner.py"),
+                path,
+                str(answers_out),
+                str(events_out),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -69,7 +69,7 @@ class Display(unittest.TestCase):
     def test_bounds(self):
         from _brumate import channel, display
 
-        result = run("for i in range(5000): display(i)\n'end'")
+        result = run(f"for i in range({channel.MAX_FRAMES_PER_RUN + 500}): display(i)\n'end'")
         self.assertEqual((len(result.events), result.value), (channel.MAX_FRAMES_PER_RUN, "end"))
         code = "class A:\n    def _repr_html_(self): return 'x' * 20_000_000\n    def __repr__(self): return 'y' * 20_000_000\ndisplay(A())"
         (data,) = bundles(run(code))
@@ -77,7 +77,10 @@ class Display(unittest.TestCase):
         self.assertLess(len(data["text/plain"]), display.MAX_PLAIN_CHARS + 200)
 
     def test_surrogates(self):
-        self.assertEqual(bundles(run("class A:\n    def __repr__(self): return '\\ud800'\ndisplay(A())")), [{"text/plain": "\\ud800"}])
+        self.assertEqual(
+            bundles(run("class A:\n    def __repr__(self): return '\\ud800'\ndisplay(A())")),
+            [{"text/plain": "\\ud800"}],
+        )
 
     def test_no_channel(self):
         from _brumate import channel

@@ -101,7 +101,9 @@ class Main(unittest.TestCase):
 
     def test_source_can_be_inspected(self):
         self.assertEqual(run("import inspect\ndef f(): return 1\ninspect.getsource(f)").value, "def f(): return 1\n")
-        self.assertEqual(run("import inspect\nclass A:\n    b = 1\ninspect.getsource(A)").value, "class A:\n    b = 1\n")
+        self.assertEqual(
+            run("import inspect\nclass A:\n    b = 1\ninspect.getsource(A)").value, "class A:\n    b = 1\n"
+        )
 
     def test_lines_after_a_form_feed(self):
         self.assertIn("    1/0\n", run("x = '''\x0c \u2028'''\n1/0\n").raised["traceback"])
@@ -114,8 +116,11 @@ class Main(unittest.TestCase):
         self.assertEqual(run(code).value, 3)
 
     def test_module_written_between_runs(self):
-        result = run("import os\nos.listdir('.')\ntry:\n    import late_mod\nexcept ImportError: pass",
-                     "open('late_mod.py', 'w').write('v = 4')", "import late_mod\nlate_mod.v")
+        result = run(
+            "import os\nos.listdir('.')\ntry:\n    import late_mod\nexcept ImportError: pass",
+            "open('late_mod.py', 'w').write('v = 4')",
+            "import late_mod\nlate_mod.v",
+        )
         self.assertEqual(result.value, 4)
 
     def test_guest_module_hides_ours_not_the_reverse(self):
@@ -162,7 +167,9 @@ class Exits(unittest.TestCase):
         self.assertIn(result.raised["ename"], ("SystemExit",))
 
     def test_in_a_task(self):
-        result = run("import asyncio\nasync def f(): raise SystemExit(9)\nasync def g(): await asyncio.gather(f())\nawait g()")
+        result = run(
+            "import asyncio\nasync def f(): raise SystemExit(9)\nasync def g(): await asyncio.gather(f())\nawait g()"
+        )
         self.assertEqual(result.exited, (9, ""))
 
     def test_atexit_runs_at_the_end_of_a_script(self):
@@ -198,7 +205,9 @@ class Async(unittest.TestCase):
 
     def test_last_value_is_awaited(self):
         self.assertEqual(run("async def f(): return 5\nf()").value, 5)
-        self.assertEqual(run("import asyncio\nasync def f(): return 6\nawait asyncio.sleep(0)\nasyncio.create_task(f())").value, 6)
+        self.assertEqual(
+            run("import asyncio\nasync def f(): return 6\nawait asyncio.sleep(0)\nasyncio.create_task(f())").value, 6
+        )
 
     def test_script_awaits_too(self):
         self.assertEqual(run("import asyncio\nawait asyncio.sleep(0)\nprint(1)", script=True).output, "1\n")
@@ -245,7 +254,10 @@ class Syntax(unittest.TestCase):
     def test_deep_nesting(self):
         for code in ("-" * 100_000 + "1", "[" * 150 + "]" * 150 + "+1" * 100_000, "a" + ".b" * 100_000):
             with self.subTest(code=code[:5]):
-                self.assertIn(run(code).raised["ename"], ("RecursionError", "MemoryError", "TypeError", "SyntaxError", "NameError"))
+                self.assertIn(
+                    run(code).raised["ename"],
+                    ("RecursionError", "MemoryError", "TypeError", "SyntaxError", "NameError"),
+                )
 
     def test_warnings_once(self):
         output = run("x = '\\d'\nx is 'a'\n1").output

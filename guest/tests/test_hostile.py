@@ -92,9 +92,23 @@ for _name, _code in CASES.items():
 
 # What only affects the run itself: the next one in the same interpreter works.
 RECOVERS = [
-    "builtins emptied", "json patched", "stdout closed", "stdout detached", "stdout None", "trace", "profile",
-    "excepthook", "recursion limit", "endless recursion", "long chain", "memory error", "main replaced", "main deleted",
-    "signal handler", "keyboard interrupt", "tracebacklimit",
+    "builtins emptied",
+    "json patched",
+    "stdout closed",
+    "stdout detached",
+    "stdout None",
+    "trace",
+    "profile",
+    "excepthook",
+    "recursion limit",
+    "endless recursion",
+    "long chain",
+    "memory error",
+    "main replaced",
+    "main deleted",
+    "signal handler",
+    "keyboard interrupt",
+    "tracebacklimit",
 ]
 
 
@@ -118,17 +132,33 @@ class Endings(unittest.TestCase):
 
     def test_results_survive(self):
         returned = {"Returned": {"json": "[\n  1\n]", "is_str": False}}
-        for name in ("builtins emptied", "json patched", "stdout closed", "recursion limit", "warnings", "asyncio patched"):
+        for name in (
+            "builtins emptied",
+            "json patched",
+            "stdout closed",
+            "recursion limit",
+            "warnings",
+            "asyncio patched",
+        ):
             with self.subTest(case=name):
                 self.expect(name, returned)
 
     def test_names_survive(self):
         for name, ename in [
-            ("traceback patched", "ZeroDivisionError"), ("traceback emptied", "ZeroDivisionError"),
-            ("str raises", "E"), ("str exits", "E"), ("str recursive", "E"), ("metaclass", "E"),
-            ("memory error", "MemoryError"), ("endless recursion", "RecursionError"), ("endless repr", "RecursionError"),
-            ("deep group", "ExceptionGroup"), ("tracebacklimit", "ZeroDivisionError"), ("base exception", "B"),
-            ("recursion limit and error", "ZeroDivisionError"), ("linecache emptied", "ZeroDivisionError"),
+            ("traceback patched", "ZeroDivisionError"),
+            ("traceback emptied", "ZeroDivisionError"),
+            ("str raises", "E"),
+            ("str exits", "E"),
+            ("str recursive", "E"),
+            ("metaclass", "E"),
+            ("memory error", "MemoryError"),
+            ("endless recursion", "RecursionError"),
+            ("endless repr", "RecursionError"),
+            ("deep group", "ExceptionGroup"),
+            ("tracebacklimit", "ZeroDivisionError"),
+            ("base exception", "B"),
+            ("recursion limit and error", "ZeroDivisionError"),
+            ("linecache emptied", "ZeroDivisionError"),
         ]:
             with self.subTest(case=name):
                 raised = run(CASES[name]).raised

@@ -6,7 +6,6 @@ import tempfile
 import unittest
 
 import support  # noqa: F401  (puts the package on the path)
-
 from _brumate import analyze, imports
 
 TABLE = [
@@ -25,10 +24,22 @@ TABLE = [
     ("from __future__ import annotations", [], []),
     ("import js, pyodide, pyodide_js, _pyodide, _brumate", [], []),
     ("def f():\n    import a\nclass B:\n    import c\n    def m(self):\n        from d import e", ["a", "c", "d"], []),
-    ("if x:\n    import a\nelse:\n    import b\nfor i in y:\n    import c\nelse:\n    import d\nwhile 1:\n    import e", list("abcde"), []),
+    (
+        "if x:\n    import a\nelse:\n    import b\nfor i in y:\n    import c\nelse:\n    import d\nwhile 1:\n    import e",
+        list("abcde"),
+        [],
+    ),
     ("match x:\n    case 1:\n        import a\n    case _:\n        import b", ["a", "b"], []),
-    ("with x:\n    import a\nasync def f():\n    async with x:\n        import b\n    async for i in y:\n        import c", ["a", "b", "c"], []),
-    ("try:\n    import a\nexcept ImportError:\n    import b\nelse:\n    import c\nfinally:\n    import d", ["c", "d"], ["a", "b"]),
+    (
+        "with x:\n    import a\nasync def f():\n    async with x:\n        import b\n    async for i in y:\n        import c",
+        ["a", "b", "c"],
+        [],
+    ),
+    (
+        "try:\n    import a\nexcept ImportError:\n    import b\nelse:\n    import c\nfinally:\n    import d",
+        ["c", "d"],
+        ["a", "b"],
+    ),
     ("try:\n    import a\nexcept ModuleNotFoundError:\n    a = None", [], ["a"]),
     ("try:\n    import a\nexcept Exception as e:\n    a = None", [], ["a"]),
     ("try:\n    import a\nexcept:\n    a = None", [], ["a"]),
@@ -44,7 +55,11 @@ TABLE = [
     ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\nelse:\n    import b", ["b"], ["a"]),
     ("import typing\nif typing.TYPE_CHECKING:\n    from a import b", [], ["a"]),
     ("from contextlib import suppress\nwith suppress(ImportError):\n    import a\nimport b", ["b"], ["a"]),
-    ("import importlib\nimportlib.import_module('a.b')\n__import__('c')\nimportlib.import_module(name)", [], ["a", "c"]),
+    (
+        "import importlib\nimportlib.import_module('a.b')\n__import__('c')\nimportlib.import_module(name)",
+        [],
+        ["a", "c"],
+    ),
     ("from importlib import import_module\nx = [import_module('a') for _ in y]", [], ["a"]),
     ("import_module('.a', 'b')\n__import__()\nimport_module(5)\nimport_module('not a name')", [], []),
     ("import_module('a')\nimport a", ["a"], []),
@@ -88,7 +103,9 @@ class Analysis(unittest.TestCase):
     def test_cells(self):
         for code, required in CELLS:
             with self.subTest(code=code):
-                self.assertEqual(json.loads(analyze(code)), {"imports": required, "optional_imports": [], "syntax_error": False})
+                self.assertEqual(
+                    json.loads(analyze(code)), {"imports": required, "optional_imports": [], "syntax_error": False}
+                )
 
     def test_table(self):
         for code, required, optional in TABLE:
@@ -105,7 +122,11 @@ class Analysis(unittest.TestCase):
     def test_hostile_sizes(self):
         deep = "".join(" " * i + "if 1:\n" for i in range(95)) + " " * 95 + "import a"
         self.assertEqual(json.loads(analyze(deep))["imports"], ["a"])
-        for code in ("-" * 200_000 + "1\nimport a", "1" + "+1" * 200_000 + "\nimport a", "a" + ".b" * 200_000 + "\nimport_module('a')"):
+        for code in (
+            "-" * 200_000 + "1\nimport a",
+            "1" + "+1" * 200_000 + "\nimport a",
+            "a" + ".b" * 200_000 + "\nimport_module('a')",
+        ):
             with self.subTest(code=code[:10]):
                 self.assertEqual(sorted(json.loads(analyze(code))), ["imports", "optional_imports", "syntax_error"])
         many = "\n".join(f"import m{i}" for i in range(imports.MAX_NAMES * 2))

@@ -49,6 +49,13 @@ class Guest(unittest.TestCase):
         ).raised["traceback"]
         self.assertIn("in f\n", text)
 
+    def test_stop_that_nobody_heard(self):
+        """The interrupt comes between the end of a task and that of its loop: the loop's next task goes on to its end."""
+        code = "import asyncio\ndef interrupt(): raise KeyboardInterrupt\n"
+        code += "async def f(): asyncio.get_running_loop().call_soon(interrupt)\nawait f()"
+        result = run(code, "await asyncio.sleep(0.01, 5)", session=True)
+        self.assertEqual((result.all[0]["Raised"]["ename"], result.value), ("KeyboardInterrupt", 5))
+
     def test_wake_up_that_was_lost(self):
         """The interrupt comes between two callbacks, and takes the one along that a task waits for."""
         lose = (
@@ -64,32 +71,44 @@ class Guest(unittest.TestCase):
             self.assertEqual(result.output, "")
 
     def test_sleeping_under_asyncio_run(self):
-        result = self.stops("import asyncio\nasync def f():\n    try: await asyncio.sleep(100)\n    finally: print('cleaned')\nasyncio.run(f())")
+        result = self.stops(
+            "import asyncio\nasync def f():\n    try: await asyncio.sleep(100)\n    finally: print('cleaned')\nasyncio.run(f())"
+        )
         self.assertEqual(result.output, "cleaned\n")
 
     def test_endless_repr_of_the_value(self):
         self.stops("class A:\n    def __repr__(self):\n        while True: pass\nA()")
 
     def test_endless_iterator_without_output(self):
-        self.stops("class A:\n    def __iter__(self): return self\n    def __next__(self):\n        while True: pass\nA()")
+        self.stops(
+            "class A:\n    def __iter__(self): return self\n    def __next__(self):\n        while True: pass\nA()"
+        )
 
     def test_endless_str_of_the_error(self):
-        result = run("class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E('x')", interrupt_after=SOON)
+        result = run(
+            "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E('x')", interrupt_after=SOON
+        )
         self.assertEqual(result.raised["ename"], "E")
 
     def test_endless_atexit(self):
-        result = run("import atexit\n@atexit.register\ndef f():\n    while True: pass\n", script=True, interrupt_after=SOON)
+        result = run(
+            "import atexit\n@atexit.register\ndef f():\n    while True: pass\n", script=True, interrupt_after=SOON
+        )
         self.assertIn("KeyboardInterrupt", result.output + str(result.ended))
 
     def test_endless_flush(self):
-        self.stops("import sys\nclass X:\n    def write(self, s): pass\n    def flush(self):\n        while True: pass\nsys.stdout = X()")
+        self.stops(
+            "import sys\nclass X:\n    def write(self, s): pass\n    def flush(self):\n        while True: pass\nsys.stdout = X()"
+        )
 
     def test_endless_compilation_can_be_stopped(self):
         # The parser does not look for signals; the interrupt takes effect right after it.
         self.stops("x = 1\n" * 400_000 + "while True: pass")
 
     def test_caught_by_the_guest(self):
-        result = run("try:\n    while True:\n        pass\nexcept KeyboardInterrupt:\n    x = 'caught'\nx", interrupt_after=SOON)
+        result = run(
+            "try:\n    while True:\n        pass\nexcept KeyboardInterrupt:\n    x = 'caught'\nx", interrupt_after=SOON
+        )
         self.assertEqual(result.value, "caught")
 
     def test_guest_handler_lasts_one_run(self):
@@ -108,7 +127,10 @@ class Storm(unittest.TestCase):
             report = os.path.join(directory, "report")
             done = subprocess.run(
                 [sys.executable, os.path.join(TESTS, "interrupt_storm.py"), "6", report, *arguments],
-                capture_output=True, timeout=HANG_SECONDS, text=True, env={**os.environ, "PYTHONUTF8": "1"},
+                capture_output=True,
+                timeout=HANG_SECONDS,
+                text=True,
+                env={**os.environ, "PYTHONUTF8": "1"},
             )
             self.assertEqual(done.returncode, 0, done.stderr[-3000:])
             with open(report, encoding="utf-8") as file:
@@ -122,7 +144,9 @@ class Storm(unittest.TestCase):
         self.assertEqual(report["last"], {"Returned": {"json": "42", "is_str": False}})
         self.assertGreater(counts["KeyboardInterrupt"], 20)
         self.assertGreater(counts["Returned"], 20)
-        self.assertLessEqual(set(counts), {"Returned", "Exited", "KeyboardInterrupt", "ZeroDivisionError", "SystemExit"})
+        self.assertLessEqual(
+            set(counts), {"Returned", "Exited", "KeyboardInterrupt", "ZeroDivisionError", "SystemExit"}
+        )
 
     @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
     def test_every_cell_is_answered(self):

@@ -98,10 +98,48 @@ class Cells(unittest.TestCase):
     def test_cells_are_transformed_as_by_ipython(self):
         from notebook_cells import CELLS
 
-        parts = ["x = 1", "1 + 1", "  y", "", "!ls", "%time 1", "%%time", "a?", "?a", ">>> 1", "... 2", "In [1]: 3", ",f 1", ";f 1"]
-        parts += ["/f 1", "exit", "ls", "'%'", "# a!", "if x:", "    pass", "a != b", "\t1", "'''", "z = \\", "1\f", "a\rb", "é"]
+        parts = [
+            "x = 1",
+            "1 + 1",
+            "  y",
+            "",
+            "!ls",
+            "%time 1",
+            "%%time",
+            "a?",
+            "?a",
+            ">>> 1",
+            "... 2",
+            "In [1]: 3",
+            ",f 1",
+            ";f 1",
+        ]
+        parts += [
+            "/f 1",
+            "exit",
+            "ls",
+            "'%'",
+            "# a!",
+            "if x:",
+            "    pass",
+            "a != b",
+            "\t1",
+            "'''",
+            "z = \\",
+            "1\f",
+            "a\rb",
+            "é",
+        ]
         parts += ["(1)", "@d", "x\u2028y"]
-        texts = [*CELLS, *parts, *(f"{a}\n{b}" for a in parts for b in parts), *(part + "\n" for part in parts), "1\n\n", "\n1", " "]
+        texts = [
+            *CELLS,
+            *parts,
+            *(f"{a}\n{b}" for a in parts for b in parts),
+            *(part + "\n" for part in parts),
+            "1\n\n",
+            "\n1",
+            " ",
+        ]
         code = """
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -148,7 +186,10 @@ shell.input_transformers_post.clear()
 
         def seen(*before):
             result = cells(*before, *script)
-            return [address.sub("", json.dumps(part)) for part in (*result.all[len(before):], *result.events, result.output)]
+            return [
+                address.sub("", json.dumps(part))
+                for part in (*result.all[len(before) :], *result.events, result.output)
+            ]
 
         own = seen()
         # As no cell of the notebook, so that it is not in the history.
@@ -168,12 +209,22 @@ shell.input_transformers_post.clear()
         self.assertEqual(cells("10 ** 5000").raised["ename"], "ValueError")
 
     def test_exit_ends_the_cell_and_nothing_else(self):
-        for code in ("print(1); exit(); print(2)", "print(1)\nquit()\nprint(2)", "print(1); exit(0)", "print(1); exit(True)"):
+        for code in (
+            "print(1); exit(); print(2)",
+            "print(1)\nquit()\nprint(2)",
+            "print(1); exit(0)",
+            "print(1); exit(True)",
+        ):
             result = cells("x = 5", code, "x")
             self.assertEqual(result.all[1], {"Returned": None}, code)
             self.assertEqual(result.output, "1\n", code)
             self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "5"}], code)
-        for code, message in (("exit(3)", "3"), ("quit('bad')", "bad"), ("import sys; sys.exit(2)", "2"), ("raise SystemExit", "")):
+        for code, message in (
+            ("exit(3)", "3"),
+            ("quit('bad')", "bad"),
+            ("import sys; sys.exit(2)", "2"),
+            ("raise SystemExit", ""),
+        ):
             result = cells(code)
             self.assertEqual((result.raised["ename"], result.raised["evalue"]), ("SystemExit", message), code)
             self.assertEqual(result.output, "", code)
@@ -341,7 +392,9 @@ class Plotly(unittest.TestCase):
             ("fig", 1),
             ("None", 0),
         ]:
-            self.assertEqual(len([data for data in _all_bundles(cells(self.CODE + code)) if len(data) > 1]), count, code)
+            self.assertEqual(
+                len([data for data in _all_bundles(cells(self.CODE + code)) if len(data) > 1]), count, code
+            )
 
     def test_a_page_has_all_it_needs(self):
         from plotly.offline import get_plotlyjs

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -58,7 +59,9 @@ class Host(unittest.TestCase):
             "requirements": ["a.new>=1", "pip", "scikit-learn", 'c[x]; python_version>"3"'], "constraints": [],
             "upgrade": True, "pre": True, "no_deps": True, "keep_going": False,
         }])  # fmt: skip
-        self.assertRegex(out, r"^Requirement already satisfied: pip (in \S+ )?\(1\)\nRequirement already satisfied: dep \(3\)\n")
+        self.assertRegex(
+            out, r"^Requirement already satisfied: pip (in \S+ )?\(1\)\nRequirement already satisfied: dep \(3\)\n"
+        )
         self.assertTrue(out.endswith(
             "Installing collected packages: b-new, a.new\nSuccessfully installed a.new-1.5 b-new-2\n"
         ))  # fmt: skip
@@ -145,7 +148,9 @@ class Bytecode(unittest.TestCase):
             target = io.BytesIO()
             path = list(sys.path)
             try:
-                bytecode.make(target, directory)
+                # As in the sandbox, wherever the bytecode of these tests goes.
+                with unittest.mock.patch.object(sys, "pycache_prefix", None):
+                    bytecode.make(target, directory)
             finally:
                 sys.path[:] = path
             archive = zipfile.ZipFile(target)

@@ -48,7 +48,12 @@ class Asyncio(unittest.TestCase):
         self.assertEqual(value(code), "KeyError('k')")
         code = "import asyncio\nasync def f():\n    try: await asyncio.to_thread(next, iter(()))\n    except RuntimeError as e: return repr(e.__cause__)\nasyncio.run(f())"
         self.assertEqual(value(code), "StopIteration()")
-        self.assertEqual(value("import asyncio, contextvars\nv = contextvars.ContextVar('v')\nv.set(4)\nawait asyncio.to_thread(v.get)"), 4)
+        self.assertEqual(
+            value(
+                "import asyncio, contextvars\nv = contextvars.ContextVar('v')\nv.set(4)\nawait asyncio.to_thread(v.get)"
+            ),
+            4,
+        )
 
     def test_run_in_executor(self):
         code = "import asyncio, concurrent.futures as c\nasync def f():\n    with c.ThreadPoolExecutor() as pool: return await asyncio.get_running_loop().run_in_executor(pool, pow, 2, 5)\nasyncio.run(f())"
@@ -80,7 +85,9 @@ class Threads(unittest.TestCase):
             with self.subTest(code=code):
                 error = raised(code)
                 self.assertEqual(error["ename"], "RuntimeError")
-                self.assertTrue(error["evalue"].startswith("can't start new thread: this Python runs in a WebAssembly sandbox"))
+                self.assertTrue(
+                    error["evalue"].startswith("can't start new thread: this Python runs in a WebAssembly sandbox")
+                )
                 self.assertNotIn("_brumate", error["traceback"])
 
     def test_a_failed_start_leaves_no_trace(self):
@@ -88,7 +95,12 @@ class Threads(unittest.TestCase):
         self.assertEqual(value(code), ["MainThread"])
 
     def test_native_id(self):
-        self.assertEqual(value("import os, threading, _thread\n{threading.get_native_id(), _thread.get_native_id(), os.getpid()} == {os.getpid()}"), True)
+        self.assertEqual(
+            value(
+                "import os, threading, _thread\n{threading.get_native_id(), _thread.get_native_id(), os.getpid()} == {os.getpid()}"
+            ),
+            True,
+        )
 
     def test_pool_runs_inline(self):
         code = (
@@ -173,13 +185,17 @@ class Modules(unittest.TestCase):
             "[a, b, d, e, log, c.ProcessPoolExecutor.__module__, issubclass(BrokenProcessPool, c.BrokenExecutor)]"
         )
         a, b, d, e, log, name, broken = value(code)
-        self.assertEqual((a, d, e, log, broken), ([1.0, 2.0], 32, "cannot schedule new futures after shutdown", [1], True))
+        self.assertEqual(
+            (a, d, e, log, broken), ([1.0, 2.0], 32, "cannot schedule new futures after shutdown", [1], True)
+        )
         self.assertTrue(b.startswith("ZeroDivisionError"))
         self.assertEqual(name, "concurrent.futures.process")
 
     def test_os_system(self):
         result = run("import os\nos.system('ls -l')", emulate=True)
-        self.assertEqual((result.value, result.output.startswith("sh: ls -l: not found (this sandbox")), (127 << 8, True))
+        self.assertEqual(
+            (result.value, result.output.startswith("sh: ls -l: not found (this sandbox")), (127 << 8, True)
+        )
 
     def test_httpx2(self):
         code = (

@@ -55,7 +55,10 @@ class Reseeding(unittest.TestCase):
 
     @unittest.skipIf(importlib.util.find_spec("numpy") is None, "numpy is not installed")
     def test_numpy_seeded_on_purpose(self):
-        seeded = ("import numpy.random; numpy.random.seed(3)", "float(numpy.random.rand()), float(numpy.random.normal())")
+        seeded = (
+            "import numpy.random; numpy.random.seed(3)",
+            "float(numpy.random.rand()), float(numpy.random.normal())",
+        )
         first, second = (eval(line) for line in forks("os.urandom(64)", *seeded))
         self.assertEqual(first[4:], second[4:])
         self.assertNotEqual(first[0], second[0])
@@ -84,7 +87,9 @@ assert random.random() == drawn
 
     def test_boot_imports_neither_numpy_nor_matplotlib(self):
         code = f"import sys; sys.path.insert(0, {GUEST!r}); import _brumate; _brumate.boot(); print([m for m in ('numpy', 'matplotlib', 'pandas', 'pydantic') if m in sys.modules])"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}
+        )
         self.assertEqual(done.stdout, "[]\n")
 
 

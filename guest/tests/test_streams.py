@@ -106,7 +106,11 @@ class Shape(unittest.TestCase):
         self.assertEqual(run("print('\\ud800')").raised["ename"], "UnicodeEncodeError")
 
     def test_closed_streams_come_back(self):
-        result = run("import sys\nsys.stdout.close()\nsys.stderr.close()", "import sys\nprint('a')\nprint('b', file=sys.stderr)", session=True)
+        result = run(
+            "import sys\nsys.stdout.close()\nsys.stderr.close()",
+            "import sys\nprint('a')\nprint('b', file=sys.stderr)",
+            session=True,
+        )
         self.assertEqual(result.output, "a\nb\n")
 
     def test_session_keeps_its_own_stream(self):

@@ -120,12 +120,16 @@ class OurFrames(unittest.TestCase):
                 self.assertIn('File "main.py"', text)
 
     def test_none_in_the_middle(self):
-        text = run("class A:\n    def _repr_html_(self): return 1\n    def __repr__(self): 1/0\ndisplay(A())").raised["traceback"]
+        text = run("class A:\n    def _repr_html_(self): return 1\n    def __repr__(self): 1/0\ndisplay(A())").raised[
+            "traceback"
+        ]
         self.assertEqual(re.findall(r'File "(.*?)", line (\d+)', text), [("main.py", "4"), ("main.py", "3")])
 
     def test_ignored_exceptions(self):
         output = run("class A:\n    def __del__(self): raise ValueError('del')\na = A()\ndel a").output
-        self.assertIn("  File \"main.py\", line 2, in __del__\n    def __del__(self): raise ValueError('del')\n", output)
+        self.assertIn(
+            "  File \"main.py\", line 2, in __del__\n    def __del__(self): raise ValueError('del')\n", output
+        )
         self.assertIn("ValueError: del\n", output)
         self.assertNotIn("_brumate", output)
 

@@ -18,7 +18,6 @@ import unittest
 import uuid
 
 import support  # noqa: F401  (puts the package on the path)
-
 from _brumate import scalars, values
 from _brumate.values import to_json
 

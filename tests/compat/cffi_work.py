@@ -62,8 +62,16 @@ def test_variadic_functions():
     equal(lib.sum(6, *arguments), 3 * 2**40 + 1.5)
     equal(lib.sum(0), 0.0)
     buffer = ffi.new("char[]", 100)
-    length = lib.format(buffer, 100, b"%s %d %.1f %lld %c", ffi.new("char[]", b"text"), ffi.cast("int", -7),
-                        ffi.cast("double", 1.5), ffi.cast("long long", -(2**40)), ffi.cast("char", b"!"))
+    length = lib.format(
+        buffer,
+        100,
+        b"%s %d %.1f %lld %c",
+        ffi.new("char[]", b"text"),
+        ffi.cast("int", -7),
+        ffi.cast("double", 1.5),
+        ffi.cast("long long", -(2**40)),
+        ffi.cast("char", b"!"),
+    )
     equal((ffi.string(buffer), length), (b"text -7 1.5 -1099511627776 !", 28))
     with raises(TypeError):
         lib.sum(1, 2.5)
@@ -123,7 +131,7 @@ def test_callbacks():
     scaled = gives_a_structure([1, 2], 3)
     equal((scaled.x, scaled.y), (3.0, 6.0))
     for number in range(5_000):
-        equal(ffi.callback("int(int, int)", lambda a, b: a + b + number)(1, 2), number + 3)
+        equal(ffi.callback("int(int, int)", lambda a, b: a + b + number)(1, 2), number + 3)  # noqa: B023 - called at once
 
 
 def test_python_functions_that_c_calls():
@@ -179,8 +187,10 @@ def test_memory():
         numbers[3]
     text = ffi.new("wchar_t[]", "w\u00efde \U0001f600")
     equal(ffi.string(text), "w\u00efde \U0001f600")
-    equal((ffi.sizeof("void *"), ffi.sizeof("long"), ffi.alignof("double"), ffi.offsetof("struct record", "name")),
-          (4, 4, 8, 16))
+    equal(
+        (ffi.sizeof("void *"), ffi.sizeof("long"), ffi.alignof("double"), ffi.offsetof("struct record", "name")),
+        (4, 4, 8, 16),
+    )
 
 
 def test_the_abi_mode():

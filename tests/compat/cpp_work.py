@@ -5,6 +5,7 @@ import gc
 import contourpy
 import kiwisolver as kiwi
 import numpy as np
+
 from checks import equal, raises
 
 

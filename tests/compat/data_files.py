@@ -11,6 +11,7 @@ import sqlite3
 import tarfile
 import tempfile
 import zipfile
+
 from compression import zstd
 
 from checks import equal, raises
@@ -101,7 +102,7 @@ def test_memory_maps():
         file.seek(0)
         equal(file.read(1), b"0")
         with mmap.mmap(file.fileno(), 10, offset=mmap.ALLOCATIONGRANULARITY) as mapped:
-            equal(mapped[:4], (b"0123456789" * 10_000)[65536 % 10:][:4])
+            equal(mapped[:4], (b"0123456789" * 10_000)[65536 % 10 :][:4])
     with mmap.mmap(-1, 1 << 20) as anonymous:
         anonymous.seek(1000)
         anonymous.write(b"memory")
@@ -113,8 +114,13 @@ def test_memory_maps():
 def test_zip_archives():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "a.zip")
-        kinds = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED, "bz2": zipfile.ZIP_BZIP2,
-                 "lzma": zipfile.ZIP_LZMA, "zstd": zipfile.ZIP_ZSTANDARD}
+        kinds = {
+            "stored": zipfile.ZIP_STORED,
+            "deflated": zipfile.ZIP_DEFLATED,
+            "bz2": zipfile.ZIP_BZIP2,
+            "lzma": zipfile.ZIP_LZMA,
+            "zstd": zipfile.ZIP_ZSTANDARD,
+        }
         with zipfile.ZipFile(path, "w") as archive:
             for name, kind in kinds.items():
                 archive.writestr(f"dir/{name} ü", name * 10_000, kind)

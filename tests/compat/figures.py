@@ -10,8 +10,9 @@ import zlib
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-from checks import equal, raises
 from PIL import Image, ImageDraw, ImageFilter, ImageFont, UnidentifiedImageError, features
+
+from checks import equal, raises
 
 
 def draw():
@@ -67,8 +68,14 @@ def test_pdf_has_the_fonts_and_the_line():
 
 
 def test_other_formats():
-    for kind, start in [("jpg", b"\xff\xd8\xff"), ("webp", b"RIFF"), ("tif", b"II*\0"), ("ps", b"%!PS-Adobe"),
-                        ("eps", b"%!PS-Adobe"), ("svgz", b"\x1f\x8b")]:
+    for kind, start in [
+        ("jpg", b"\xff\xd8\xff"),
+        ("webp", b"RIFF"),
+        ("tif", b"II*\0"),
+        ("ps", b"%!PS-Adobe"),
+        ("eps", b"%!PS-Adobe"),
+        ("svgz", b"\x1f\x8b"),
+    ]:
         assert saved(kind).startswith(start), kind
 
 
@@ -104,8 +111,17 @@ def gradient():
 
 def test_image_formats_keep_the_picture():
     original = gradient()
-    for kind, exact in [("PNG", True), ("BMP", True), ("TIFF", True), ("PPM", True), ("TGA", True), ("PCX", True),
-                        ("WEBP", False), ("JPEG", False), ("GIF", False)]:
+    for kind, exact in [
+        ("PNG", True),
+        ("BMP", True),
+        ("TIFF", True),
+        ("PPM", True),
+        ("TGA", True),
+        ("PCX", True),
+        ("WEBP", False),
+        ("JPEG", False),
+        ("GIF", False),
+    ]:
         file = io.BytesIO()
         original.save(file, kind)
         back = Image.open(io.BytesIO(file.getvalue()))

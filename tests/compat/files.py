@@ -109,7 +109,10 @@ def test_permissions_are_kept_and_the_user_is_root():
         write("file")
         os.mkdir("dir")
         os.umask(before)
-        mode = lambda path: stat.S_IMODE(os.stat(path).st_mode)
+
+        def mode(path):
+            return stat.S_IMODE(os.stat(path).st_mode)
+
         equal((mode("file"), mode("dir")), (0o640, 0o750))
         os.chmod("file", 0o4711)
         equal(mode("file"), 0o4711)
@@ -167,8 +170,15 @@ def test_scandir_and_walk():
             for entry in entries:
                 found[entry.name] = (entry.is_dir(), entry.is_file(), entry.is_symlink(), entry.inode())
         inode = {name: os.lstat(f"a/{name}").st_ino for name in found}
-        equal(found, {"b": (True, False, False, inode["b"]), "file": (False, True, False, inode["file"]),
-                      "link": (False, True, True, inode["link"]), "dirlink": (True, False, True, inode["dirlink"])})
+        equal(
+            found,
+            {
+                "b": (True, False, False, inode["b"]),
+                "file": (False, True, False, inode["file"]),
+                "link": (False, True, True, inode["link"]),
+                "dirlink": (True, False, True, inode["dirlink"]),
+            },
+        )
         directory = os.open("a", os.O_RDONLY)
         equal(sorted(os.listdir(directory)), ["b", "dirlink", "file", "link"])
         equal(os.stat("file", dir_fd=directory).st_size, 5)
@@ -306,10 +316,15 @@ def test_errors_have_their_numbers():
     equal(os.strerror(errno.ENOENT), "No such file or directory")
     with Scratch():
         os.mkdir("dir")
-        for expected, call in [("EEXIST", lambda: os.mkdir("dir")), ("ENOENT", lambda: os.mkdir("no/dir")),
-                               ("ENOENT", lambda: os.rmdir("no")), ("EISDIR", lambda: os.unlink("dir")),
-                               ("EBADF", lambda: os.close(999)), ("ENOENT", lambda: os.chdir("no")),
-                               ("EINVAL", lambda: os.lseek(os.open(".", os.O_RDONLY), 0, 99))]:
+        for expected, call in [
+            ("EEXIST", lambda: os.mkdir("dir")),
+            ("ENOENT", lambda: os.mkdir("no/dir")),
+            ("ENOENT", lambda: os.rmdir("no")),
+            ("EISDIR", lambda: os.unlink("dir")),
+            ("EBADF", lambda: os.close(999)),
+            ("ENOENT", lambda: os.chdir("no")),
+            ("EINVAL", lambda: os.lseek(os.open(".", os.O_RDONLY), 0, 99)),
+        ]:
             with raises(OSError, error=expected):
                 call()
 

@@ -30,13 +30,14 @@ def test_calls():
 def test_variadic_functions():
     buffer = ctypes.create_string_buffer(100)
     libc.snprintf.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
-    length = libc.snprintf(buffer, 100, b"%d %s %.2f %lld", ctypes.c_int(-7), b"text", ctypes.c_double(1.5),
-                           ctypes.c_longlong(2**40))
+    length = libc.snprintf(
+        buffer, 100, b"%d %s %.2f %lld", ctypes.c_int(-7), b"text", ctypes.c_double(1.5), ctypes.c_longlong(2**40)
+    )
     equal((buffer.value, length), (b"-7 text 1.50 1099511627776", 26))
     # Values of 4 and 8 bytes in turn: each lies where C looks for it.
     number, wide, half = (b"%d", ctypes.c_int(5)), (b"%lld", ctypes.c_longlong(-(2**40))), (b"%g", ctypes.c_double(0.5))
     for arguments in [(wide, number), (number, wide, number), (half, number, number, wide), (number, half, number)]:
-        templates, values = zip(*arguments)
+        templates, values = zip(*arguments, strict=True)
         libc.snprintf(buffer, 100, b" ".join(templates), *values)
         equal(buffer.value, " ".join(str(value.value) for value in values).encode())
     number, word = ctypes.c_int(), ctypes.create_string_buffer(10)
@@ -62,11 +63,23 @@ def test_callbacks():
 
 
 def test_callbacks_of_every_type():
-    for kind, value in [(ctypes.c_int8, -5), (ctypes.c_uint8, 250), (ctypes.c_int16, -3000), (ctypes.c_uint16, 60_000),
-                        (ctypes.c_int32, -(2**31)), (ctypes.c_uint32, 2**32 - 1), (ctypes.c_int64, -(2**63)),
-                        (ctypes.c_uint64, 2**64 - 1), (ctypes.c_float, 0.5), (ctypes.c_double, 1e300),
-                        (ctypes.c_bool, True), (ctypes.c_char, b"c"), (ctypes.c_void_p, 4096), (ctypes.py_object, []),
-                        (ctypes.c_longdouble, 0.25)]:
+    for kind, value in [
+        (ctypes.c_int8, -5),
+        (ctypes.c_uint8, 250),
+        (ctypes.c_int16, -3000),
+        (ctypes.c_uint16, 60_000),
+        (ctypes.c_int32, -(2**31)),
+        (ctypes.c_uint32, 2**32 - 1),
+        (ctypes.c_int64, -(2**63)),
+        (ctypes.c_uint64, 2**64 - 1),
+        (ctypes.c_float, 0.5),
+        (ctypes.c_double, 1e300),
+        (ctypes.c_bool, True),
+        (ctypes.c_char, b"c"),
+        (ctypes.c_void_p, 4096),
+        (ctypes.py_object, []),
+        (ctypes.c_longdouble, 0.25),
+    ]:
         same = ctypes.CFUNCTYPE(kind, kind, kind)(lambda first, second: second)
         equal(same(kind(), value) if kind is not ctypes.py_object else same(None, value), value)
     many = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int, ctypes.c_double] * 10)(lambda *args: sum(args))
@@ -129,7 +142,7 @@ def test_errno():
 def test_closures_are_freed():
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
     for number in range(20_000):
-        equal(kind(lambda value: value + number)(1), number + 1)
+        equal(kind(lambda value: value + number)(1), number + 1)  # noqa: B023 - called at once
     kept = [kind(lambda value, number=number: value * number) for number in range(500)]
     equal([call(2) for call in kept], [2 * number for number in range(500)])
 

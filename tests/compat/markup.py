@@ -7,6 +7,7 @@ import jinja2
 import markupsafe
 import pandas as pd
 import yaml
+
 from checks import equal, raises
 
 DOCUMENT = """
@@ -29,10 +30,12 @@ def test_markupsafe_escapes_in_c():
 
 
 def test_templates():
-    loader = jinja2.DictLoader({
-        "base": "<ul>{% block items %}{% endblock %}</ul>",
-        "page": "{% extends 'base' %}{% block items %}{% for n in names if n %}<li>{{ loop.index }} {{ n }}</li>{% endfor %}{% endblock %}",
-    })
+    loader = jinja2.DictLoader(
+        {
+            "base": "<ul>{% block items %}{% endblock %}</ul>",
+            "page": "{% extends 'base' %}{% block items %}{% for n in names if n %}<li>{{ loop.index }} {{ n }}</li>{% endfor %}{% endblock %}",
+        }
+    )
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     equal(environment.get_template("page").render(names=["a", "", "<b>"]), "<ul><li>1 a</li><li>2 &lt;b&gt;</li></ul>")
     with raises(jinja2.UndefinedError, "'nothing' is undefined"):

@@ -6,6 +6,7 @@ import tempfile
 import warnings
 
 import numpy as np
+
 from checks import equal, raises
 
 
@@ -41,8 +42,10 @@ def test_random_generators_give_their_documented_streams():
     np.testing.assert_array_equal(rng.integers(0, 100, 5), [69, 22, 78, 31, 20])
     np.testing.assert_allclose(np.random.default_rng(12345).random(2), [0.22733602, 0.31675834], atol=1e-8)
     np.testing.assert_allclose(np.random.RandomState(42).rand(2), [0.3745401188473625, 0.9507143064099162])
-    streams = {bytes(np.random.Generator(kind(1)).bytes(16)) for kind in
-               (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)}
+    streams = {
+        bytes(np.random.Generator(kind(1)).bytes(16))
+        for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
+    }
     equal(len(streams), 5)
     sample = np.random.default_rng(0).normal(size=100_000)
     assert abs(sample.mean()) < 0.02 and abs(sample.std() - 1) < 0.02

@@ -133,9 +133,16 @@ def table(outcomes: dict[str, Outcome], listed: dict[str, Entry], version: str) 
     works, partly, older, compiled, source, fails = [], [], [], [], [], []
     for name, outcome in outcomes.items():
         entry, with_version = listed[name], f'{name} ({outcome.text})'
-        own = next((kind for kind in (NO_WHEEL, SOURCE_ONLY) if (found := kind.match(outcome.text)) and not found[2]), None)
+        own = next(
+            (kind for kind in (NO_WHEEL, SOURCE_ONLY) if (found := kind.match(outcome.text)) and not found[2]), None
+        )
         if outcome.works and outcome.newer:
-            older.append((with_version, readable(outcome.newer) + (f'. It does not have: {entry.missing}' if entry.missing else '')))
+            older.append(
+                (
+                    with_version,
+                    readable(outcome.newer) + (f'. It does not have: {entry.missing}' if entry.missing else ''),
+                )
+            )
         elif outcome.works and entry.missing:
             partly.append((with_version, entry.missing))
         elif outcome.works:
@@ -158,7 +165,12 @@ def table(outcomes: dict[str, Outcome], listed: dict[str, Entry], version: str) 
         if rows:
             lines += ['', heading, '|---|---|', *(f'| {name} | {text} |' for name, text in rows)]
     if compiled:
-        lines += ['', f'**These have compiled parts and no wheel for this platform** ({len(compiled)}): ' + ', '.join(compiled) + '.']
+        lines += [
+            '',
+            f'**These have compiled parts and no wheel for this platform** ({len(compiled)}): '
+            + ', '.join(compiled)
+            + '.',
+        ]
     if source:
         lines += ['', f'**These are published as source code only** ({len(source)}): ' + ', '.join(source) + '.']
     if fails:
@@ -194,7 +206,10 @@ def main() -> None:
     for requirement, entry in listed.items():
         # An outcome is kept with the code it is of.
         if known.get(requirement, [''])[0] != entry.code:
-            known[requirement] = [entry.code, *dataclasses.astuple(attempt(arguments.brumate, flags, requirement, entry.code))]
+            known[requirement] = [
+                entry.code,
+                *dataclasses.astuple(attempt(arguments.brumate, flags, requirement, entry.code)),
+            ]
             if arguments.state:
                 save(arguments.state, known)
         outcome = outcomes[requirement] = Outcome(*known[requirement][1:])
@@ -202,7 +217,9 @@ def main() -> None:
         print(f'{requirement}: {"works, " if outcome.works else ""}{outcome.text}{newer}', flush=True)
     print(f'{sum(outcome.works for outcome in outcomes.values())} of {len(outcomes)} work')
     if arguments.write:
-        version = subprocess.run([arguments.brumate, '--version'], capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(
+            [arguments.brumate, '--version'], capture_output=True, text=True, check=True
+        ).stdout.strip()
         text = DOCUMENT.read_text()
         before, begin, rest = text.partition(BEGIN)
         if begin:

@@ -8,6 +8,7 @@ import tempfile
 
 import numpy as np
 import pandas as pd
+
 from checks import equal, raises
 
 CSV = """date,city,sales,note
@@ -43,8 +44,10 @@ def test_grouping():
     sums = table.groupby("city")["sales"].agg(["sum", "mean", "count"])
     equal(sums.loc["Oslo"].tolist(), [10, 10, 1])
     equal(sums.loc["Bergen"].tolist(), [19, 9.5, 2])
-    equal(table.groupby("city").apply(lambda part: part["sales"].max(), include_groups=False).to_dict(),
-          {"Bergen": 12.0, "Oslo": 10.0})
+    equal(
+        table.groupby("city").apply(lambda part: part["sales"].max(), include_groups=False).to_dict(),
+        {"Bergen": 12.0, "Oslo": 10.0},
+    )
     pivot = table.pivot_table(index="date", columns="city", values="sales", aggfunc="sum", fill_value=0)
     equal(pivot.to_numpy().tolist(), [[7, 10], [0, 0], [12, 0]])
     equal(table["sales"].rolling(2, min_periods=1).sum().tolist(), [10, 17, 7, 12])

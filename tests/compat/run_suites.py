@@ -108,8 +108,14 @@ def log_run(host, files, path):
 def lines(command, environment):
     """What the command prints, and why it was ended if it was."""
     try:
-        process = subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, timeout=SECONDS_PER_RUN, check=False)
+        process = subprocess.run(
+            command,
+            env=os.environ | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=SECONDS_PER_RUN,
+            check=False,
+        )
     except subprocess.TimeoutExpired as expired:
         return expired.stdout or b"", f"not done after {SECONDS_PER_RUN} s"
     return process.stdout, ""
@@ -131,8 +137,10 @@ def compare(suite, results):
     for test in sorted(ours.keys() | theirs.keys()):
         if ours.get(test) != theirs.get(test):
             differences += 1
-            print(f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
-                  f"\n        node: {theirs.get(test)} {their_reasons.get(test, '')}")
+            print(
+                f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
+                f"\n        node: {theirs.get(test)} {their_reasons.get(test, '')}"
+            )
     return differences
 
 

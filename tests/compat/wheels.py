@@ -45,8 +45,10 @@ def test_pydantic_models():
                 raise ValueError("too many tags")
             return tags
 
-    item = Item.model_validate_json('{"name": "bolt", "price": "1.50", "made": "2024-02-29T12:00:00+01:00", '
-                                    '"tags": ["b", "a"], "parent": {"name": "box", "price": 2, "made": 0}}')
+    item = Item.model_validate_json(
+        '{"name": "bolt", "price": "1.50", "made": "2024-02-29T12:00:00+01:00", '
+        '"tags": ["b", "a"], "parent": {"name": "box", "price": 2, "made": 0}}'
+    )
     equal((item.price, item.parent.made.year), (decimal.Decimal("1.50"), 1970))
     equal(Item.model_validate(item.model_dump()), item)
     equal(Item.model_validate_json(item.model_dump_json()), item)
@@ -57,10 +59,18 @@ def test_pydantic_models():
         Item(name="B1", price=-1, made="yesterday", tags=["a", "b", "c"], parent={"name": 1})
     except pydantic.ValidationError as error:
         found = [(entry["loc"], entry["type"]) for entry in error.errors()]
-    equal(found, [(("name",), "string_pattern_mismatch"), (("price",), "greater_than"),
-                  (("made",), "datetime_from_date_parsing"), (("tags",), "value_error"),
-                  (("parent", "name"), "string_type"), (("parent", "price"), "missing"),
-                  (("parent", "made"), "missing")])
+    equal(
+        found,
+        [
+            (("name",), "string_pattern_mismatch"),
+            (("price",), "greater_than"),
+            (("made",), "datetime_from_date_parsing"),
+            (("tags",), "value_error"),
+            (("parent", "name"), "string_type"),
+            (("parent", "price"), "missing"),
+            (("parent", "made"), "missing"),
+        ],
+    )
 
 
 def test_pydantic_unions_and_adapters():
@@ -80,8 +90,10 @@ def test_pydantic_unions_and_adapters():
     equal(numbers.validate_json('{"1": 2, "3": 1e300}'), {1: 2.0, 3: 1e300})
     with raises(pydantic.ValidationError, "json_invalid"):
         numbers.validate_json("{")
-    equal(pydantic.TypeAdapter(pydantic.HttpUrl).validate_python("http://b\u00fccher.example/a?b#c").host,
-          "xn--bcher-kva.example")
+    equal(
+        pydantic.TypeAdapter(pydantic.HttpUrl).validate_python("http://b\u00fccher.example/a?b#c").host,
+        "xn--bcher-kva.example",
+    )
 
 
 def test_python_errors_cross_rust():
@@ -150,7 +162,7 @@ def test_msgpack():
     unpacker = msgpack.Unpacker()
     data = b"".join(msgpack.packb(n) for n in range(1000))
     for start in range(0, len(data), 7):
-        unpacker.feed(data[start:start + 7])
+        unpacker.feed(data[start : start + 7])
     equal(list(unpacker), list(range(1000)))
     with raises(msgpack.exceptions.ExtraData):
         msgpack.unpackb(b"\1\2")
@@ -159,6 +171,7 @@ def test_msgpack():
     with raises(OverflowError):
         msgpack.packb(2**64)
     import msgpack._cmsgpack  # the compiled one, not the fallback
+
     assert msgpack.Packer is msgpack._cmsgpack.Packer
 
 

@@ -53,9 +53,12 @@ class Watch:
     def held(self) -> dict[str, int]:
         told = numbers(self.client)
         return {
-            'descriptors': self.descriptors(), 'connections': self.connections(),
-            'sessions': int(told['brumate_mcp_sessions']), 'requests': int(told['brumate_mcp_requests']),
-            'runs': int(told['brumate_runs']), 'memory': resident_bytes(self.pid) or 0,
+            'descriptors': self.descriptors(),
+            'connections': self.connections(),
+            'sessions': int(told['brumate_mcp_sessions']),
+            'requests': int(told['brumate_mcp_requests']),
+            'runs': int(told['brumate_runs']),
+            'memory': resident_bytes(self.pid) or 0,
         }
 
     def descriptors(self) -> int:
@@ -79,7 +82,8 @@ class Watch:
             held = self.held()
             return (
                 # The one that asks for the numbers may still be there.
-                held['connections'] <= 1 and held['descriptors'] <= self.first['descriptors'] + READY
+                held['connections'] <= 1
+                and held['descriptors'] <= self.first['descriptors'] + READY
                 and all(held[name] <= self.first[name] for name in ('sessions', 'requests', 'runs'))
             )
 
@@ -100,7 +104,11 @@ def served(client: Client) -> None:
 
 
 def head(client: Client, **headers: Any) -> bytes:
-    lines = {'Host': 'localhost', **client.headers, **{name.replace('_', '-'): value for name, value in headers.items()}}
+    lines = {
+        'Host': 'localhost',
+        **client.headers,
+        **{name.replace('_', '-'): value for name, value in headers.items()},
+    }
     text = f'POST {client.path} HTTP/1.1\r\n' + ''.join(f'{name}: {value}\r\n' for name, value in lines.items())
     return f'{text}\r\n'.encode()
 
@@ -215,7 +223,9 @@ async def floods(setup: Setup) -> None:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
                     same(client.send('GET', **flood).status, 431)
         for number in range(STORM):
-            origin = ['http://evil.example', 'null', 'https://localhost.evil.example', 'http://127.0.0.1.evil.example'][number % 4]
+            origin = ['http://evil.example', 'null', 'https://localhost.evil.example', 'http://127.0.0.1.evil.example'][
+                number % 4
+            ]
             same(client.send('POST', initialize(), Origin=origin).status, 403)
             same(client.send('POST', initialize(), Host=f'evil{number}.example').status, 403)
         told('floods', first=watch.first, after=await watch.back())
@@ -232,7 +242,9 @@ def malformed(chance: random.Random, message: bytes) -> bytes:
             case 1:
                 text[place:place] = chance.randbytes(chance.randint(1, 8))
             case 2:
-                text[place : place + 1] = chance.choice([b'{', b'}', b'[', b'"', b'\\u0000', b'null', b'-', b'1e999', b'\xff'])
+                text[place : place + 1] = chance.choice(
+                    [b'{', b'}', b'[', b'"', b'\\u0000', b'null', b'-', b'1e999', b'\xff']
+                )
             case 3:
                 text[place:place] = b'[' * chance.randint(1, 300)
             case 4:
@@ -246,12 +258,16 @@ async def nonsense(setup: Setup) -> None:
     """Messages that are none: an error of the protocol, or of HTTP; never one of the server."""
     with abused(setup) as (client, session, watch):
         chance = random.Random(SEED)
-        messages = [json.dumps(message).encode() for message in (
-            initialize(), {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'},
-            {'jsonrpc': '2.0', 'id': 2, 'method': 'resources/read', 'params': {'uri': 'kernel://a/b'}},
-            {'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 3}},
-            {'jsonrpc': '2.0', 'id': 3, 'result': {}},
-        )]
+        messages = [
+            json.dumps(message).encode()
+            for message in (
+                initialize(),
+                {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'},
+                {'jsonrpc': '2.0', 'id': 2, 'method': 'resources/read', 'params': {'uri': 'kernel://a/b'}},
+                {'jsonrpc': '2.0', 'method': 'notifications/cancelled', 'params': {'requestId': 3}},
+                {'jsonrpc': '2.0', 'id': 3, 'result': {}},
+            )
+        ]
         seen: dict[int, int] = {}
         connection = client.connect()
         for number in range(MALFORMED):
@@ -298,7 +314,9 @@ async def thieves(setup: Setup) -> None:
             def steal(session: str) -> None:
                 for client in (thief, own):
                     for event in ['', *secrets[session]]:
-                        more = {'Mcp_Session_Id': session, 'Mcp_Protocol_Version': LEGACY} | ({'Last_Event_ID': event} if event else {})
+                        more = {'Mcp_Session_Id': session, 'Mcp_Protocol_Version': LEGACY} | (
+                            {'Last_Event_ID': event} if event else {}
+                        )
                         refused(client.send('GET', **more))
                     message = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'}
                     refused(client.send('POST', message, Mcp_Session_Id=session, Mcp_Protocol_Version=LEGACY))
@@ -319,9 +337,15 @@ async def thieves(setup: Setup) -> None:
             told('thieves', sessions=len(owned), first=watch.first, after=await watch.back())
         with serve(setup.brumate, setup.cache_dir, 'sse', tokens=file, token=ada) as running:
             with older_session(Client(running)) as (address, stream):
-                message = {'jsonrpc': '2.0', 'id': 7, **{key: value for key, value in initialize().items() if key in ('method', 'params')}}
+                message = {
+                    'jsonrpc': '2.0',
+                    'id': 7,
+                    **{key: value for key, value in initialize().items() if key in ('method', 'params')},
+                }
                 unknown = address.partition('=')[0] + '=' + '0' * 32
-                stolen, never = (Client(running, token=bob).send('POST', message, path=path) for path in (address, unknown))
+                stolen, never = (
+                    Client(running, token=bob).send('POST', message, path=path) for path in (address, unknown)
+                )
                 same((stolen.status, stolen.body), (never.status, never.body))
                 same(stolen.status, 404)
                 same(Client(running).send('POST', message, path=address).status, 202)
@@ -416,7 +440,13 @@ async def storm(setup: Setup) -> None:
             same(len(set(await anyio.to_thread.run_sync(list, answers))), STORM)
         # Who went without a word has a session until it has been idle for long; there is nothing else of them.
         watch.first['sessions'] += len(range(0, STORM, 4))
-        told('storm', clients=STORM, seconds=round(time.monotonic() - begun, 1), first=watch.first, after=await watch.back())
+        told(
+            'storm',
+            clients=STORM,
+            seconds=round(time.monotonic() - begun, 1),
+            first=watch.first,
+            after=await watch.back(),
+        )
 
 
 async def ending(setup: Setup) -> None:
@@ -430,10 +460,16 @@ async def ending(setup: Setup) -> None:
         with server(setup, '--drain-timeout', '1s', *flags, **options) as running:
             client = Client(running)
             cells = [client.cell(f'x = {number}')['session_info']['session_id'] for number in range(CELLS)]
-            crowd = [SLOW[number % 3](client.session() if number % 3 == 2 else client, number) for number in range(CROWD // 3)]
+            crowd = [
+                SLOW[number % 3](client.session() if number % 3 == 2 else client, number)
+                for number in range(CROWD // 3)
+            ]
 
             def run(number: int) -> Any:
-                call = {'name': 'execute_code', 'arguments': {'code': 'x += 100\nwhile True: pass', 'session_id': cells[number]}}
+                call = {
+                    'name': 'execute_code',
+                    'arguments': {'code': 'x += 100\nwhile True: pass', 'session_id': cells[number]},
+                }
                 return client.session().post('tools/call', call).result['structuredContent']['error']
 
             def come(_number: int) -> set[int]:

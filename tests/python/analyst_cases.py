@@ -14,7 +14,17 @@ from typing import Any
 import anyio
 
 from analyst.session import (
-    BETWEEN, CELLS, FORK, HIBERNATE, IN_THE_COPY, KILL, REGIONS, RESTART, difference, outcome, sales,
+    BETWEEN,
+    CELLS,
+    FORK,
+    HIBERNATE,
+    IN_THE_COPY,
+    KILL,
+    REGIONS,
+    RESTART,
+    difference,
+    outcome,
+    sales,
 )
 from cases import same
 from harness import PATIENCE, Connection, Setup, resident_bytes
@@ -79,7 +89,9 @@ class Analyst:
         first = await interpreter.tool('upload_file', filename='sales.csv', content=table[:half], last=False)
         self.session = first['session_info']['session_id']
         for name, content, offset in [('sales.csv', table[half:], half), ('regions.csv', REGIONS, 0)]:
-            written = await interpreter.tool('upload_file', filename=name, content=content, offset=offset, session_id=self.session)
+            written = await interpreter.tool(
+                'upload_file', filename=name, content=content, offset=offset, session_id=self.session
+            )
             same((written['success'], written['file']['size']), (True, offset + len(content)))
 
 
@@ -93,4 +105,7 @@ def compare(number: int, answer: dict[str, Any]) -> None:
         different = difference(found[part], golden[part])
         assert different is None, f'cell {number}, {part}: {different}'
     # What a cell shows may be a file twice when it saves it as well.
-    assert (found['pictures'] > 0) == (golden['pictures'] > 0) and found['pictures'] >= golden['pictures'], (number, answer)
+    assert (found['pictures'] > 0) == (golden['pictures'] > 0) and found['pictures'] >= golden['pictures'], (
+        number,
+        answer,
+    )

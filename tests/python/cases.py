@@ -138,9 +138,14 @@ async def json_mode(setup: Setup) -> None:
 
 async def dependencies(setup: Setup) -> None:
     async with connect(setup, '--deps', 'numpy') as client:
-        same(await client.text('1'), '<status>success</status>\n<dependencies>["numpy"]</dependencies>\n<return_value>\n1\n</return_value>')
+        same(
+            await client.text('1'),
+            '<status>success</status>\n<dependencies>["numpy"]</dependencies>\n<return_value>\n1\n</return_value>',
+        )
     async with connect(setup, '--only-bundled') as client:
-        script = '# /// script\n# dependencies = ["python-dateutil>=2.8"]\n# ///\nimport dateutil\nprint(dateutil.__name__)'
+        script = (
+            '# /// script\n# dependencies = ["python-dateutil>=2.8"]\n# ///\nimport dateutil\nprint(dateutil.__name__)'
+        )
         same(
             await client.text(script),
             '<status>success</status>\n<dependencies>["python-dateutil>=2.8"]</dependencies>\n<output>\ndateutil\n</output>',
@@ -187,7 +192,11 @@ async def thousand_calls(setup: Setup) -> None:
             before = memory()
             await calls(1000)
             after = memory()
-            grown = {pid: (before[pid], after[pid]) for pid in before.keys() & after.keys() if after[pid] - before[pid] >= 8 << 20}
+            grown = {
+                pid: (before[pid], after[pid])
+                for pid in before.keys() & after.keys()
+                if after[pid] - before[pid] >= 8 << 20
+            }
             if not grown:
                 break
         assert not grown, f'processes grew: {grown}'
@@ -198,7 +207,7 @@ async def thousand_calls(setup: Setup) -> None:
 
 async def busy(setup: Setup) -> None:
     """While two endless loops run, other calls are answered; then the loops end at their limit."""
-    async with connect(setup, '--timeout', '20s', '--cpu-timeout', '20s', '--grace', '1s') as client:
+    async with connect(setup, '--timeout', '8s', '--cpu-timeout', '8s', '--grace', '1s') as client:
         ended: list[str] = []
 
         async def endless(started: anyio.Event) -> None:
@@ -292,15 +301,26 @@ async def logging(setup: Setup) -> None:
 
 async def limits(setup: Setup) -> None:
     async with connect(setup, '--timeout', '2s', '--grace', '500ms') as client:
-        contains(await client.text('import time\ntime.sleep(60)'), 'run-error', 'time limit of 2 s (set by --timeout or BRUMATE_TIMEOUT)')
+        contains(
+            await client.text('import time\ntime.sleep(60)'),
+            'run-error',
+            'time limit of 2 s (set by --timeout or BRUMATE_TIMEOUT)',
+        )
         stubborn = 'while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass'
         contains(await client.text(stubborn), 'run-error', 'did not react to KeyboardInterrupt within 0.5 s')
     async with connect(setup, '--memory', '256MiB', '--output-limit', '4KiB', '--files', '1MiB') as client:
-        contains(await client.text('len(bytearray(1 << 30))'), 'run-error', 'MemoryError', '256 MiB of memory (set by --memory')
+        contains(
+            await client.text('len(bytearray(1 << 30))'),
+            'run-error',
+            'MemoryError',
+            '256 MiB of memory (set by --memory',
+        )
         flood = await client.text('print("x" * 100_000)')
         contains(flood, 'success', 'only the first 4 KiB of output are kept (set by --output-limit')
         assert len(flood) < 8192, len(flood)
-        contains(await client.text('open("/tmp/big", "wb").write(bytes(8 << 20))'), 'run-error', 'No space left', '--files')
+        contains(
+            await client.text('open("/tmp/big", "wb").write(bytes(8 << 20))'), 'run-error', 'No space left', '--files'
+        )
         contains(await client.text('import os\nos._exit(3)'), 'run-error', 'status 3')
         contains(await client.text('import sys\nsys.exit("bad")'), 'run-error', 'bad', 'status 1')
         contains(await client.text('import sys\nsys.exit()'), '<status>success</status>')

@@ -44,14 +44,14 @@ def fields(message: bytes) -> Iterator[tuple[int, Any]]:
         if kind == 0:
             yield number, varint()
         elif kind == 1:
-            yield number, message[at:at + 8]
+            yield number, message[at : at + 8]
             at += 8
         elif kind == 2:
             length = varint()
-            yield number, message[at:at + length]
+            yield number, message[at : at + length]
             at += length
         elif kind == 5:
-            yield number, message[at:at + 4]
+            yield number, message[at : at + 4]
             at += 4
         else:
             raise ValueError(f'wire type {kind}')

@@ -80,10 +80,16 @@ async def schemas(setup: Setup) -> None:
             same((list(execute['properties']), execute['required']), (ANSWER, ANSWER))
             same(list(execute['properties']['files']['items']['properties']), FILE)
             listing = tools['list_session_files']['outputSchema']
-            same((list(listing['properties']), listing['required']), (['session_id', 'files', 'error'], ['session_id', 'files']))
+            same(
+                (list(listing['properties']), listing['required']),
+                (['session_id', 'files', 'error'], ['session_id', 'files']),
+            )
             same(list(tools['clear_session']['outputSchema']['properties']), ['success', 'message'])
             # No session, an empty one and "0" all mean a new one.
-            made = [await client.call_raw('execute_code', {'code': '1', **more}) for more in ({}, {'session_id': ''}, {'session_id': '0'})]
+            made = [
+                await client.call_raw('execute_code', {'code': '1', **more})
+                for more in ({}, {'session_id': ''}, {'session_id': '0'})
+            ]
             same(len({answer['structuredContent']['session_info']['session_id'] for answer in made}), 3)
             wrong = await client.call_raw('execute_code', {'source': '1'})
             same(wrong['isError'], True)
@@ -147,7 +153,10 @@ async def results(setup: Setup) -> None:
                 ('import asyncio\nawait asyncio.sleep(0.01)\n"awaited"', "'awaited'"),
             ]:
                 answer = await interpreter.cell(code, session)
-                same((answer['success'], answer['result'], answer['error'], answer['traceback']), (True, result, None, []))
+                same(
+                    (answer['success'], answer['result'], answer['error'], answer['traceback']),
+                    (True, result, None, []),
+                )
             mixed = "import sys\nprint('a')\nprint('b')\nprint('c', file=sys.stderr)\nprint('d', end='')"
             same((await interpreter.cell(mixed, session))['output'], ['a\nb\n', 'c\n', 'd'])
 
@@ -185,7 +194,9 @@ async def state(setup: Setup) -> None:
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
-            first = await interpreter.open("import math\nx = 2\ndef f(y):\n    return x * y\nopen('f.txt', 'w').write('first')")
+            first = await interpreter.open(
+                "import math\nx = 2\ndef f(y):\n    return x * y\nopen('f.txt', 'w').write('first')"
+            )
             second = await interpreter.open("x = 'second'")
             same(await interpreter.value(first, "math.floor(f(2.5)), open('f.txt').read()"), "(5, 'first')")
             same(await interpreter.value(second, "x, __import__('os').listdir()"), "('second', [])")
@@ -244,7 +255,9 @@ async def clearing(setup: Setup) -> None:
             cleared = await interpreter.tool('clear_session', session_id=session)
             same(cleared, {'success': True, 'message': f'Session {session} cleared and all files deleted'})
             await interpreter.refused(f'kernel://{session}/a.txt')
-            same((await interpreter.tool('list_session_files', session_id=session))['error'], EXPIRED.format(id=session))
+            same(
+                (await interpreter.tool('list_session_files', session_id=session))['error'], EXPIRED.format(id=session)
+            )
             uris = [resource['uri'] for resource in await resources(client)]
             same(uris, [f'kernel://{other}/a.txt'])
             same(await interpreter.value(other, "open('a.txt').read()"), "'other'")
@@ -262,7 +275,9 @@ async def resource_types(setup: Setup) -> None:
             templates = plain(await client.session.list_resource_templates())['resourceTemplates']
             same([template['uriTemplate'] for template in templates], ['kernel://{session_id}/{filename}'])
             contents = {name: PNG if content is None else content for name, (_, content) in KINDS.items()}
-            made = await interpreter.cell(f"for name, content in {contents!r}.items():\n    open(name, 'wb').write(content)")
+            made = await interpreter.cell(
+                f"for name, content in {contents!r}.items():\n    open(name, 'wb').write(content)"
+            )
             session = made['session_info']['session_id']
             types = {name: mime for name, (mime, _) in KINDS.items()}
             same({file['name']: file['mime_type'] for file in made['files']}, types)
@@ -300,28 +315,72 @@ async def ways_out(setup: Setup) -> None:
             session = await interpreter.open("open('a.txt', 'w').write('x')\nopen('/tmp/out.txt', 'w').write('out')")
             other = await interpreter.open("open('b.txt', 'w').write('secret')")
             for path in [
-                '../config.py', '..%2Fconfig.py', '%2E%2E/config.py', '%2e%2e%2fconfig.py', '.%2E/config.py',
-                '%252E%252E%252Fconfig.py', '%25252E%25252E/config.py', 'sub/../../config.py', '../tmp/out.txt', '..%2Ftmp%2Fout.txt',
-                '/tmp/out.txt', '%2Ftmp%2Fout.txt', '//tmp/out.txt', '/etc/passwd', '%2Fetc%2Fpasswd', '..%5Cconfig.py',
-                '%5C%5Chost%5Cshare', 'C:%5Cconfig.py', 'a.txt%00.png', '%c0%ae%c0%ae/config.py', '..%c0%afconfig.py',
-                '%uff0e%uff0e/config.py', '．．/config.py', '..;/config.py', 'a.txt/', '', '.', '..',
-                f'../{other}/b.txt', f'..%2F{other}%2Fb.txt', 'b.txt',
+                '../config.py',
+                '..%2Fconfig.py',
+                '%2E%2E/config.py',
+                '%2e%2e%2fconfig.py',
+                '.%2E/config.py',
+                '%252E%252E%252Fconfig.py',
+                '%25252E%25252E/config.py',
+                'sub/../../config.py',
+                '../tmp/out.txt',
+                '..%2Ftmp%2Fout.txt',
+                '/tmp/out.txt',
+                '%2Ftmp%2Fout.txt',
+                '//tmp/out.txt',
+                '/etc/passwd',
+                '%2Fetc%2Fpasswd',
+                '..%5Cconfig.py',
+                '%5C%5Chost%5Cshare',
+                'C:%5Cconfig.py',
+                'a.txt%00.png',
+                '%c0%ae%c0%ae/config.py',
+                '..%c0%afconfig.py',
+                '%uff0e%uff0e/config.py',
+                '．．/config.py',
+                '..;/config.py',
+                'a.txt/',
+                '',
+                '.',
+                '..',
+                f'../{other}/b.txt',
+                f'..%2F{other}%2Fb.txt',
+                'b.txt',
             ]:
                 await interpreter.refused(f'kernel://{session}/{path}')
             for uri in [
-                'kernel://../config.py', 'kernel://%2E%2E/config.py', 'kernel:///config.py', 'kernel://./a.txt', 'kernel://*/a.txt',
-                f'kernel://{session}', f'kernel://{session}/', f'kernel://{session}%2F..%2F{other}/b.txt', 'file:///etc/passwd',
-                f'kernel://user@{session}/a.txt', f'kernel://{session}:1/a.txt', f'http://{session}/a.txt',
+                'kernel://../config.py',
+                'kernel://%2E%2E/config.py',
+                'kernel:///config.py',
+                'kernel://./a.txt',
+                'kernel://*/a.txt',
+                f'kernel://{session}',
+                f'kernel://{session}/',
+                f'kernel://{session}%2F..%2F{other}/b.txt',
+                'file:///etc/passwd',
+                f'kernel://user@{session}/a.txt',
+                f'kernel://{session}:1/a.txt',
+                f'http://{session}/a.txt',
             ]:
                 await interpreter.refused(uri)
             # Links lead to what code could read itself, and nowhere else.
-            targets = ['/etc/passwd', '../' * 20 + 'etc/passwd', str(setup.brumate), host.data.name + '/sessions.sqlite', 'link_4']
-            linked = await interpreter.cell(f"import os\nfor n, to in enumerate({targets!r}):\n    os.symlink(to, f'link_{{n}}')", session)
+            targets = [
+                '/etc/passwd',
+                '../' * 20 + 'etc/passwd',
+                str(setup.brumate),
+                host.data.name + '/sessions.sqlite',
+                'link_4',
+            ]
+            linked = await interpreter.cell(
+                f"import os\nfor n, to in enumerate({targets!r}):\n    os.symlink(to, f'link_{{n}}')", session
+            )
             same((linked['success'], linked['files']), (True, []))
             for number in range(len(targets)):
                 await interpreter.refused(f'kernel://{session}/link_{number}')
             for name in ['../up.txt', '/tmp/up.txt', '%2e%2e/up.txt', 'a\\..\\b', 'a\0b', '']:
-                refused = await client.call_raw('upload_file', {'filename': name, 'content': 'x', 'session_id': session})
+                refused = await client.call_raw(
+                    'upload_file', {'filename': name, 'content': 'x', 'session_id': session}
+                )
                 assert refused.get('isError') or not refused['structuredContent']['success'], (name, refused)
             same((await interpreter.read(f'kernel://{session}/a.txt'))['text'], 'x')
 
@@ -332,7 +391,9 @@ async def walls(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open()
-            environment = json.loads(await interpreter.printed(session, 'import json, os\nprint(json.dumps(dict(os.environ)))'))
+            environment = json.loads(
+                await interpreter.printed(session, 'import json, os\nprint(json.dumps(dict(os.environ)))')
+            )
             same(set(environment), {'HOME', 'USER', 'LANG', 'TZ', 'PATH', 'MPLBACKEND', 'OUTPUT_DIR'})
             for value in environment.values():
                 assert host.data.name not in value and str(setup.cache_dir) not in value, environment
@@ -350,7 +411,9 @@ async def walls(setup: Setup) -> None:
                 answer = await interpreter.cell(code, session)
                 same(answer['success'], False)
                 contains(answer['error'], error)
-            assert '/sessions' not in await interpreter.printed(session, "import os\nprint(os.listdir('/'), os.getcwd())")
+            assert '/sessions' not in await interpreter.printed(
+                session, "import os\nprint(os.listdir('/'), os.getcwd())"
+            )
 
 
 async def installing(setup: Setup) -> None:
@@ -366,7 +429,9 @@ async def installing(setup: Setup) -> None:
                 contains(absent, 'ERROR:', 'no-such-package-here', '`only-bundled` is set')
                 contains(await interpreter.printed(session, f'{sign}pip list'), 'numpy', 'pandas', 'matplotlib')
             # What one session puts where packages are is its own.
-            await interpreter.cell("import sysconfig\nopen(sysconfig.get_path('purelib') + '/mine.py', 'w').write('x = 1')", session)
+            await interpreter.cell(
+                "import sysconfig\nopen(sysconfig.get_path('purelib') + '/mine.py', 'w').write('x = 1')", session
+            )
             contains((await interpreter.cell('import mine', other))['error'], "No module named 'mine'")
 
 
@@ -375,7 +440,9 @@ async def magics(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('number = 1')
-            contains(await interpreter.printed(session, '%timeit -n2 -r2 number + 1'), 'per loop', '2 runs, 2 loops each')
+            contains(
+                await interpreter.printed(session, '%timeit -n2 -r2 number + 1'), 'per loop', '2 runs, 2 loops each'
+            )
             timed = await interpreter.cell('%%time\nnumber + 1', session)
             same((timed['result'], 'Wall time:' in timed['output'][0]), ('2', True))
             contains(await interpreter.printed(session, '%who'), 'number')
@@ -411,7 +478,12 @@ async def list_changed(setup: Setup) -> None:
 
     with Host(setup) as host:
         async with connect(
-            Setup(setup.brumate, setup.cache_dir, 'legacy'), '--tools', 'interpreter', '--data-dir', host.data.name, messages=message
+            Setup(setup.brumate, setup.cache_dir, 'legacy'),
+            '--tools',
+            'interpreter',
+            '--data-dir',
+            host.data.name,
+            messages=message,
         ) as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('x = 1')

@@ -58,7 +58,9 @@ class Connection:
     async def tools(self) -> list[dict[str, Any]]:
         return plain(await self.session.list_tools())['tools']
 
-    async def call(self, code: str, global_variables: dict[str, Any] | None = None, progress: Any = None) -> dict[str, Any]:
+    async def call(
+        self, code: str, global_variables: dict[str, Any] | None = None, progress: Any = None
+    ) -> dict[str, Any]:
         arguments: dict[str, Any] = {'python_code': code}
         if global_variables is not None:
             arguments['global_variables'] = global_variables
@@ -119,7 +121,10 @@ async def connect(
 
     before = children()
     async with transport(setup, *flags, errors=errors, environment=environment) as (streams, process):
-        processes = lambda: [process] if process else sorted(children() - before)
+
+        def processes() -> list[int]:
+            return [process] if process else sorted(children() - before)
+
         if SDK_MAJOR >= 2:
             from mcp import Client
 
@@ -142,7 +147,9 @@ async def connect(
 
 
 @contextlib.asynccontextmanager
-async def transport(setup: Setup, *flags: str, errors: Any, environment: dict[str, str] | None) -> AsyncIterator[tuple[Any, int | None]]:
+async def transport(
+    setup: Setup, *flags: str, errors: Any, environment: dict[str, str] | None
+) -> AsyncIterator[tuple[Any, int | None]]:
     """The way to a new server, and its process if that is started already."""
     if setup.transport == 'stdio':
         yield stdio_client(setup.parameters(*flags, environment=environment), errlog=errors), None

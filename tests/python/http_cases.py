@@ -52,7 +52,9 @@ class Answer:
 class Client:
     """One client, which writes its requests by hand."""
 
-    def __init__(self, server: Served, token: str | None = None, tls: ssl.SSLContext | None = None, **headers: str) -> None:
+    def __init__(
+        self, server: Served, token: str | None = None, tls: ssl.SSLContext | None = None, **headers: str
+    ) -> None:
         scheme, _, self.address = server.origin.partition('://')
         self.path = server.url.removeprefix(server.origin)
         self.tls = tls
@@ -84,11 +86,17 @@ class Client:
         begun = self.post('initialize', about)
         same(begun.status, 200)
         client = copy.copy(self)
-        client.headers = {**self.headers, 'Mcp-Session-Id': begun.headers['mcp-session-id'], 'Mcp-Protocol-Version': LEGACY}
+        client.headers = {
+            **self.headers,
+            'Mcp-Session-Id': begun.headers['mcp-session-id'],
+            'Mcp-Protocol-Version': LEGACY,
+        }
         same(client.send('POST', {'jsonrpc': '2.0', 'method': 'notifications/initialized'}).status, 202)
         return client
 
-    def modern(self, method: str, params: dict[str, Any], name: str | None = None, capabilities: Any = None, **more: str) -> Answer:
+    def modern(
+        self, method: str, params: dict[str, Any], name: str | None = None, capabilities: Any = None, **more: str
+    ) -> Answer:
         """A request as of 2026-07-28, which belongs to no session."""
         meta = {
             'io.modelcontextprotocol/protocolVersion': MODERN,
@@ -125,7 +133,10 @@ async def tokens(setup: Setup) -> None:
             wrong = Client(running, token=ada[:-1]).post('tools/list')
             same((wrong.status, wrong.headers['www-authenticate']), (401, 'Bearer realm="mcp", error="invalid_token"'))
             same(Client(running, token='', Authorization=f'Basic {ada}').post('tools/list').status, 401)
-            same(Client(running, token='').send('POST', {}, path=f'{Client(running).path}?access_token={ada}').status, 401)
+            same(
+                Client(running, token='').send('POST', {}, path=f'{Client(running).path}?access_token={ada}').status,
+                401,
+            )
             client = Client(running).session()
             assert client.post('tools/list').result['tools']
             bob = make_token(setup.brumate, 'bob', file)
@@ -165,13 +176,22 @@ async def strangers(setup: Setup) -> None:
             made = first.cell("open('secret.txt', 'w').write('42')\nx = 1")
             session, never = made['session_info']['session_id'], 'A' * 16
             for name, arguments in [
-                ('execute_code', {'code': 'x'}), ('list_session_files', {}), ('clear_session', {}), ('fork_session', {}),
-                ('reset_session', {}), ('interrupt', {}), ('upload_file', {'filename': 'a', 'content': 'b'}),
+                ('execute_code', {'code': 'x'}),
+                ('list_session_files', {}),
+                ('clear_session', {}),
+                ('fork_session', {}),
+                ('reset_session', {}),
+                ('interrupt', {}),
+                ('upload_file', {'filename': 'a', 'content': 'b'}),
             ]:
-                answers = [second.tool(name, session_id=id, **arguments).body.replace(id, 'ID') for id in (session, never)]
+                answers = [
+                    second.tool(name, session_id=id, **arguments).body.replace(id, 'ID') for id in (session, never)
+                ]
                 same(answers[0], answers[1])
             for id in (session, never):
-                read = second.modern('resources/read', {'uri': f'kernel://{id}/secret.txt'}, f'kernel://{id}/secret.txt')
+                read = second.modern(
+                    'resources/read', {'uri': f'kernel://{id}/secret.txt'}, f'kernel://{id}/secret.txt'
+                )
                 assert 'error' in read.messages[-1] and '42' not in read.body, read.body
             same(second.modern('resources/list', {}).result['resources'], [])
             assert any('secret.txt' in found['uri'] for found in first.modern('resources/list', {}).result['resources'])
@@ -181,7 +201,9 @@ async def strangers(setup: Setup) -> None:
             asked = first.modern('tools/call', call, call['name'], asking).result
             answer = {'inputResponses': {'input': {'action': 'accept', 'content': {'value': 'mine'}}}}
             for client, text in [(second, 'does not wait for this input'), (first, 'mine')]:
-                resumed = client.modern('tools/call', {**call, **answer, 'requestState': asked['requestState']}, call['name'], asking)
+                resumed = client.modern(
+                    'tools/call', {**call, **answer, 'requestState': asked['requestState']}, call['name'], asking
+                )
                 contains(resumed.body, text)
             same(first.cell('x', session)['result'], '1')
 
@@ -190,20 +212,37 @@ async def guarded(setup: Setup) -> None:
     """Foreign web pages and names are refused; beyond this machine nobody listens without tokens."""
     with server(setup, '--allow-origin', 'https://app.example', '--allow-host', 'mcp.example') as running:
         for headers, status in [
-            ({}, 200), ({'Origin': 'http://evil.example'}, 403), ({'Origin': 'https://app.example'}, 200),
-            ({'Host': 'evil.example'}, 403), ({'Host': 'mcp.example'}, 200), ({'Origin': 'null'}, 403),
+            ({}, 200),
+            ({'Origin': 'http://evil.example'}, 403),
+            ({'Origin': 'https://app.example'}, 200),
+            ({'Host': 'evil.example'}, 403),
+            ({'Host': 'mcp.example'}, 200),
+            ({'Origin': 'null'}, 403),
         ]:
             answer = Client(running).send('POST', initialize(), **headers)
             same((headers, answer.status), (headers, status))
             if status == 403:
                 contains(answer.body, '--allow-')
-        page = Client(running, token='').send('OPTIONS', Origin='https://app.example', Access_Control_Request_Method='POST')
+        page = Client(running, token='').send(
+            'OPTIONS', Origin='https://app.example', Access_Control_Request_Method='POST'
+        )
         same((page.status, page.headers['access-control-allow-origin']), (200, 'https://app.example'))
-    command = [str(setup.brumate), 'streamable-http', '--host', '0.0.0.0', '--port', '0', '--cache-dir', str(setup.cache_dir)]
+    command = [
+        str(setup.brumate),
+        'streamable-http',
+        '--host',
+        '0.0.0.0',
+        '--port',
+        '0',
+        '--cache-dir',
+        str(setup.cache_dir),
+    ]
     refused = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     same(refused.returncode, 1)
     contains(refused.stderr, '--auth-tokens', '--allow-unauthenticated')
-    with serve(setup.brumate, setup.cache_dir, 'http', '--host', '0.0.0.0', '--allow-unauthenticated', token='') as running:
+    with serve(
+        setup.brumate, setup.cache_dir, 'http', '--host', '0.0.0.0', '--allow-unauthenticated', token=''
+    ) as running:
         # Nobody is known, so nobody learns of others' sessions, but calls are answered.
         client = Client(running, Host='localhost')
         client.address = client.address.replace('0.0.0.0', '127.0.0.1')
@@ -273,7 +312,9 @@ async def tasks(setup: Setup) -> None:
 
             def call(code: str, session: str = '') -> dict[str, Any]:
                 arguments = {'code': code, 'session_id': session}
-                return client.modern('tools/call', {'name': 'execute_code', 'arguments': arguments}, 'execute_code', TASKS).result
+                return client.modern(
+                    'tools/call', {'name': 'execute_code', 'arguments': arguments}, 'execute_code', TASKS
+                ).result
 
             def ask(method: str, task: str, who: Client = client, **more: Any) -> Any:
                 (answer,) = who.modern(method, {'taskId': task, **more}, task, TASKS).messages
@@ -292,7 +333,9 @@ async def tasks(setup: Setup) -> None:
 
             async def finished(result: dict[str, Any]) -> dict[str, Any]:
                 # What is quick is answered in the call, and a busy machine is slow.
-                return (await after(result['taskId'], 'working'))['result'] if result['resultType'] == 'task' else result
+                return (
+                    (await after(result['taskId'], 'working'))['result'] if result['resultType'] == 'task' else result
+                )
 
             session = (await finished(call('x = 0')))['structuredContent']['session_info']['session_id']
             asked = call('name = input("Who? ")\nprint("hello", name)', session)
@@ -395,8 +438,18 @@ async def vanished(setup: Setup) -> None:
         code = 'x += 1\nprint("begun")\nwhile True: pass'
         call = {'name': 'execute_code', 'arguments': {'code': code, 'session_id': session}, '_meta': meta}
         connection = client.connect()
-        headers = {**client.headers, 'Mcp-Protocol-Version': MODERN, 'Mcp-Method': 'tools/call', 'Mcp-Name': 'execute_code'}
-        connection.request('POST', client.path, json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': call}), headers)
+        headers = {
+            **client.headers,
+            'Mcp-Protocol-Version': MODERN,
+            'Mcp-Method': 'tools/call',
+            'Mcp-Name': 'execute_code',
+        }
+        connection.request(
+            'POST',
+            client.path,
+            json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': call}),
+            headers,
+        )
         answer = connection.getresponse()
         await anyio.to_thread.run_sync(lambda: next(line for line in answer if b'begun' in line))
         answer.close()
@@ -413,7 +466,9 @@ async def abuse(setup: Setup) -> None:
         for number, slow in enumerate(idle):
             # Nothing, a part of a head, or a part of a body.
             head = f'POST {client.path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n'
-            slow.sendall([b'', head.encode()[: 20 + number], f'{head}Content-Length: 1000\r\n\r\n{{'.encode()][number % 3])
+            slow.sendall(
+                [b'', head.encode()[: 20 + number], f'{head}Content-Length: 1000\r\n\r\n{{'.encode()][number % 3]
+            )
         contains(client.tool('run_python_code', python_code='40 + 2').body, '42')
         for body in [b'{', b'[]', b'\xff\xfe', b'[' * 100_000, b'"x"', b'']:
             answer = client.send('POST', body)
@@ -446,7 +501,18 @@ async def encrypted(setup: Setup) -> None:
     """TLS, with a certificate that is read again when it changes."""
     with tempfile.TemporaryDirectory() as directory:
         certificate, key = Path(directory) / 'cert.pem', Path(directory) / 'key.pem'
-        make = ['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+        make = [
+            'openssl',
+            'req',
+            '-x509',
+            '-newkey',
+            'ec',
+            '-pkeyopt',
+            'ec_paramgen_curve:prime256v1',
+            '-nodes',
+            '-days',
+            '2',
+        ]
         make += ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
         subprocess.run([*make, '-keyout', str(key), '-out', str(certificate)], check=True, capture_output=True)
         with server(setup, '--tls-cert', str(certificate), '--tls-key', str(key)) as running:

@@ -57,8 +57,14 @@ def make_token(brumate: Path, name: str, file: Path) -> str:
 
 @contextlib.contextmanager
 def serve(
-    brumate: Path, cache_dir: Path, transport: str, *flags: str,
-    environment: dict[str, str] | None = None, errors: Any = sys.stderr, tokens: Path | None = None, token: str | None = None,
+    brumate: Path,
+    cache_dir: Path,
+    transport: str,
+    *flags: str,
+    environment: dict[str, str] | None = None,
+    errors: Any = sys.stderr,
+    tokens: Path | None = None,
+    token: str | None = None,
 ) -> Iterator[Served]:
     """Starts a server, and ends it as its operator would. Without `tokens` it has one principal, `tester`; an empty `token`: none."""
     with tempfile.TemporaryDirectory() as directory:
@@ -69,7 +75,13 @@ def serve(
         if tokens is not None:
             command += ['--auth-tokens', str(tokens)]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding='utf-8', errors='replace',
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding='utf-8',
+            errors='replace',
             env=get_default_environment() | (environment or {}),
         )
         said, url, reader = [], None, None

@@ -59,7 +59,9 @@ async def figures_of_each_library(setup: Setup) -> None:
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
-            session = await interpreter.open('import matplotlib.pyplot as plt, seaborn as sns, plotly.express as px, plotly.graph_objects as go')
+            session = await interpreter.open(
+                'import matplotlib.pyplot as plt, seaborn as sns, plotly.express as px, plotly.graph_objects as go'
+            )
             drawn = ['png', 'svg']
             page = ['html', 'json']
             number = 0
@@ -90,7 +92,10 @@ async def figures_of_each_library(setup: Setup) -> None:
                     contains(first['text'].lower(), '<html', 'plotly')
                 same((await interpreter.cell('1', session))['files'], [])
             two = await interpreter.cell('plt.plot([1])\nplt.figure()\nplt.plot([2])\nNone', session)
-            same({file['name'] for file in two['files']}, {f'figure_{number}.{ending}' for number in (9, 10) for ending in drawn})
+            same(
+                {file['name'] for file in two['files']},
+                {f'figure_{number}.{ending}' for number in (9, 10) for ending in drawn},
+            )
             closed = await interpreter.cell('plt.plot([1])\nplt.close()', session)
             same(closed['files'], [])
 
@@ -103,12 +108,18 @@ async def saved_figures(setup: Setup) -> None:
             interpreter = Interpreter(client)
             session = await interpreter.open('import matplotlib.pyplot as plt, plotly.express as px')
             for name, mime in forms.items():
-                result = await client.call_raw('execute_code', {'code': f"plt.plot([1, 2])\nplt.savefig({name!r})\nplt.close()", 'session_id': session})
+                result = await client.call_raw(
+                    'execute_code',
+                    {'code': f"plt.plot([1, 2])\nplt.savefig({name!r})\nplt.close()", 'session_id': session},
+                )
                 (file,) = result['structuredContent']['files']
                 same((file['name'], file['mime_type']), (name, mime))
                 read = await interpreter.read(file['uri'])
                 same((read['mimeType'], len(base64.b64decode(read['blob']))), (mime, file['size']))
-                same(len([block for block in result['content'] if block['type'] == 'image']), int(name in ('a.png', 'a.jpg')))
+                same(
+                    len([block for block in result['content'] if block['type'] == 'image']),
+                    int(name in ('a.png', 'a.jpg')),
+                )
             page = await interpreter.cell("px.line(x=[1, 2], y=[3, 4]).write_html('p.html')", session)
             same([(file['name'], file['mime_type']) for file in page['files']], [('p.html', 'text/html')])
             # Nothing here can draw plotly's figures: the message says what can.
@@ -127,13 +138,24 @@ async def content_blocks(setup: Setup) -> None:
             )
             result = await client.call_raw('execute_code', {'code': code})
             files = result['structuredContent']['files']
-            same([block['type'] for block in result['content']], ['text', 'image', 'resource_link', 'resource_link', 'resource_link'])
+            same(
+                [block['type'] for block in result['content']],
+                ['text', 'image', 'resource_link', 'resource_link', 'resource_link'],
+            )
             picture = base64.b64decode(result['content'][1]['data'])
             assert len(picture) <= 1 << 20, len(picture)
             width, height = int.from_bytes(picture[16:20], 'big'), int.from_bytes(picture[20:24], 'big')
             assert 0 < max(width, height) <= 1568, (width, height)
-            links = [{key: block[key] for key in ('uri', 'mimeType', 'name', 'size')} for block in result['content'][2:]]
-            same(links, [{'uri': file['uri'], 'mimeType': file['mime_type'], 'name': file['name'], 'size': file['size']} for file in files])
+            links = [
+                {key: block[key] for key in ('uri', 'mimeType', 'name', 'size')} for block in result['content'][2:]
+            ]
+            same(
+                links,
+                [
+                    {'uri': file['uri'], 'mimeType': file['mime_type'], 'name': file['name'], 'size': file['size']}
+                    for file in files
+                ],
+            )
             large = next(file for file in files if file['name'] == 'large.png')
             assert large['size'] > 1 << 20, large
             for text in (json.dumps(result['structuredContent']), result['content'][0]['text']):
@@ -155,7 +177,11 @@ async def bounded_text(setup: Setup) -> None:
                 answer = await interpreter.cell(code, session)
                 assert len(json.dumps(answer)) < 40_000, len(json.dumps(answer))
                 texts = [*answer['output'], answer['result'] or '']
-                cut = [match for text in texts for match in re.findall(r'\[(\S+ KiB) were cut here; all of it: (\S+)\]', text)]
+                cut = [
+                    match
+                    for text in texts
+                    for match in re.findall(r'\[(\S+ KiB) were cut here; all of it: (\S+)\]', text)
+                ]
                 assert cut, answer
                 same((await interpreter.read(cut[0][1]))['text'], whole)
             loud = await interpreter.cell("raise ValueError('m' * 100_000)", session)
@@ -173,7 +199,9 @@ async def readable_displays(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('from IPython.display import HTML, Latex, Markdown, display')
-            texts = await interpreter.cell("display(Markdown('# a title'), Latex('$x^2$'))\nMarkdown('*last*')", session)
+            texts = await interpreter.cell(
+                "display(Markdown('# a title'), Latex('$x^2$'))\nMarkdown('*last*')", session
+            )
             same((texts['output'], texts['result'], texts['files']), (['# a title\n', '$x^2$\n'], '*last*', []))
             same(await interpreter.value(session, 'import sympy\nsympy.symbols("x") ** 2'), 'x**2')
             page = await interpreter.cell("display(HTML('<h1>a page</h1>'))", session)
@@ -198,14 +226,18 @@ async def several_values(setup: Setup) -> None:
             every = await interpreter.cell("1\n'two'\n3", session)
             same((every['output'], every['result']), (['1\n', "'two'\n"], '3'))
             many = await interpreter.cell("for i in range(10_050): display(i)\n'end'", session)
-            assert many['output'][-1].partition('9999\n')[2].startswith('[50 more displays were left out'), many['output'][-1][-200:]
+            assert many['output'][-1].partition('9999\n')[2].startswith('[50 more displays were left out'), many[
+                'output'
+            ][-1][-200:]
             same(many['result'], "'end'")
         async with host.server('--timeout', '5s', '--grace', '20s') as client:
             interpreter = Interpreter(client)
             code = 'import asyncio\nasync def wait(): await asyncio.sleep(100)\nawait wait()'
             waited = await interpreter.cell(code, session)
             contains('\n'.join(waited['traceback']), 'in wait()', 'await wait()')
-            code = 'import time\ndone = 0\ntry: time.sleep(100)\nfinally:\n    while done < 15: time.sleep(.1); done += 1'
+            code = (
+                'import time\ndone = 0\ntry: time.sleep(100)\nfinally:\n    while done < 15: time.sleep(.1); done += 1'
+            )
             contains((await interpreter.cell(code, session))['error'], 'time limit of 5 s')
             same(await interpreter.value(session, 'done'), '15')
 
@@ -215,12 +247,16 @@ async def programs_and_tasks(setup: Setup) -> None:
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
-            session = await interpreter.open("open('m.py', 'w').write('V = 1')\nopen('s.py', 'w').write('import m; print(m.V)')")
+            session = await interpreter.open(
+                "open('m.py', 'w').write('V = 1')\nopen('s.py', 'w').write('import m; print(m.V)')"
+            )
             same((await interpreter.cell('!python s.py', session))['output'], ['1\n'])
             await interpreter.cell("open('m.py', 'w').write('V = 222')", session)
             same((await interpreter.cell('!python s.py', session))['output'], ['222\n'])
             same(await interpreter.value(session, "import m, sys\nm.V = 3\n!python s.py\nsys.modules['m'].V"), '3')
-            await interpreter.cell('import asyncio\nasync def job(): return 7\ntask = asyncio.create_task(job())', session)
+            await interpreter.cell(
+                'import asyncio\nasync def job(): return 7\ntask = asyncio.create_task(job())', session
+            )
             same(await interpreter.value(session, 'task.done()'), 'False')
             same(await interpreter.value(session, 'await task'), '7')
             same(await interpreter.value(session, 'asyncio.run(job())'), '7')

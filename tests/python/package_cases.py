@@ -23,8 +23,14 @@ from session_cases import Host, Interpreter
 
 # Nothing of this machine's own settings may count.
 CLEAN = {
-    'PIP_CONFIG_FILE': '/dev/null', 'UV_NO_CONFIG': '1', 'PIP_FIND_LINKS': '', 'UV_FIND_LINKS': '', 'PIP_INDEX_URL': '',
-    'PIP_EXTRA_INDEX_URL': '', 'NO_PROXY': '127.0.0.1', 'HOME': '/nonexistent',
+    'PIP_CONFIG_FILE': '/dev/null',
+    'UV_NO_CONFIG': '1',
+    'PIP_FIND_LINKS': '',
+    'UV_FIND_LINKS': '',
+    'PIP_INDEX_URL': '',
+    'PIP_EXTRA_INDEX_URL': '',
+    'NO_PROXY': '127.0.0.1',
+    'HOME': '/nonexistent',
 }
 
 
@@ -49,8 +55,17 @@ class Place:
 
     def run(self, *arguments: str, stdin: str = '') -> subprocess.CompletedProcess[str]:
         """Runs the binary as a shell does."""
-        command = [str(self.setup.brumate), '--cache-dir', str(self.setup.cache_dir), '--index', self.index.url, *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, env={**os.environ, **CLEAN}, check=False)
+        command = [
+            str(self.setup.brumate),
+            '--cache-dir',
+            str(self.setup.cache_dir),
+            '--index',
+            self.index.url,
+            *arguments,
+        ]
+        return subprocess.run(
+            command, input=stdin, capture_output=True, text=True, env={**os.environ, **CLEAN}, check=False
+        )
 
 
 @contextlib.contextmanager
@@ -81,7 +96,9 @@ async def pinned(setup: Setup) -> None:
         async with here.server() as client:
             text = await client.text(code)
             contains(text, '<status>success</status>', '<dependencies>["rich<13"]</dependencies>', '12.6.0')
-            same(sorted(here.index.fetched()), ['commonmark-0.9.1-py2.py3-none-any.whl', 'rich-12.6.0-py3-none-any.whl'])
+            same(
+                sorted(here.index.fetched()), ['commonmark-0.9.1-py2.py3-none-any.whl', 'rich-12.6.0-py3-none-any.whl']
+            )
             asked = len(here.index.asked)
             contains(await client.text(code), '12.6.0')
             same(len(here.index.asked), asked)
@@ -142,7 +159,9 @@ async def installing(setup: Setup) -> None:
         async with host.server('--index', here.index.url, environment=CLEAN) as client:
             interpreter = Interpreter(client)
             session = await interpreter.open()
-            contains(await interpreter.printed(session, '%pip install old'), 'Successfully installed', 'base-1', 'old-1')
+            contains(
+                await interpreter.printed(session, '%pip install old'), 'Successfully installed', 'base-1', 'old-1'
+            )
             # What is there stays, if it can: base is named, and fits.
             contains(await interpreter.printed(session, '%pip install base'), 'Requirement already satisfied: base')
             contains(await interpreter.printed(session, '%pip install new'), 'base-2', 'new-1')
@@ -183,7 +202,9 @@ async def ways(setup: Setup) -> None:
             text = failure(await client.text('import not_a_package'))
             contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
             assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'
-            contains(await client.text(script(['not-a-package'], 'import not_a_package\nnot_a_package.__version__')), '\n1\n')
+            contains(
+                await client.text(script(['not-a-package'], 'import not_a_package\nnot_a_package.__version__')), '\n1\n'
+            )
             # What may be missing is left missing.
             text = await client.text('try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich)')
             contains(text, '<output>\nNone\n</output>')
@@ -201,7 +222,9 @@ async def bundled(setup: Setup) -> None:
         for name in ['Jinja2', 'MarkupSafe', 'PyYAML']:
             here.index.add(name, '1')
         names = ['jinja2', 'markupsafe', 'PyYAML']
-        code = f'import importlib.metadata, weblike, chartlike, jinja2, markupsafe._speedups, yaml\nfor name in {names}:\n'
+        code = (
+            f'import importlib.metadata, weblike, chartlike, jinja2, markupsafe._speedups, yaml\nfor name in {names}:\n'
+        )
         code += '    print(int(importlib.metadata.version(name).split(".")[0]) > 1)'
         ran = here.run('exec', '-', stdin=script(['weblike', 'chartlike'], code))
         same((ran.returncode, ran.stdout, ran.stderr), (0, 'True\n' * 3, ''))
@@ -265,7 +288,11 @@ async def policy(setup: Setup) -> None:
             (['--deny-package', 'numpy'], 'import numpy', ['`deny` has `numpy`']),
             (['--allow-package', 'fine'], script(['bad'], '1'), ['`allow` has no entry']),
             (['--deny-package', 'bad', '--locked', str(lock)], script(['bad'], '1'), ['`deny` has `bad`']),
-            (['--deny-package', 'bad'], script(['bad @ https://example.org/bad-1-py3-none-any.whl'], '1'), ['`deny` has `bad`']),
+            (
+                ['--deny-package', 'bad'],
+                script(['bad @ https://example.org/bad-1-py3-none-any.whl'], '1'),
+                ['`deny` has `bad`'],
+            ),
             (only, script(['fine'], '1'), ['`only-bundled` is set']),
             (only, 'import rich', ['`only-bundled` is set']),
             ([*only, '--deps', 'fine'], '1', ['`only-bundled` is set']),
@@ -278,7 +305,10 @@ async def policy(setup: Setup) -> None:
             contains(await client.text(script(['fine'], 'import fine\nfine.__version__')), '\n1\n')
             # From inside.
             for code in [
-                '!pip install bad', '%pip install bad', 'import micropip\nawait micropip.install("bad")', '!pip install needy',
+                '!pip install bad',
+                '%pip install bad',
+                'import micropip\nawait micropip.install("bad")',
+                '!pip install needy',
             ]:
                 text = await in_session(here, code, '--deny-package', 'bad')
                 contains(text, '`deny` has `bad`')
@@ -392,14 +422,32 @@ async def distribution(setup: Setup) -> None:
             content = here.index.files.pop(file)
             here.index.extra[f'/full/{file}'] = content
             packages[name] = {
-                'name': name, 'version': '1', 'file_name': file, 'install_dir': 'site', 'package_type': 'package', 'imports': [name],
-                'sha256': hashlib.sha256(content if name != 'liar' else b'').hexdigest(), 'depends': depends,
+                'name': name,
+                'version': '1',
+                'file_name': file,
+                'install_dir': 'site',
+                'package_type': 'package',
+                'imports': [name],
+                'sha256': hashlib.sha256(content if name != 'liar' else b'').hexdigest(),
+                'depends': depends,
             }
         packages['ssl'] = {
-            'name': 'ssl', 'version': '1.0.0', 'file_name': 'ssl-1.0.0.zip', 'install_dir': 'stdlib', 'package_type': 'cpython_module',
-            'imports': ['ssl'], 'sha256': '0' * 64, 'depends': [],
+            'name': 'ssl',
+            'version': '1.0.0',
+            'file_name': 'ssl-1.0.0.zip',
+            'install_dir': 'stdlib',
+            'package_type': 'cpython_module',
+            'imports': ['ssl'],
+            'sha256': '0' * 64,
+            'depends': [],
         }
-        info = {'abi_version': '2026_0', 'arch': 'wasm32', 'platform': 'emscripten_5_0_0', 'python': '3.14.2', 'version': '314.0.7'}
+        info = {
+            'abi_version': '2026_0',
+            'arch': 'wasm32',
+            'platform': 'emscripten_5_0_0',
+            'python': '3.14.2',
+            'version': '314.0.7',
+        }
         here.index.extra['/full/pyodide-lock.json'] = json.dumps({'info': info, 'packages': packages}).encode()
         flags = ('--pyodide', f'{base}/full/')
         program = script(['thing'], 'import other, thing\nprint(thing.__version__, other.__version__)')
@@ -428,7 +476,9 @@ async def undone(setup: Setup) -> None:
             await interpreter.printed(session, '%pip install first')
             same(await interpreter.value(session, 'import first\nfirst.__version__'), "'1'")
             # A wild pointer ends the machine.
-            crashed = await interpreter.cell('%pip install second\nimport second, ctypes\nctypes.string_at(0xfffffff0)', session)
+            crashed = await interpreter.cell(
+                '%pip install second\nimport second, ctypes\nctypes.string_at(0xfffffff0)', session
+            )
             same(crashed['success'], False)
             have = 'import importlib.metadata, importlib.util\n'
             have += '[importlib.metadata.version("first"), importlib.util.find_spec("second"), first.__version__]'
@@ -443,14 +493,19 @@ async def undone(setup: Setup) -> None:
         # Asleep and awake again.
         async with host.server(*flags, environment=CLEAN) as client:
             interpreter = Interpreter(client)
-            same(await interpreter.value(session, 'first.__version__, second.__version__, third.__version__'), "('1', '1', '1')")
+            same(
+                await interpreter.value(session, 'first.__version__, second.__version__, third.__version__'),
+                "('1', '1', '1')",
+            )
 
 
 async def recorded(setup: Setup) -> None:
     """What is installed says who did that and where its files are; `--no-deps` and `keep_going` do what they say."""
     with place(setup) as here, Host(here.setup) as host:
         moved = {
-            'moved/__init__.py': '', 'moved-1.data/purelib/moved/more.py': 'x = 1\n', 'moved-1.data/scripts/run': '',
+            'moved/__init__.py': '',
+            'moved-1.data/purelib/moved/more.py': 'x = 1\n',
+            'moved-1.data/scripts/run': '',
             'moved-1.data/data/share/moved.txt': 'text\n',
         }
         here.index.add('moved', '1', moved)
@@ -465,20 +520,31 @@ async def recorded(setup: Setup) -> None:
                 'all(file.locate().exists() for file in found.files), __import__("moved.more").more.x))'
             )
             files = [
-                '../../../share/moved.txt', 'moved-1.dist-info/INSTALLER', 'moved-1.dist-info/METADATA', 'moved-1.dist-info/RECORD',
-                'moved-1.dist-info/WHEEL', 'moved/__init__.py', 'moved/more.py',
+                '../../../share/moved.txt',
+                'moved-1.dist-info/INSTALLER',
+                'moved-1.dist-info/METADATA',
+                'moved-1.dist-info/RECORD',
+                'moved-1.dist-info/WHEEL',
+                'moved/__init__.py',
+                'moved/more.py',
             ]
             same(await interpreter.printed(session, look), repr(('brumate\n', None, files, True, 1)) + '\n')
             failed = await interpreter.cell('%pip install lonely', session)
             contains(''.join(failed['output']) + str(failed['error']), 'nobody-has-this')
-            contains(await interpreter.printed(session, '%pip install --no-deps lonely'), 'Successfully installed lonely-1')
+            contains(
+                await interpreter.printed(session, '%pip install --no-deps lonely'), 'Successfully installed lonely-1'
+            )
             assert not any('nobody' in path for path in here.index.asked[-3:]), here.index.asked
             wanted = 'import micropip\nawait micropip.install(["absent-one", "moved", "absent-two"], keep_going=True)'
             failed = await interpreter.cell(wanted, session)
             contains(failed['error'], 'absent-one', 'absent-two')
         # A run of its own leaves the bytecode that it had made.
         here.run('exec', '-', stdin=script(['moved'], 'import moved'))
-        made = [path for path in Path(here.setup.cache_dir).glob('packages-*/**/*') if path.is_file() and 'bytecode' in str(path)]
+        made = [
+            path
+            for path in Path(here.setup.cache_dir).glob('packages-*/**/*')
+            if path.is_file() and 'bytecode' in str(path)
+        ]
         assert made, 'no bytecode was kept'
 
 

@@ -19,12 +19,19 @@ def normal(name: str) -> str:
     return name.lower().replace('_', '-').replace('.', '-')
 
 
-def wheel(name: str, version: str, files: dict[str, str] | None = None, requires: list[str] | None = None) -> tuple[str, bytes]:
+def wheel(
+    name: str, version: str, files: dict[str, str] | None = None, requires: list[str] | None = None
+) -> tuple[str, bytes]:
     """A pure wheel: its file name and its bytes. Without files it has one module of its name that knows its version."""
     module = name.replace('-', '_')
     content = dict(files or {f'{module}/__init__.py': f'__version__ = {version!r}\n'})
     info = f'{module}-{version}.dist-info'
-    lines = ['Metadata-Version: 2.1', f'Name: {name}', f'Version: {version}', *(f'Requires-Dist: {text}' for text in requires or [])]
+    lines = [
+        'Metadata-Version: 2.1',
+        f'Name: {name}',
+        f'Version: {version}',
+        *(f'Requires-Dist: {text}' for text in requires or []),
+    ]
     content[f'{info}/METADATA'] = '\n'.join(lines) + '\n'
     content[f'{info}/WHEEL'] = 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
     record = ''
@@ -51,7 +58,9 @@ class Index:
     extra: dict[str, bytes] = field(default_factory=dict)
     url: str = ''
 
-    def add(self, name: str, version: str, files: dict[str, str] | None = None, requires: list[str] | None = None) -> str:
+    def add(
+        self, name: str, version: str, files: dict[str, str] | None = None, requires: list[str] | None = None
+    ) -> str:
         file_name, content = wheel(name, version, files, requires)
         self.files[file_name] = content
         return file_name
@@ -74,10 +83,15 @@ class Index:
                 if normal(file.split('-')[0]) != name:
                     continue
                 digest = hashlib.sha256(content).hexdigest() if file not in self.lies else '0' * 64
-                files.append({
-                    'filename': file, 'url': f'/files/{file}', 'hashes': {'sha256': digest}, 'size': len(content),
-                    'core-metadata': True,
-                })
+                files.append(
+                    {
+                        'filename': file,
+                        'url': f'/files/{file}',
+                        'hashes': {'sha256': digest},
+                        'size': len(content),
+                        'core-metadata': True,
+                    }
+                )
             page = {'meta': {'api-version': '1.1'}, 'name': name, 'files': files}
             return (200 if files else 404), 'application/vnd.pypi.simple.v1+json', json.dumps(page).encode()
         file = path.removeprefix('/files/')

@@ -86,13 +86,17 @@ async def echo() -> None:
         assert tool['inputSchema']['properties']['message']['description'] == 'What to give back.', tool
         assert tool['inputSchema']['required'] == ['message'], tool
         result = await call(session, 'echo', message='hello')
-        assert text_of(result) == 'Tool echo: hello' and result['structuredContent'] == {'result': 'Tool echo: hello'}, result
+        assert text_of(result) == 'Tool echo: hello' and result['structuredContent'] == {
+            'result': 'Tool echo: hello'
+        }, result
         (template,) = plain(await session.list_resource_templates())['resourceTemplates']
         assert template['uriTemplate'] == 'echo://{message}', template
         (contents,) = plain(await session.read_resource('echo://hello%20you'))['contents']
         assert contents['text'] == 'Resource echo: hello you' and contents['mimeType'] == 'text/plain', contents
         (message,) = plain(await session.get_prompt('echo', {'message': 'hi'}))['messages']
-        assert message == {'role': 'user', 'content': {'type': 'text', 'text': 'Please process this message: hi'}}, message
+        assert message == {'role': 'user', 'content': {'type': 'text', 'text': 'Please process this message: hi'}}, (
+            message
+        )
 
 
 async def calculator() -> None:

@@ -104,7 +104,14 @@ async def transcript(setup: Setup) -> None:
             info = first.pop('session_info')
             same(
                 first,
-                {'success': True, 'output': ['Hello, World!\n'], 'result': None, 'error': None, 'traceback': [], 'files': []},
+                {
+                    'success': True,
+                    'output': ['Hello, World!\n'],
+                    'result': None,
+                    'error': None,
+                    'traceback': [],
+                    'files': [],
+                },
             )
             same(
                 info['instructions'],
@@ -294,7 +301,16 @@ async def one_server(setup: Setup) -> None:
     """Two servers on one directory: the second says why it does not start."""
     with Host(setup) as host:
         async with host.server():
-            command = [str(setup.brumate), 'stdio', '--cache-dir', str(setup.cache_dir), '--tools', 'all', '--data-dir', host.data.name]
+            command = [
+                str(setup.brumate),
+                'stdio',
+                '--cache-dir',
+                str(setup.cache_dir),
+                '--tools',
+                'all',
+                '--data-dir',
+                host.data.name,
+            ]
             second = await anyio.run_process(command, check=False)
             same(second.returncode, 1)
             contains(second.stderr.decode(), 'is in use by another Brumate (process', '--data-dir')
@@ -306,9 +322,21 @@ async def traversal(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open()
-            for path in ['..%2Fconfig.py', '%2E%2E%2Fconfig.py', '%252E%252E%252Fconfig.py', '%2Fetc%2Fpasswd', '..%5Cconfig.py', 'a%00.png']:
+            for path in [
+                '..%2Fconfig.py',
+                '%2E%2E%2Fconfig.py',
+                '%252E%252E%252Fconfig.py',
+                '%2Fetc%2Fpasswd',
+                '..%5Cconfig.py',
+                'a%00.png',
+            ]:
                 await interpreter.refused(f'kernel://{session}/{path}')
-            for uri in ['kernel://../config.py', 'kernel://%2E%2E/config.py', 'kernel:///config.py', 'file:///etc/passwd']:
+            for uri in [
+                'kernel://../config.py',
+                'kernel://%2E%2E/config.py',
+                'kernel:///config.py',
+                'file:///etc/passwd',
+            ]:
                 await interpreter.refused(uri)
 
 
@@ -330,7 +358,10 @@ async def files(setup: Setup) -> None:
             changed = await interpreter.cell("open('a.csv', 'w').write('3,4\\n')", session)
             same([file['name'] for file in changed['files']], ['a.csv'])
             environment = "import os\nopen(os.environ['OUTPUT_DIR'] + '/b.json', 'w').write('{}')"
-            same([file['mime_type'] for file in (await interpreter.cell(environment, session))['files']], ['application/json'])
+            same(
+                [file['mime_type'] for file in (await interpreter.cell(environment, session))['files']],
+                ['application/json'],
+            )
             names = ['C:\\temp\\out.csv', 'a%2Fb.csv', 'off%25.csv']
             odd = await interpreter.cell(f'for name in {names}: _ = open(name, "w").write(name)', session)
             same([file['name'] for file in odd['files']], names)
@@ -344,7 +375,9 @@ async def uploads(setup: Setup) -> None:
             first = await interpreter.tool('upload_file', filename='in.csv', content='a,b\n1,2\n', last=False)
             session = first['session_info']['session_id']
             more = base64.b64encode(b'3,4\n').decode()
-            await interpreter.tool('upload_file', filename='in.csv', content=more, encoding='base64', offset=8, session_id=session)
+            await interpreter.tool(
+                'upload_file', filename='in.csv', content=more, encoding='base64', offset=8, session_id=session
+            )
             same(await interpreter.value(session, "import pandas as pd\nint(pd.read_csv('in.csv').b.sum())"), '6')
         async with host.server() as client:
             same(await Interpreter(client).value(session, "open('in.csv').read()"), "'a,b\\n1,2\\n3,4\\n'")
@@ -406,7 +439,9 @@ async def questions(setup: Setup) -> None:
             answers[:] = [accept('inside'), accept('alone')]
             for more in ({'session_id': session}, {}):
                 result = await client.call_raw('run_python_code', {'python_code': "input('? ') + '!'", **more})
-                contains(result['content'][0]['text'], '<status>success</status>', 'alone!' if answers == [] else 'inside!')
+                contains(
+                    result['content'][0]['text'], '<status>success</status>', 'alone!' if answers == [] else 'inside!'
+                )
         errors.seek(0)
         log = errors.read()
         leaks = [line[:200] for line in log.splitlines() if b'hunter-two' in line]
@@ -432,7 +467,9 @@ async def thinking(setup: Setup) -> None:
                 # The call that the client repeated came too late.
                 contains(late['content'][0]['text'], 'does not wait for this input any more')
             else:
-                contains(''.join(late['structuredContent']['output']), 'nobody answered within 1 s (set by --input-timeout')
+                contains(
+                    ''.join(late['structuredContent']['output']), 'nobody answered within 1 s (set by --input-timeout'
+                )
             same(await interpreter.value(session, 'y'), '1')
 
 
@@ -484,7 +521,10 @@ async def inputs(setup: Setup) -> None:
                 assert place not in refused['message'], refused
             huge = await interpreter.tool('upload_file', session_id=session, **{'from': 'huge'})
             contains(huge['message'], 'no space is left in the session (set by --files')
-            same(await interpreter.value(session, "import os\nsorted(name for name in os.listdir() if name[0] != '.')"), "['a.csv', 'data', 'empty']")
+            same(
+                await interpreter.value(session, "import os\nsorted(name for name in os.listdir() if name[0] != '.')"),
+                "['a.csv', 'data', 'empty']",
+            )
             both = await client.call_raw('upload_file', {'from': 'a.csv', 'content': 'x'})
             contains(both['content'][0]['text'], '`content` and `from` exclude each other')
         async with host.server() as client:
@@ -503,7 +543,10 @@ async def figures_once(setup: Setup) -> None:
             async def pictures(code: str) -> int:
                 answer = await interpreter.cell(code, session)
                 assert answer['success'], answer
-                return sum(file['name'].startswith('figure_') and file['name'].endswith(('.png', '.html')) for file in answer['files'])
+                return sum(
+                    file['name'].startswith('figure_') and file['name'].endswith(('.png', '.html'))
+                    for file in answer['files']
+                )
 
             for code, count in [
                 (begin + 'plt.show()\nfig', 1),
@@ -515,13 +558,18 @@ async def figures_once(setup: Setup) -> None:
                 ("fig.savefig('a.png')\nax.get_title()", 0),
                 ("ax.set_title('changed')\nNone", 1),
                 ('None', 0),
-                ("import seaborn as sns, pandas as pd\nsns.relplot(pd.DataFrame({'a': [1, 2], 'b': [2, 1]}), x='a', y='b')", 1),
+                (
+                    "import seaborn as sns, pandas as pd\nsns.relplot(pd.DataFrame({'a': [1, 2], 'b': [2, 1]}), x='a', y='b')",
+                    1,
+                ),
                 ('import plotly.graph_objects as go\nbars = go.Figure(go.Bar(y=[1, 2]))\nbars.show()\nbars', 1),
                 ('bars', 1),
                 ('None', 0),
             ]:
                 same((code, await pictures(code)), (code, count))
-            (page,) = [file for file in (await interpreter.cell('bars', session))['files'] if file['name'].endswith('.html')]
+            (page,) = [
+                file for file in (await interpreter.cell('bars', session))['files'] if file['name'].endswith('.html')
+            ]
             assert page['size'] < 2_500_000, page
             contains((await interpreter.read(page['uri']))['text'], 'DecompressionStream')
 
@@ -534,7 +582,9 @@ async def large_figure(setup: Setup) -> None:
     """The model sees a figure as large as it can use; the file is as large as it was drawn."""
     with Host(setup) as host:
         async with host.server() as client:
-            code = "import matplotlib.pyplot as plt\nplt.figure(figsize=(40, 10), dpi=100)\nplt.plot([1, 2])\nplt.show()"
+            code = (
+                "import matplotlib.pyplot as plt\nplt.figure(figsize=(40, 10), dpi=100)\nplt.plot([1, 2])\nplt.show()"
+            )
             result = await client.call_raw('execute_code', {'code': code})
             answer = result['structuredContent']
             same([file['name'] for file in answer['files']], ['figure_1.png', 'figure_1.svg'])
@@ -553,7 +603,9 @@ async def natural_order(setup: Setup) -> None:
             answer = await Interpreter(client).cell(code)
             expected = [f'figure_{number}.{ending}' for number in range(1, 12) for ending in ('png', 'svg')]
             same([file['name'] for file in answer['files']], expected)
-            listed = await Interpreter(client).tool('list_session_files', session_id=answer['session_info']['session_id'])
+            listed = await Interpreter(client).tool(
+                'list_session_files', session_id=answer['session_info']['session_id']
+            )
             same([file['name'] for file in listed['files']], expected)
 
 
@@ -578,7 +630,12 @@ async def nothing_of_ours(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('import os\nbefore = os.listdir()\nimport matplotlib.pyplot as plt')
-            same(await interpreter.value(session, "plt.plot([1]); plt.savefig('a.png'); plt.close()\nbefore, os.listdir()"), "([], ['a.png'])")
+            same(
+                await interpreter.value(
+                    session, "plt.plot([1]); plt.savefig('a.png'); plt.close()\nbefore, os.listdir()"
+                ),
+                "([], ['a.png'])",
+            )
 
 
 async def blank_session(setup: Setup) -> None:

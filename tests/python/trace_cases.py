@@ -32,7 +32,10 @@ def check_failed_call(collected: Collector) -> None:
     request, run = collected.span('tools/call execute_code', TRACE), collected.span('run', TRACE)
     same((request.parent, run.parent), (PARENT, request.identity))
     about = request.attributes
-    same((about['service.name'], about['mcp.method.name'], about['gen_ai.tool.name']), ('brumate', 'tools/call', 'execute_code'))
+    same(
+        (about['service.name'], about['mcp.method.name'], about['gen_ai.tool.name']),
+        ('brumate', 'tools/call', 'execute_code'),
+    )
     same((about['error.type'], run.attributes['error.type']), ('tool_error', 'tool_error'))
     for phase in ('queue.duration', 'start.duration', 'duration'):
         assert run.attributes[f'brumate.run.{phase}'] >= (0.1 if phase == 'duration' else 0), run
@@ -49,9 +52,15 @@ async def over_http(setup: Setup) -> None:
                 client.modern('tools/call', plain, 'run_python_code', traceparent=f'00-{"9a" * 16}-{PARENT}-01')
                 session = client.session()
                 session.post('tools/list', traceparent=f'00-{"12" * 16}-{PARENT}-01')
-                session.post('resources/list', {'_meta': {'traceparent': f'00-{"34" * 16}-{PARENT}-01'}}, traceparent=TRACEPARENT)
+                session.post(
+                    'resources/list', {'_meta': {'traceparent': f'00-{"34" * 16}-{PARENT}-01'}}, traceparent=TRACEPARENT
+                )
                 # What is no parent is none: the next that says one counts.
-                session.post('resources/templates/list', {'_meta': {'traceparent': '00-1-2-01'}}, traceparent=f'00-{"56" * 16}-{PARENT}-01')
+                session.post(
+                    'resources/templates/list',
+                    {'_meta': {'traceparent': '00-1-2-01'}},
+                    traceparent=f'00-{"56" * 16}-{PARENT}-01',
+                )
                 session.post('ping', {'_meta': {'traceparent': TRACEPARENT.upper()}}, traceparent='nonsense')
                 session.post('resources/read', {'uri': f'kernel://{SECRET}/a'})
                 session.post('tools/call', {'name': 'no_such_tool', 'arguments': {}})
@@ -64,7 +73,10 @@ async def over_http(setup: Setup) -> None:
             same(collected.span('tools/call execute_code').attributes['mcp.protocol.version'], MODERN)
             same(collected.holds(SECRET), content)
             call, run = collected.span('tools/call run_python_code'), collected.span('run', '9a' * 16)
-            same((run.parent, 'error.type' in call.attributes, 'error.type' in run.attributes), (call.identity, False, False))
+            same(
+                (run.parent, 'error.type' in call.attributes, 'error.type' in run.attributes),
+                (call.identity, False, False),
+            )
             about = collected.span('initialize').attributes
             same((about['network.transport'], about['jsonrpc.request.id']), ('tcp', '1'))
             listed = collected.span('tools/list')
@@ -82,7 +94,16 @@ async def over_http(setup: Setup) -> None:
 async def over_stdio(setup: Setup) -> None:
     """The same over standard input and output; the end of the input is no reason to lose spans."""
     with collector() as collected, tempfile.TemporaryDirectory() as data:
-        command = [str(setup.brumate), 'stdio', '--cache-dir', str(setup.cache_dir), '--tools', 'all', '--data-dir', data]
+        command = [
+            str(setup.brumate),
+            'stdio',
+            '--cache-dir',
+            str(setup.cache_dir),
+            '--tools',
+            'all',
+            '--data-dir',
+            data,
+        ]
         environment = get_default_environment() | told_to(collected, OTEL_RESOURCE_ATTRIBUTES='team=cases')
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert process.stdin is not None and process.stdout is not None
@@ -121,7 +142,11 @@ async def of_tasks(setup: Setup) -> None:
             asks = {'name': 'execute_code', 'arguments': {'code': 'input("Who? ")'}}
             task = client.modern('tools/call', asks, 'execute_code', TASKS, traceparent=TRACEPARENT).result['taskId']
             client.modern('tasks/cancel', {'taskId': task}, task, TASKS, traceparent=TRACEPARENT)
-            state = lambda: client.modern('tasks/get', {'taskId': task}, task, TASKS, traceparent=TRACEPARENT).result['status']
+
+            def state() -> str:
+                answer = client.modern('tasks/get', {'taskId': task}, task, TASKS, traceparent=TRACEPARENT)
+                return answer.result['status']
+
             await until(lambda: state() not in ('working', 'input_required'))
             same(running.stop(), 0)
         call, run = collected.span('tools/call execute_code', TRACE), collected.span('run', TRACE)
@@ -143,9 +168,15 @@ async def unwanted(setup: Setup) -> None:
 async def refused(setup: Setup) -> None:
     """Variables that ask for what is not there end the server, which names them."""
     command = [str(setup.brumate), 'stdio', '--cache-dir', str(setup.cache_dir)]
-    for name, value in (('OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'), ('OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'), ('OTEL_EXPORTER_OTLP_CERTIFICATE', '/none.pem')):
+    for name, value in (
+        ('OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'),
+        ('OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'),
+        ('OTEL_EXPORTER_OTLP_CERTIFICATE', '/none.pem'),
+    ):
         environment = get_default_environment() | {'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9', name: value}
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False)
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False
+        )
         same(ended.returncode, 1)
         contains(ended.stderr, value if value.startswith('/') else name)
 

@@ -21,7 +21,20 @@ CLIENTS = [('1', 'legacy'), ('2', 'legacy'), ('2', 'modern')]
 def run(transport: str, target: list[str], token: str = '') -> None:
     node = Path(os.environ['BRUMATE_TEST_CLIENTS']) / 'node/bin/node'
     for major, era in CLIENTS:
-        command = [str(node), str(SCRIPT), '--major', major, '--era', era, '--transport', transport, '--token', token, '--target', *target]
+        command = [
+            str(node),
+            str(SCRIPT),
+            '--major',
+            major,
+            '--era',
+            era,
+            '--transport',
+            transport,
+            '--token',
+            token,
+            '--target',
+            *target,
+        ]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert ended.returncode == 0, f'version {major} ({era}): {ended.stdout}{ended.stderr}'
 
@@ -29,7 +42,10 @@ def run(transport: str, target: list[str], token: str = '') -> None:
 async def over_stdio(setup: Setup) -> None:
     """Over standard input and output: each client starts a server."""
     with tempfile.TemporaryDirectory() as data:
-        run('stdio', [str(setup.brumate), 'stdio', '--tools', 'all', '--cache-dir', str(setup.cache_dir), '--data-dir', data])
+        run(
+            'stdio',
+            [str(setup.brumate), 'stdio', '--tools', 'all', '--cache-dir', str(setup.cache_dir), '--data-dir', data],
+        )
 
 
 async def over_http(setup: Setup) -> None:

@@ -107,7 +107,7 @@ def real_name(requirement):
 def _tell_installed(written, names, new, there, streams):
     have = installed()
     left = {normal(name): version for name, version in there}
-    for text, name in zip(written, names):
+    for text, name in zip(written, names, strict=False):
         matched = _REQUIREMENT.fullmatch(name.partition(";")[0])
         version = left.pop(normal(matched[1]), None) if matched else None
         if version is not None:
@@ -116,7 +116,9 @@ def _tell_installed(written, names, new, there, streams):
         streams.out.write(_satisfied(name, have.get(name), version))
     if new:
         streams.out.write(f"Installing collected packages: {', '.join([name for name, _ in new])}\n")
-        streams.out.write(f"Successfully installed {' '.join([f'{name}-{version}' for name, version in sorted(new)])}\n")
+        streams.out.write(
+            f"Successfully installed {' '.join([f'{name}-{version}' for name, version in sorted(new)])}\n"
+        )
 
 
 def _satisfied(text, distribution, version):

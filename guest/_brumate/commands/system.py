@@ -201,7 +201,8 @@ def _run(code, name, argv, streams):
 
 
 def _forget_own_modules():
-    """Takes modules of the working directory out of `sys.modules` and returns them: another interpreter would read them anew."""
+    """Takes modules of the working directory out of `sys.modules` and returns them: another interpreter would read them
+    anew."""
     from .. import space
 
     own = {}

@@ -1,4 +1,5 @@
-"""Traits as plain attributes: those that every cell reads, nobody configures and nobody watches. Reading a trait is two calls."""
+"""Traits as plain attributes: those that every cell reads, nobody configures and nobody watches. Reading a trait is two
+calls."""
 
 from ..pristine import __builtins__
 

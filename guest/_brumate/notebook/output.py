@@ -97,7 +97,8 @@ class DisplayHook(_DisplayHook):
         return formatter.format(result)
 
     def update_user_ns(self, result):
-        """`_`, `__`, `___`, `_1`, ... and `Out`, by IPython's rules: names that somebody else has set are left alone."""
+        """`_`, `__`, `___`, `_1`, ... and `Out`, by IPython's rules: names that somebody else has set are left
+        alone."""
         shell = self.shell
         names = shell.user_ns
         outputs = names["_oh"]

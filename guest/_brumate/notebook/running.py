@@ -1,4 +1,5 @@
-"""Cells that need none of IPython's generality: the steps of its `run_cell_async`, with the same effects, without a coroutine.
+"""Cells that need none of IPython's generality: the steps of its `run_cell_async`, with the same effects, without a
+coroutine.
 
 A cell that awaits, has magics, or does not parse is IPython's, and so is every cell of a shell that somebody has
 changed: transformers of its syntax tree, methods replaced, a log.
@@ -29,7 +30,7 @@ def _is_ordinary(shell):
     if value_of(shell, "ast_transformers") or value_of(shell, "ast_node_interactivity") != "last_expr":
         return False
     own, general = vars(shell), vars(InteractiveShell)
-    for name, method in zip(_METHODS, _IPYTHONS):
+    for name, method in zip(_METHODS, _IPYTHONS, strict=True):
         if name in own or general[name] is not method:
             return False
     return True
@@ -70,7 +71,8 @@ def run(shell, raw_cell, cell, cell_id=None, cell_meta=None):
 
 
 def _run_nodes(shell, nodes, name, result):
-    """Compiles and runs one statement after the other; the value of the last is shown. Returns whether all went well."""
+    """Compiles and runs one statement after the other; the value of the last is shown. Returns whether all went
+    well."""
     compiler = shell.compile
     last = len(nodes) - 1
     try:

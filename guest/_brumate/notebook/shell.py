@@ -183,8 +183,16 @@ class ZMQInteractiveShell(InteractiveShell):
             while trap._nested_level > 0:
                 trap._nested_level = 1
                 trap.__exit__(None, None, None)
+            # A coroutine that was left behind closes the trap once more when it is deleted.
+            trap._nested_level = 0
         self.displayhook._is_active = False
         self.displayhook.exec_result = None
+        # The number of a cell and its place in `In` are set one after the other.
+        parsed, raw = self.history_manager.input_hist_parsed, self.history_manager.input_hist_raw
+        if not len(parsed) == len(raw) == self.execution_count:
+            self.execution_count = max(len(parsed), len(raw), self.execution_count)
+            for cells in (parsed, raw):
+                cells.extend([""] * (self.execution_count - len(cells)))
 
     # Running.
 

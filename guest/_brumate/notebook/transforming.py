@@ -4,7 +4,8 @@ from ..pristine import __builtins__
 
 import re
 
-# Whatever a transformer looks for: escapes anywhere or at the beginning of a line, prompts, indentation of the first line.
+# Whatever a transformer looks for: escapes anywhere or at the beginning of a line, prompts, indentation of the first
+# line.
 _SPECIAL = re.compile(r"\A\s|[%!?]|^[^\S\n]*(?:[,;/]|>>>|\.\.\.|In \[)", re.MULTILINE)
 # Line ends that are not Python's; who has these asks IPython.
 _ODD_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -23,7 +24,8 @@ class Transformers:
         return [*map(tuple, lists), tuple(prefilter.checkers), tuple(prefilter.transformers)]
 
     def plain(self, cell):
-        """What [`InteractiveShell.transform_cell`] makes of a cell, if that can be told without asking; None otherwise."""
+        """What [`InteractiveShell.transform_cell`] makes of a cell, if that can be told without asking; None
+        otherwise."""
         if not cell or _SPECIAL.search(cell) or _ODD_ENDS.search(cell):
             return None
         shell = self._shell

@@ -14,6 +14,7 @@ if os.path.isdir("/vocabularies"):
     os.environ["TIKTOKEN_CACHE_DIR"] = "/vocabularies"
 
 import pytest
+
 from suite import Outcomes, say
 
 
@@ -22,7 +23,18 @@ def main():
     shutil.copytree(sys.argv[1], directory)
     os.chdir(directory)
     sys.path.insert(0, directory)
-    options = ["--rootdir", directory, "-c", "/dev/null", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal"]
+    options = [
+        "--rootdir",
+        directory,
+        "-c",
+        "/dev/null",
+        "-o",
+        "addopts=",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+    ]
     options += ["-p", "no:faulthandler", "-W", "ignore", "--continue-on-collection-errors"]
     for name in sys.argv[2:] or ["."]:
         say("file", name)

@@ -25,7 +25,12 @@ SUITES = {
     "rpds-py": ("rpds_py-2026.9.1", "", "tests", ""),
     "orjson": ("orjson-3.13.0", "", "test", "numpy,pandas,pytz,python-dateutil,faker,pendulum"),
     "tiktoken": ("tiktoken-0.14.0", "", "tests", "hypothesis"),
-    "cryptography": ("cryptography-50.0.2", "", "tests", "cryptography-vectors==50.0.2,certifi,pretend,pytest-benchmark"),
+    "cryptography": (
+        "cryptography-50.0.2",
+        "",
+        "tests",
+        "cryptography-vectors==50.0.2,certifi,pretend,pytest-benchmark",
+    ),
     "bcrypt": ("bcrypt-5.0.0", "", "tests", ""),
     "safetensors": ("safetensors-0.8.0", "bindings/python", "tests/test_handle.py", "numpy,fsspec"),
 }
@@ -65,19 +70,33 @@ def main():
     parser.add_argument("--find-links", default=str(OPTIONAL))
     parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
     parser.add_argument("--minutes", type=int, default=60, help="longest time of one suite on one side")
-    parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/rust-suites", help="directory for logs")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, default=REPOSITORY / "target/rust-suites", help="directory for logs"
+    )
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
     packages = arguments.packages or list(SUITES)
     archives = [f"{SUITES[package][0]}.tar.gz" for package in packages]
-    fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), *archives]
+    fetch = [
+        sys.executable,
+        str(RECIPES / "fetch.py"),
+        str(RECIPES / "optional.sha256"),
+        str(arguments.downloads),
+        *archives,
+    ]
     subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
     minutes = f"{arguments.minutes}m"
     for package in packages:
         archive, below, tests, requires = SUITES[package]
-        with tempfile.TemporaryDirectory() as directory, tarfile.open(arguments.downloads / f"{archive}.tar.gz") as source:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            tarfile.open(arguments.downloads / f"{archive}.tar.gz") as source,
+        ):
             # A copy without the sources of the package, which would be imported in its place.
-            kept = (f"{archive}/{below}/".replace("//", "/") + tests, f"{archive}/{below}/".replace("//", "/") + "conftest.py")
+            kept = (
+                f"{archive}/{below}/".replace("//", "/") + tests,
+                f"{archive}/{below}/".replace("//", "/") + "conftest.py",
+            )
             source.extractall(directory, [m for m in source if m.name.startswith(kept)], filter="data")
             place = pathlib.Path(directory) / archive / below
             sandbox = [arguments.brumate, "exec", "--timeout", minutes, "--cpu-timeout", minutes, *LIMITS]
@@ -94,12 +113,16 @@ def main():
                 command = [*start, str(HERE / "run_directory.py"), at, tests]
                 results[host] = outcomes(command, log, arguments.minutes * 60 + 600)
                 counts = collections.Counter(results[host][0].values())
-                print(f"| {package} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True)
+                print(
+                    f"| {package} | {host} | {' | '.join(str(counts[outcome]) for outcome in OUTCOMES)} |", flush=True
+                )
         (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
         for test in sorted(ours.keys() | theirs.keys()):
             if ours.get(test) != theirs.get(test):
-                print(f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
-                      f"\n        native: {theirs.get(test)} {their_reasons.get(test, '')}")
+                print(
+                    f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
+                    f"\n        native: {theirs.get(test)} {their_reasons.get(test, '')}"
+                )
 
 
 if __name__ == "__main__":

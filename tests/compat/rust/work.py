@@ -1,6 +1,6 @@
 """The optional wheels that are written in Rust, at work; prints `same` for each check that passes.
 
-    work.py [check ...]
+work.py [check ...]
 """
 
 import dataclasses
@@ -60,10 +60,13 @@ def orjson():
         "big": 2**53 + 1,
     }
     text = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
-    assert text == (
-        '{"array":[[0,1,2],[3,4,5]],"big":9007199254740993,"id":"00000000-0000-0000-0000-000000000005",'
-        '"point":{"x":1.5,"when":"2026-01-02T03:04:05.000678+00:00"},"text":"\u00e9\U0001f600\\n"}'
-    ).encode()
+    assert (
+        text
+        == (
+            '{"array":[[0,1,2],[3,4,5]],"big":9007199254740993,"id":"00000000-0000-0000-0000-000000000005",'
+            '"point":{"x":1.5,"when":"2026-01-02T03:04:05.000678+00:00"},"text":"\u00e9\U0001f600\\n"}'
+        ).encode()
+    )
     assert orjson.loads(text)["array"] == [[0, 1, 2], [3, 4, 5]]
     assert orjson.loads("[1e308,-0.0,18446744073709551615,5e-324]") == [1e308, -0.0, 2**64 - 1, 5e-324]
     for wrong in ("[1,", '{"a":NaN}', b"\xff", "[" * 2000):
@@ -78,7 +81,9 @@ def tiktoken():
     import tiktoken
 
     ranks = {bytes([byte]): byte for byte in range(256)} | {b"th": 256, b"the": 257, b" the": 258, b"er": 259}
-    encoding = tiktoken.Encoding("small", pat_str=r"\s?\p{L}+|\s+|.", mergeable_ranks=ranks, special_tokens={"<|end|>": 300})
+    encoding = tiktoken.Encoding(
+        "small", pat_str=r"\s?\p{L}+|\s+|.", mergeable_ranks=ranks, special_tokens={"<|end|>": 300}
+    )
     assert encoding.encode("the other<|end|>", allowed_special="all") == [257, 32, 111, 257, 114, 300]
     assert encoding.decode([257, 258, 300]) == "the the<|end|>"
     assert encoding.encode_batch(["the", "er"]) == [[257], [259]]

@@ -80,14 +80,27 @@ def numpy_long_sums():
     ones = np.ones(20_000_000, "f4")
     some = rng(3).random(1_000_000, dtype="f4")
     pair = some + 1j * some[::-1]
-    return [ones @ ones, some @ some, np.vdot(pair, pair), np.linalg.norm(ones), np.linalg.norm(some), np.linalg.norm(pair)]
+    return [
+        ones @ ones,
+        some @ some,
+        np.vdot(pair, pair),
+        np.linalg.norm(ones),
+        np.linalg.norm(some),
+        np.linalg.norm(pair),
+    ]
 
 
 @case()
 def numpy_fft_and_random():
     x = rng(3).normal(size=4096)
     g = rng(4)
-    return [np.fft.fft(x)[:50], np.fft.irfft(np.fft.rfft(x))[:50], g.gamma(2, size=20), g.binomial(100, 0.3, 20), g.permutation(30)]
+    return [
+        np.fft.fft(x)[:50],
+        np.fft.irfft(np.fft.rfft(x))[:50],
+        g.gamma(2, size=20),
+        g.binomial(100, 0.3, 20),
+        g.permutation(30),
+    ]
 
 
 # scipy
@@ -133,7 +146,12 @@ def scipy_optimize():
     x = np.linspace(0, 4, 50)
     y = 2.5 * np.exp(-1.3 * x) + 0.5 + 0.01 * rng(2).normal(size=50)
     program = o.linprog([-1, 4, 2], A_ub=[[-3, 1, 1], [1, 2, 0]], b_ub=[6, 4], bounds=[(0, 9), (-3, None), (0, 1)])
-    whole = o.milp([-1, -2, -3], constraints=o.LinearConstraint([[1, 1, 1], [3, 1, 0]], ub=[10, 12.5]), integrality=[1, 1, 1], bounds=o.Bounds(0, 6))
+    whole = o.milp(
+        [-1, -2, -3],
+        constraints=o.LinearConstraint([[1, 1, 1], [3, 1, 0]], ub=[10, 12.5]),
+        integrality=[1, 1, 1],
+        bounds=o.Bounds(0, 6),
+    )
     return [
         results, o.curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, x, y)[0], o.brentq(np.cos, 1, 2), o.newton(lambda x: x**3 - 2, 1),
         o.root(lambda v: [v[0] + v[1] - 3, v[0] * v[1] - 2], [0.5, 3]).x, o.least_squares(lambda v: [v[0] ** 2 - 2, v[1] - 3], [1, 1]).x,
@@ -148,7 +166,10 @@ def scipy_integrate():
     import scipy.integrate as i
 
     lorenz = lambda t, v: [10 * (v[1] - v[0]), v[0] * (28 - v[2]) - v[1], v[0] * v[1] - 8 / 3 * v[2]]  # noqa: E731
-    solved = [i.solve_ivp(lorenz, (0, 1), [1, 1, 1], method=m, rtol=1e-10, atol=1e-12).y[:, -1] for m in ("RK45", "DOP853", "LSODA")]
+    solved = [
+        i.solve_ivp(lorenz, (0, 1), [1, 1, 1], method=m, rtol=1e-10, atol=1e-12).y[:, -1]
+        for m in ("RK45", "DOP853", "LSODA")
+    ]
     stiff = i.solve_ivp(lambda t, y: -1000 * (y - np.cos(t)), (0, 1), [0], method="BDF", rtol=1e-9, atol=1e-11).y[0, -1]
     return [
         i.quad(lambda x: np.exp(-x * x), -np.inf, np.inf)[0], i.dblquad(lambda y, x: x * y, 0, 1, 0, lambda x: x)[0],
@@ -286,13 +307,22 @@ def sklearn_linear():
     models = [LinearRegression(), Ridge(2.0), Lasso(0.5, tol=1e-10), ElasticNet(0.3, tol=1e-10), BayesianRidge()]
     iris, kind = load_iris(return_X_y=True)
     logistic = LogisticRegression(tol=1e-9, max_iter=5000).fit(iris, kind)
-    return [[m.fit(x, y).coef_ for m in models], [m.score(x, y) for m in models], logistic.predict_proba(iris[::20]).round(5)]
+    return [
+        [m.fit(x, y).coef_ for m in models],
+        [m.score(x, y) for m in models],
+        logistic.predict_proba(iris[::20]).round(5),
+    ]
 
 
 @case(rtol=1e-7, atol=1e-9)
 def sklearn_forests():
     from sklearn.datasets import load_digits, load_iris, make_friedman1
-    from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+    from sklearn.ensemble import (
+        GradientBoostingRegressor,
+        HistGradientBoostingClassifier,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from sklearn.tree import DecisionTreeClassifier
 
     x, y = load_iris(return_X_y=True)
@@ -373,7 +403,9 @@ def statsmodels_ols_and_glm():
     wls = smf.wls("y ~ x", data, weights=1 + data.z**2).fit()
     poisson = smf.glm("n ~ x + z", data, family=sm.families.Poisson()).fit(tol=1e-12)
     logit = smf.logit("b ~ x + z", data).fit(disp=0, tol=1e-12)
-    gamma = sm.GLM(np.exp(data.y), sm.add_constant(data[["x", "z"]]), family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-12)
+    gamma = sm.GLM(
+        np.exp(data.y), sm.add_constant(data[["x", "z"]]), family=sm.families.Gamma(sm.families.links.Log())
+    ).fit(tol=1e-12)
     return [
         ols.params.values, ols.bse.values, ols.pvalues.values, ols.rsquared, ols.fvalue, ols.aic, ols.conf_int().values, wls.params.values,
         poisson.params.values, poisson.deviance, poisson.llf, logit.params.values, logit.prsquared, logit.llf, gamma.params.values, gamma.scale,
@@ -407,7 +439,10 @@ def statsmodels_likelihood():
     import statsmodels.tsa.api as tsa
 
     y = np.cumsum(rng(5).normal(size=300))
-    return [tsa.ARIMA(y, order=(1, 1, 1)).loglike([0.2, -0.1, 1.1]), tsa.SARIMAX(y, order=(2, 0, 1)).loglike([0.5, 0.3, 0.1, 1.0])]
+    return [
+        tsa.ARIMA(y, order=(1, 1, 1)).loglike([0.2, -0.1, 1.1]),
+        tsa.SARIMAX(y, order=(2, 0, 1)).loglike([0.5, 0.3, 0.1, 1.0]),
+    ]
 
 
 def compute(names):

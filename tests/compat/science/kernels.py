@@ -70,7 +70,7 @@ def vectors(kind):
         for trans, step_x, step_y in itertools.product(range(3), (1, 2, -1), (1, 3, -2)):
             inputs, outputs = (n, m) if trans == 0 else (m, n)
             x, y = numbers(kind, inputs * abs(step_x)), numbers(kind, outputs * abs(step_y))
-            taken, kept = x[::abs(step_x)], y[::abs(step_y)]
+            taken, kept = x[:: abs(step_x)], y[:: abs(step_y)]
             if step_x < 0:
                 taken = taken[::-1]
             expected = y.copy()
@@ -126,7 +126,18 @@ def triangles(kind):
 
 
 def factors(kind):
-    for m, n in [(1, 1), (17, 17), (40, 40), (130, 70), (70, 130), (200, 200), (33, 5), (520, 530), (900, 40), (40, 900)]:
+    for m, n in [
+        (1, 1),
+        (17, 17),
+        (40, 40),
+        (130, 70),
+        (70, 130),
+        (200, 200),
+        (33, 5),
+        (520, 530),
+        (900, 40),
+        (40, 900),
+    ]:
         a = numbers(kind, m, n)
         lu, pivots, info = routine(kind, "getrf")(a)
         steps = min(m, n)
@@ -168,7 +179,9 @@ def cholesky(kind):
 
 def norms(kind):
     smallest, largest = {"s": (1e-45, 3e38), "d": (5e-324, 1.7e308)}[kind]
-    for n, step, factor in itertools.product([1, 2, 5, 8, 31, 1000], (1, 3), (1, 1e-20, 1e-30, 1e25, smallest * 1000, largest / 1000)):
+    for n, step, factor in itertools.product(
+        [1, 2, 5, 8, 31, 1000], (1, 3), (1, 1e-20, 1e-30, 1e25, smallest * 1000, largest / 1000)
+    ):
         x = (numbers(kind, n * step).astype("f8") * factor).astype(KINDS[kind][0])
         taken = x[::step].astype("f8")
         most = float(np.abs(taken).max())
@@ -189,7 +202,11 @@ def long_sums(kind):
     for name in ["nrm2", "dot"] if kind in "sd" else ["nrm2", "dotu", "dotc"]:
         prefix = {"c": "sc", "z": "dz"}.get(kind, kind) if name == "nrm2" else kind
         found = getattr(blas, prefix + name)(ones) if name == "nrm2" else getattr(blas, kind + name)(ones, ones)
-        expected = math.sqrt(n * abs(part) ** 2) if name == "nrm2" else n * (part * (np.conj(part) if name == "dotc" else part))
+        expected = (
+            math.sqrt(n * abs(part) ** 2)
+            if name == "nrm2"
+            else n * (part * (np.conj(part) if name == "dotc" else part))
+        )
         if abs(found - expected) > 4 * np.finfo(KINDS[kind][0]).eps * abs(expected):
             raise SystemExit(f"{kind}{name}: {found}, not {expected}")
     x, y = numbers(kind, 5000), numbers(kind, 5000)
@@ -232,7 +249,17 @@ def host():
     print("right: kernels of the host")
 
 
-GROUPS = {gemm: "sdcz", vectors: "sdcz", symmetric: "sd", updates: "sd", triangles: "sd", factors: "sdcz", cholesky: "sd", norms: "sd", long_sums: "sdcz"}
+GROUPS = {
+    gemm: "sdcz",
+    vectors: "sdcz",
+    symmetric: "sd",
+    updates: "sd",
+    triangles: "sd",
+    factors: "sdcz",
+    cholesky: "sd",
+    norms: "sd",
+    long_sums: "sdcz",
+}
 
 host()
 for group, kinds in GROUPS.items():

@@ -13,6 +13,7 @@ sys.path[:0] = ["/compat", os.path.dirname(here), here]
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
+
 from suite import Outcomes, say
 
 MARKERS = "not slow and not xslow and not network and not xfail_on_32bit"
@@ -31,7 +32,18 @@ class NoBases:
 
 def main():
     os.chdir("/tmp")
-    options = ["-c", "/dev/null", "-o", "addopts=", "-o", "xfail_strict=false", "-p", "no:cacheprovider", "-p", "no:terminal"]
+    options = [
+        "-c",
+        "/dev/null",
+        "-o",
+        "addopts=",
+        "-o",
+        "xfail_strict=false",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+    ]
     # pytest-timeout wants timers of the system; a mark `timeout` without it does nothing.
     options += ["-p", "no:faulthandler", "-p", "no:timeout", "-W", "ignore", "-m", MARKERS]
     # Packages that tests would compile have tests of their own.

@@ -59,20 +59,32 @@ SUITES = {
     "scipy.fft": ["scipy.fft"],
     "scipy.io": ["scipy.io"],
     "scipy, small packages": [
-        "scipy.cluster", "scipy.constants", "scipy.datasets", "scipy.differentiate", "scipy.fftpack", "scipy.integrate._ivp",
-        "scipy.optimize._trustregion_constr", "scipy.spatial.transform", "scipy._lib",
+        "scipy.cluster",
+        "scipy.constants",
+        "scipy.datasets",
+        "scipy.differentiate",
+        "scipy.fftpack",
+        "scipy.integrate._ivp",
+        "scipy.optimize._trustregion_constr",
+        "scipy.spatial.transform",
+        "scipy._lib",
     ],
     "sklearn, linear models": ["sklearn.linear_model.tests"],
     "sklearn, GLM": ["sklearn.linear_model._glm"],
     "sklearn, trees": ["sklearn.tree"],
     "sklearn, forests": ["sklearn.ensemble.tests.test_forest"],
     "sklearn, boosting": [
-        "sklearn.ensemble._hist_gradient_boosting", "sklearn.ensemble.tests.test_gradient_boosting",
+        "sklearn.ensemble._hist_gradient_boosting",
+        "sklearn.ensemble.tests.test_gradient_boosting",
         "sklearn.ensemble.tests.test_weight_boosting",
     ],
     "sklearn, other ensembles": [
-        "sklearn.ensemble.tests.test_bagging", "sklearn.ensemble.tests.test_base", "sklearn.ensemble.tests.test_common",
-        "sklearn.ensemble.tests.test_iforest", "sklearn.ensemble.tests.test_stacking", "sklearn.ensemble.tests.test_voting",
+        "sklearn.ensemble.tests.test_bagging",
+        "sklearn.ensemble.tests.test_base",
+        "sklearn.ensemble.tests.test_common",
+        "sklearn.ensemble.tests.test_iforest",
+        "sklearn.ensemble.tests.test_stacking",
+        "sklearn.ensemble.tests.test_voting",
     ],
     "sklearn, clusters": ["sklearn.cluster"],
     "sklearn, decompositions": ["sklearn.decomposition", "sklearn.cross_decomposition"],
@@ -83,26 +95,59 @@ SUITES = {
     "sklearn, neighbors and svm": ["sklearn.neighbors", "sklearn.svm"],
     "sklearn, features": ["sklearn.feature_extraction", "sklearn.feature_selection", "sklearn.impute"],
     "sklearn, other models": [
-        "sklearn.covariance", "sklearn.gaussian_process", "sklearn.manifold", "sklearn.mixture", "sklearn.neural_network",
-        "sklearn.semi_supervised", "sklearn.inspection",
+        "sklearn.covariance",
+        "sklearn.gaussian_process",
+        "sklearn.manifold",
+        "sklearn.mixture",
+        "sklearn.neural_network",
+        "sklearn.semi_supervised",
+        "sklearn.inspection",
     ],
-    "sklearn, datasets and utilities": ["sklearn.datasets", "sklearn.utils", "sklearn._loss", "sklearn.frozen", "sklearn.experimental"],
+    "sklearn, datasets and utilities": [
+        "sklearn.datasets",
+        "sklearn.utils",
+        "sklearn._loss",
+        "sklearn.frozen",
+        "sklearn.experimental",
+    ],
     "sklearn, common tests": ["sklearn.tests"],
     "statsmodels, regression": ["statsmodels.regression"],
     "statsmodels, GLM": ["statsmodels.genmod"],
     "statsmodels, ARIMA": ["statsmodels.tsa.arima"],
     "statsmodels, time series": [
-        "statsmodels.tsa.tests", "statsmodels.tsa.ardl", "statsmodels.tsa.base", "statsmodels.tsa.filters", "statsmodels.tsa.forecasting",
-        "statsmodels.tsa.holtwinters", "statsmodels.tsa.innovations", "statsmodels.tsa.interp", "statsmodels.tsa.regime_switching",
-        "statsmodels.tsa.stl", "statsmodels.tsa.vector_ar",
+        "statsmodels.tsa.tests",
+        "statsmodels.tsa.ardl",
+        "statsmodels.tsa.base",
+        "statsmodels.tsa.filters",
+        "statsmodels.tsa.forecasting",
+        "statsmodels.tsa.holtwinters",
+        "statsmodels.tsa.innovations",
+        "statsmodels.tsa.interp",
+        "statsmodels.tsa.regime_switching",
+        "statsmodels.tsa.stl",
+        "statsmodels.tsa.vector_ar",
     ],
     "statsmodels, state space": ["statsmodels.tsa.statespace"],
     "statsmodels, discrete": ["statsmodels.discrete"],
     "statsmodels, stats": ["statsmodels.stats"],
-    "statsmodels, base": ["statsmodels.base", "statsmodels.tools", "statsmodels.iolib", "statsmodels.formula", "statsmodels.compat"],
+    "statsmodels, base": [
+        "statsmodels.base",
+        "statsmodels.tools",
+        "statsmodels.iolib",
+        "statsmodels.formula",
+        "statsmodels.compat",
+    ],
     "statsmodels, other models": [
-        "statsmodels.distributions", "statsmodels.duration", "statsmodels.emplike", "statsmodels.gam", "statsmodels.imputation",
-        "statsmodels.miscmodels", "statsmodels.multivariate", "statsmodels.nonparametric", "statsmodels.othermod", "statsmodels.robust",
+        "statsmodels.distributions",
+        "statsmodels.duration",
+        "statsmodels.emplike",
+        "statsmodels.gam",
+        "statsmodels.imputation",
+        "statsmodels.miscmodels",
+        "statsmodels.multivariate",
+        "statsmodels.nonparametric",
+        "statsmodels.othermod",
+        "statsmodels.robust",
         "statsmodels.treatment",
     ],
     "zstandard": ["zstandard.tests"],
@@ -153,7 +198,10 @@ def with_tests(project, tests, directory):
         members = {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()} | tests
     (record,) = [name for name in members if name.endswith(".dist-info/RECORD")]
     del members[record]
-    digests = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode() for name, data in members.items()}
+    digests = {
+        name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        for name, data in members.items()
+    }
     lines = [f"{name},sha256={digests[name]},{len(data)}" for name, data in members.items()]
     members[record] = "\n".join([*lines, f"{record},,", ""]).encode()
     with zipfile.ZipFile(directory / wheel.name, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -163,7 +211,12 @@ def with_tests(project, tests, directory):
 
 def install(python, tests):
     """Puts what is missing of these tests into the native site-packages."""
-    answer = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     for name, data in tests.items():
         path = pathlib.Path(answer.stdout.strip()) / name
         if not path.exists():
@@ -219,7 +272,9 @@ def main():
     parser.add_argument("--minutes", type=int, default=180, help="longest time of one suite on one side")
     parser.add_argument("--only", choices=HOSTS, help="run there; of the other place, read the log that there is")
     parser.add_argument("--resume", action="store_true", help="read whole logs in --keep, run what has none")
-    parser.add_argument("--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, default=REPOSITORY / "target/science-suites", help="directory for logs and wheels"
+    )
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
@@ -227,7 +282,13 @@ def main():
             modules = SUITES.get(suite, [suite])
             package = modules[0].partition(".")[0]
             project = PROJECTS.get(package, package)
-            fetch = [sys.executable, str(RECIPES / "fetch.py"), str(RECIPES / "optional.sha256"), str(arguments.downloads), SDISTS[project]]
+            fetch = [
+                sys.executable,
+                str(RECIPES / "fetch.py"),
+                str(RECIPES / "optional.sha256"),
+                str(arguments.downloads),
+                SDISTS[project],
+            ]
             subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
             tests = tests_of(project, arguments.downloads / SDISTS[project])
             if project == "scipy":
@@ -235,10 +296,24 @@ def main():
                     tests |= tables(arguments.downloads / SDISTS[project], arguments.native, pathlib.Path(scratch))
             with_tests(project, tests, pathlib.Path(directory))
             install(arguments.native, tests)
-            deps = ["--deps", ",".join([project.replace("_", "-"), "pytest", "hypothesis", "pytest-timeout", *MORE.get(project, [])])]
+            deps = [
+                "--deps",
+                ",".join([project.replace("_", "-"), "pytest", "hypothesis", "pytest-timeout", *MORE.get(project, [])]),
+            ]
             mount = ["--mount", f"{HERE.parent}:/compat:ro"]
             times = ["--timeout", f"{arguments.minutes}m", "--cpu-timeout", f"{arguments.minutes}m"]
-            sandbox = [arguments.brumate, "exec", *times, *LIMITS, "--find-links", directory, "--find-links", str(OPTIONAL), *deps, *mount]
+            sandbox = [
+                arguments.brumate,
+                "exec",
+                *times,
+                *LIMITS,
+                "--find-links",
+                directory,
+                "--find-links",
+                str(OPTIONAL),
+                *deps,
+                *mount,
+            ]
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():
                 log = arguments.keep / f"{suite}-{host}.log"
@@ -255,8 +330,10 @@ def main():
             (ours, our_reasons), (theirs, their_reasons) = results["sandbox"], results["native"]
             for test in sorted(ours.keys() | theirs.keys()):
                 if ours.get(test) != theirs.get(test):
-                    print(f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
-                          f"\n        native: {theirs.get(test)} {their_reasons.get(test, '')}")
+                    print(
+                        f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
+                        f"\n        native: {theirs.get(test)} {their_reasons.get(test, '')}"
+                    )
 
 
 if __name__ == "__main__":

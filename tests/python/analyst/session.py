@@ -16,7 +16,9 @@ def sales() -> str:
         region = ['north', 'South', ' east', 'WEST'][number // 7 % 4]
         product = ['apple', 'pear', 'plum'][number // 29 % 3]
         price = '' if order % 17 == 3 else f'{1 + number % 900 / 100:.2f}'
-        lines.append(f'{1000 + order},2026-{1 + order // 20:02}-{1 + order % 20:02},{region},{product},{1 + number // 101 % 9},{price}')
+        lines.append(
+            f'{1000 + order},2026-{1 + order // 20:02}-{1 + order % 20:02},{region},{product},{1 + number // 101 % 9},{price}'
+        )
         if order % 40 == 7:
             lines.append(lines[-1])
     return '\n'.join(lines) + '\n'

@@ -16,7 +16,7 @@ def regex_scan():
 
 
 def power():
-    10 ** 10**8
+    10**10**8
 
 
 def power_of_powers():

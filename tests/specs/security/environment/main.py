@@ -39,11 +39,38 @@ def memory():
 
 
 def files():
-    for path in ["/etc/passwd", "/etc/hostname", "/root", "/work", "/usr", "/bin/sh", "/sys", "/run", "/var", "/dev/mem",
-                 "/dev/sda", "/dev/kmsg", "/dev/fuse", "/dev/shm", "/proc/1", "/proc/1/environ", "/proc/self/environ",
-                 "/proc/self/maps", "/proc/self/mem", "/proc/self/root", "/proc/self/cwd", "/proc/self/exe",
-                 "/proc/self/fd/3", "/proc/version", "/proc/cpuinfo", "/proc/mounts", "/proc/kcore",
-                 "/proc/self/root/etc/passwd", "/../etc/passwd", "/dev/fd/3"]:
+    for path in [
+        "/etc/passwd",
+        "/etc/hostname",
+        "/root",
+        "/work",
+        "/usr",
+        "/bin/sh",
+        "/sys",
+        "/run",
+        "/var",
+        "/dev/mem",
+        "/dev/sda",
+        "/dev/kmsg",
+        "/dev/fuse",
+        "/dev/shm",
+        "/proc/1",
+        "/proc/1/environ",
+        "/proc/self/environ",
+        "/proc/self/maps",
+        "/proc/self/mem",
+        "/proc/self/root",
+        "/proc/self/cwd",
+        "/proc/self/exe",
+        "/proc/self/fd/3",
+        "/proc/version",
+        "/proc/cpuinfo",
+        "/proc/mounts",
+        "/proc/kcore",
+        "/proc/self/root/etc/passwd",
+        "/../etc/passwd",
+        "/dev/fd/3",
+    ]:
         try:
             content = os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(100)
         except OSError:
@@ -136,8 +163,19 @@ def javascript_functions():
     import ctypes
 
     library = ctypes.CDLL(None)
-    for name in ["pyodide_js_init", "init_pyodide_proxy", "jslib_init", "hiwire_new_value", "JsvNum_fromInt", "JsProxy_create",
-                 "python2js", "js2python", "run_python", "set_method_docstring", "emscripten_run_script"]:
+    for name in [
+        "pyodide_js_init",
+        "init_pyodide_proxy",
+        "jslib_init",
+        "hiwire_new_value",
+        "JsvNum_fromInt",
+        "JsProxy_create",
+        "python2js",
+        "js2python",
+        "run_python",
+        "set_method_docstring",
+        "emscripten_run_script",
+    ]:
         try:
             function = getattr(library, name)
         except AttributeError:

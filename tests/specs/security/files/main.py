@@ -198,7 +198,11 @@ def system_files():
     # The interpreter's own files are read only.
     import encodings
 
-    for path in [encodings.__file__, "/lib/python3.14/os.py", "/lib/brumate/_brumate/__init__.py",]:
+    for path in [
+        encodings.__file__,
+        "/lib/python3.14/os.py",
+        "/lib/brumate/_brumate/__init__.py",
+    ]:
         for flags in [os.O_WRONLY, os.O_RDWR | os.O_TRUNC, os.O_WRONLY | os.O_CREAT]:
             try:
                 os.close(os.open(path, flags))

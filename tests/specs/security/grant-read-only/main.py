@@ -27,7 +27,13 @@ def reading():
 
 
 def changes():
-    for flags in [os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_CREAT]:
+    for flags in [
+        os.O_WRONLY,
+        os.O_RDWR,
+        os.O_WRONLY | os.O_TRUNC,
+        os.O_WRONLY | os.O_APPEND,
+        os.O_WRONLY | os.O_CREAT,
+    ]:
         for name in ["file.txt", "directory/nested.txt", "inner", "hardlink", "executable", "locked.txt"]:
             refused(os.open, f"/data/{name}", flags)
     for name in ["new", "directory/new", "inner-dir/new"]:
@@ -78,9 +84,25 @@ def through_a_descriptor():
 
 
 def ways_out():
-    ways = ["absolute", "parent", "dangling", "root", "proc", "loop", "absolute-dir/inside.txt", "parent-dir/inside.txt",
-            "root/etc/passwd", "proc/environ", "proc/root/etc/passwd", "../outside/secret.txt", "directory/../../outside/secret.txt",
-            "./../outside/secret.txt", "inner-dir/../../outside/secret.txt", "directory/../../../etc/passwd", "..//outside/secret.txt"]
+    ways = [
+        "absolute",
+        "parent",
+        "dangling",
+        "root",
+        "proc",
+        "loop",
+        "absolute-dir/inside.txt",
+        "parent-dir/inside.txt",
+        "root/etc/passwd",
+        "proc/environ",
+        "proc/root/etc/passwd",
+        "../outside/secret.txt",
+        "directory/../../outside/secret.txt",
+        "./../outside/secret.txt",
+        "inner-dir/../../outside/secret.txt",
+        "directory/../../../etc/passwd",
+        "..//outside/secret.txt",
+    ]
     for way in ways:
         for flags in [os.O_RDONLY, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), os.O_WRONLY, os.O_RDWR | os.O_CREAT]:
             try:
@@ -113,13 +135,37 @@ def special_files():
     # A pipe or a socket that could be opened would be a way to talk to processes of the host.
     for name in ["pipe", "socket"]:
         for flags in [os.O_RDONLY, os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY | os.O_NONBLOCK, os.O_RDWR]:
-            refused(os.open, f"/data/{name}", flags, numbers=(*REFUSED, errno.ENXIO, errno.EINVAL, errno.EOPNOTSUPP, errno.EIO))
+            refused(
+                os.open,
+                f"/data/{name}",
+                flags,
+                numbers=(*REFUSED, errno.ENXIO, errno.EINVAL, errno.EOPNOTSUPP, errno.EIO),
+            )
     print("ok")
 
 
 def odd_names():
-    for name in ["\0", "a\0b", "x" * 256, "x/" * 3000, "//", "/", ".", "..", "\udcff", "file.txt/", "file.txt/.", "file.txt/..",
-                 "directory//nested.txt", "directory/./nested.txt", "directory/nested.txt/x", "\n", "~", "*", "%s%n"]:
+    for name in [
+        "\0",
+        "a\0b",
+        "x" * 256,
+        "x/" * 3000,
+        "//",
+        "/",
+        ".",
+        "..",
+        "\udcff",
+        "file.txt/",
+        "file.txt/.",
+        "file.txt/..",
+        "directory//nested.txt",
+        "directory/./nested.txt",
+        "directory/nested.txt/x",
+        "\n",
+        "~",
+        "*",
+        "%s%n",
+    ]:
         try:
             open(f"/data/{name}", "rb").close()
         except (OSError, ValueError):

@@ -45,9 +45,24 @@ def planted_links():
 
 
 def writes_out():
-    for way in ["absolute", "parent", "dangling", "absolute-dir/inside.txt", "parent-dir/inside.txt", "absolute-dir/new",
-                "parent-dir/new", "../outside/writable.txt", "directory/../../outside/new", "root/tmp/brumate-escaped"]:
-        for flags in [os.O_WRONLY, os.O_WRONLY | os.O_TRUNC, os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CREAT | os.O_EXCL]:
+    for way in [
+        "absolute",
+        "parent",
+        "dangling",
+        "absolute-dir/inside.txt",
+        "parent-dir/inside.txt",
+        "absolute-dir/new",
+        "parent-dir/new",
+        "../outside/writable.txt",
+        "directory/../../outside/new",
+        "root/tmp/brumate-escaped",
+    ]:
+        for flags in [
+            os.O_WRONLY,
+            os.O_WRONLY | os.O_TRUNC,
+            os.O_WRONLY | os.O_CREAT,
+            os.O_RDWR | os.O_CREAT | os.O_EXCL,
+        ]:
             try:
                 descriptor = os.open(f"/data/{way}", flags)
             except OSError:
@@ -57,11 +72,16 @@ def writes_out():
             os.close(descriptor)
     for way in ["absolute-dir", "parent-dir", "../outside", "root/tmp", "parent-dir/..", "directory/../../outside"]:
         for function, arguments in [
-            (os.mkdir, (f"/data/{way}/made",)), (os.remove, (f"/data/{way}/secret.txt",)),
-            (os.remove, (f"/data/{way}/inside.txt",)), (os.rename, ("/data/executable", f"/data/{way}/moved")),
-            (os.rename, (f"/data/{way}/secret.txt", "/data/stolen")), (os.rename, (f"/data/{way}/inside.txt", "/data/stolen")),
-            (os.rmdir, (f"/data/{way}",)), (os.symlink, ("x", f"/data/{way}/link")),
-            (os.chmod, (f"/data/{way}", 0o777)), (os.utime, (f"/data/{way}", (1, 1))),
+            (os.mkdir, (f"/data/{way}/made",)),
+            (os.remove, (f"/data/{way}/secret.txt",)),
+            (os.remove, (f"/data/{way}/inside.txt",)),
+            (os.rename, ("/data/executable", f"/data/{way}/moved")),
+            (os.rename, (f"/data/{way}/secret.txt", "/data/stolen")),
+            (os.rename, (f"/data/{way}/inside.txt", "/data/stolen")),
+            (os.rmdir, (f"/data/{way}",)),
+            (os.symlink, ("x", f"/data/{way}/link")),
+            (os.chmod, (f"/data/{way}", 0o777)),
+            (os.utime, (f"/data/{way}", (1, 1))),
         ]:
             try:
                 function(*arguments)

@@ -41,7 +41,27 @@ source = random.Random(int(sys.argv[1]))
 
 
 def number():
-    return source.choice([0, 1, 2, 3, 4, 7, 64, 100, 1024, 4096, 65_536, -1, -2, -4096, 2**31 - 1, -(2**31), 2**30 + source.getrandbits(31)])
+    return source.choice(
+        [
+            0,
+            1,
+            2,
+            3,
+            4,
+            7,
+            64,
+            100,
+            1024,
+            4096,
+            65_536,
+            -1,
+            -2,
+            -4096,
+            2**31 - 1,
+            -(2**31),
+            2**30 + source.getrandbits(31),
+        ]
+    )
 
 
 def good_pointer():
@@ -50,13 +70,35 @@ def good_pointer():
 
 def pointer():
     # Never other memory of the interpreter (address 0 is such): what breaks is to be the host.
-    return source.choice([good_pointer()] * 8 + [base + SIZE - 1, -1, -4, -4096, 2**31, 2**30 + source.randrange(2**31)])
+    return source.choice(
+        [good_pointer()] * 8 + [base + SIZE - 1, -1, -4, -4096, 2**31, 2**30 + source.randrange(2**31)]
+    )
 
 
 def path():
     at = base + source.randrange(SIZE // 2) if source.random() < 0.1 else base + SIZE // 2
-    text = source.choice([b"a", b"b", b"a/b", b"..", b".", b"/", b"", b"/tmp/x", b"/lib/python3.14/os.py", b"/dev/fd/3", b"/proc/self/fd",
-                          b"a/" * 3000, b"n" * 5000, b"\xff\xfe", b"/dev/null", b"/dev/stdout/x", b"link", b"//a//b//"])
+    text = source.choice(
+        [
+            b"a",
+            b"b",
+            b"a/b",
+            b"..",
+            b".",
+            b"/",
+            b"",
+            b"/tmp/x",
+            b"/lib/python3.14/os.py",
+            b"/dev/fd/3",
+            b"/proc/self/fd",
+            b"a/" * 3000,
+            b"n" * 5000,
+            b"\xff\xfe",
+            b"/dev/null",
+            b"/dev/stdout/x",
+            b"link",
+            b"//a//b//",
+        ]
+    )
     ctypes.memmove(at, text + b"\0", len(text) + 1)
     return at if source.random() < 0.95 else pointer()
 
@@ -73,7 +115,10 @@ MAKE = {
     "g": (ctypes.c_int, pointer if sys.argv[3] == "wild" else good_pointer),
     "s": (ctypes.c_int, path),
     "n": (ctypes.c_int, number),
-    "l": (ctypes.c_longlong, lambda: source.choice([0, 1, -1, 100, 4096, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63), source.getrandbits(63)])),
+    "l": (
+        ctypes.c_longlong,
+        lambda: source.choice([0, 1, -1, 100, 4096, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63), source.getrandbits(63)]),
+    ),
     "t": (ctypes.c_int, lambda: source.choice([0, 1, 2])),
 }
 SIGNED = (1 << 31, 1 << 32)
@@ -85,7 +130,7 @@ def signed(value):
 
 
 functions = []
-for name, kinds in zip(CALLS[::2], CALLS[1::2]):
+for name, kinds in zip(CALLS[::2], CALLS[1::2], strict=True):
     function = getattr(library, name)
     kinds = kinds.strip("-")
     function.argtypes = [MAKE[kind][0] for kind in kinds]
@@ -106,5 +151,5 @@ for round_number in range(int(sys.argv[2])):
             ctypes.c_int.from_address(base + at + offset).value = signed(source.choice([pointer, number])())
     function, kinds = source.choice(functions)
     arguments = [MAKE[kind][1]() for kind in kinds]
-    function(*[value if kind == "l" else signed(value) for kind, value in zip(kinds, arguments)])
+    function(*[value if kind == "l" else signed(value) for kind, value in zip(kinds, arguments, strict=True)])
 os.write(2, b"survived\n")

@@ -35,8 +35,21 @@ def undamaged():
 
 
 def not_a_library():
-    for content in [b"", b"\0", b"\0asm", b"\0asm\1\0\0\0", b"\x7fELF" + bytes(1000), b"MZ" * 100, b"#!/bin/sh\n", bytes(1 << 20),
-                    b"\0asm\x0d\0\1\0", b"\0asm\2\0\0\0", random.randbytes(100_000), original[8:], b"\0asm\1\0\0\0" + original]:
+    for content in [
+        b"",
+        b"\0",
+        b"\0asm",
+        b"\0asm\1\0\0\0",
+        b"\x7fELF" + bytes(1000),
+        b"MZ" * 100,
+        b"#!/bin/sh\n",
+        bytes(1 << 20),
+        b"\0asm\x0d\0\1\0",
+        b"\0asm\2\0\0\0",
+        random.randbytes(100_000),
+        original[8:],
+        b"\0asm\1\0\0\0" + original,
+    ]:
         assert not load(content), content[:20]
     for path in ["/", "/tmp", "/dev/null", "/missing.so", "", "/tmp/\n", "/dev/stdin", "x" * 5000]:
         try:
@@ -79,7 +92,11 @@ def spliced():
     source = random.Random(4)
     for _ in range(40):
         a, b, c = sorted(source.randrange(8, len(small)) for _ in range(3))
-        load(small[:a] + source.choice([small[b:c] + small[a:b], small[a:b] * 2, b"", source.randbytes(b - a)]) + small[c:])
+        load(
+            small[:a]
+            + source.choice([small[b:c] + small[a:b], small[a:b] * 2, b"", source.randbytes(b - a)])
+            + small[c:]
+        )
     print("ok")
 
 

@@ -45,9 +45,29 @@ def kind(parameters=(), results=()):
     return b"\x60" + vector([bytes([p]) for p in parameters]) + vector([bytes([r]) for r in results])
 
 
-def library(code=b"", *, memory=0, memory_align=0, table=0, table_align=0, needed=(), subsections=b"", types=(kind(),), imports=(),
-            exports=(), functions=(0,), bodies=None, extra=b"", start=None, tail=b"", own_memory=b"", own_table=b"",
-            constructor="__wasm_call_ctors", elements=b"", data=b""):
+def library(
+    code=b"",
+    *,
+    memory=0,
+    memory_align=0,
+    table=0,
+    table_align=0,
+    needed=(),
+    subsections=b"",
+    types=(kind(),),  # noqa: B008 - a constant
+    imports=(),
+    exports=(),
+    functions=(0,),
+    bodies=None,
+    extra=b"",
+    start=None,
+    tail=b"",
+    own_memory=b"",
+    own_table=b"",
+    constructor="__wasm_call_ctors",
+    elements=b"",
+    data=b"",
+):
     """A side module whose constructor is `code`."""
     dylink = section(1, number(memory) + number(memory_align) + number(table) + number(table_align))
     if needed:
@@ -66,7 +86,12 @@ def library(code=b"", *, memory=0, memory_align=0, table=0, table_align=0, neede
 
 
 def imported_memory(minimum=0, maximum=None):
-    return name("env") + name("memory") + b"\2" + (b"\0" + number(minimum) if maximum is None else b"\1" + number(minimum) + number(maximum))
+    return (
+        name("env")
+        + name("memory")
+        + b"\2"
+        + (b"\0" + number(minimum) if maximum is None else b"\1" + number(minimum) + number(maximum))
+    )
 
 
 def imported_function(label, signature, module="env"):
@@ -77,7 +102,7 @@ def imported_global(label, content=I32, mutable=0, module="env"):
     return name(module) + name(label) + b"\3" + bytes([content, mutable])
 
 
-def open_library(content, label=[0]):
+def open_library(content, label=[0]):  # noqa: B006 - counts the calls
     label[0] += 1
     path = pathlib.Path(f"/tmp/made{label[0]}.so")
     path.write_bytes(content)
@@ -178,7 +203,9 @@ def own_memories():
         library(own_table=section(4, vector([bytes([EXTERN, 0]) + number(1)] * 50))),
         library(imports=[imported_memory(65_536)]),
         library(imports=[imported_memory(1, 1)]),
-        library(imports=[name("env") + name("__indirect_function_table") + b"\1" + bytes([FUNC, 0]) + number(10_000_000)]),
+        library(
+            imports=[name("env") + name("__indirect_function_table") + b"\1" + bytes([FUNC, 0]) + number(10_000_000)]
+        ),
     ]
     for content in refused_or_contained:
         try:
@@ -216,10 +243,16 @@ def unknown_import_called():
 
 def wrong_types():
     for entry in [
-        imported_function("malloc", 1), imported_global("__memory_base", I64), imported_global("__stack_pointer", F64, 1),
-        imported_global("memory"), imported_function("memory", 0), imported_global("__table_base", I32, 1),
-        name("env") + name("memory") + b"\1" + bytes([FUNC, 0, 0]), imported_function("__syscall_openat", 1),
-        name("env") + name("__cpp_exception") + b"\4\0" + number(1), imported_global("PyLong_Type", I32, 0, "GOT.func"),
+        imported_function("malloc", 1),
+        imported_global("__memory_base", I64),
+        imported_global("__stack_pointer", F64, 1),
+        imported_global("memory"),
+        imported_function("memory", 0),
+        imported_global("__table_base", I32, 1),
+        name("env") + name("memory") + b"\1" + bytes([FUNC, 0, 0]),
+        imported_function("__syscall_openat", 1),
+        name("env") + name("__cpp_exception") + b"\4\0" + number(1),
+        imported_global("PyLong_Type", I32, 0, "GOT.func"),
     ]:
         try:
             open_library(library(b"\x01", types=(kind(), kind([F64, I64], [F64])), imports=[entry]))
@@ -231,7 +264,12 @@ def wrong_types():
 def host_functions():
     # Functions of the host are imported by name; here with arguments out of this world.
     types = (kind(), kind([I32, I32, I32, I32], [I32]), kind([I32, I32, I32], [I32]), kind([I32], [I32]))
-    for label, signature in [("__syscall_openat", 1), ("__syscall_getdents64", 2), ("emscripten_resize_heap", 3), ("_dlopen_js", 3)]:
+    for label, signature in [
+        ("__syscall_openat", 1),
+        ("__syscall_getdents64", 2),
+        ("emscripten_resize_heap", 3),
+        ("_dlopen_js", 3),
+    ]:
         arguments = {1: 4, 2: 3, 3: 1}[signature]
         body = b"".join(b"\x41" + signed(-1 - argument) for argument in range(arguments)) + b"\x10\0\x1a"
         try:
@@ -261,8 +299,14 @@ def needs_itself():
 
 
 def strange_sections():
-    for tail in [section(0, name("dylink.0")), section(0, b"\xff\xff\xff\xff\x0f"), section(11, b"\1\0\x41\0\x0b\xff\xff\xff\xff\x0f"),
-                 b"\x0e\0", b"\xff" * 100, section(0, name("name") + b"\1\xff\xff\xff\xff\x0f")]:
+    for tail in [
+        section(0, name("dylink.0")),
+        section(0, b"\xff\xff\xff\xff\x0f"),
+        section(11, b"\1\0\x41\0\x0b\xff\xff\xff\xff\x0f"),
+        b"\x0e\0",
+        b"\xff" * 100,
+        section(0, name("name") + b"\1\xff\xff\xff\xff\x0f"),
+    ]:
         try:
             open_library(library(tail=tail))
         except OSError:
@@ -309,10 +353,21 @@ def many_libraries():
 
 
 def exported_nonsense():
-    exports = [name("PyInit_x") + b"\0\0", name("__wasm_apply_data_relocs") + b"\3\0", name("memory") + b"\0\0", name("malloc") + b"\0\0"]
+    exports = [
+        name("PyInit_x") + b"\0\0",
+        name("__wasm_apply_data_relocs") + b"\3\0",
+        name("memory") + b"\0\0",
+        name("malloc") + b"\0\0",
+    ]
     try:
-        made = open_library(library(types=(kind([I64] * 20, [F64]),), exports=exports, constructor="f",
-                                    bodies=[b"\0\x44" + bytes(8) + b"\x0b"]))
+        made = open_library(
+            library(
+                types=(kind([I64] * 20, [F64]),),
+                exports=exports,
+                constructor="f",
+                bodies=[b"\0\x44" + bytes(8) + b"\x0b"],
+            )
+        )
         made.PyInit_x()
     except OSError:
         pass
@@ -320,7 +375,9 @@ def exported_nonsense():
 
 def global_symbols():
     # A library that says it is the C library changes nothing for what is linked already.
-    pathlib.Path("/tmp/evil.so").write_bytes(library(exports=[name("malloc") + b"\0\0", name("PyObject_Call") + b"\0\0"]))
+    pathlib.Path("/tmp/evil.so").write_bytes(
+        library(exports=[name("malloc") + b"\0\0", name("PyObject_Call") + b"\0\0"])
+    )
     ctypes.CDLL("/tmp/evil.so", mode=ctypes.RTLD_GLOBAL)
     import numpy
 

@@ -94,9 +94,15 @@ def c_functions():
     library = ctypes.CDLL(None, use_errno=True)
     buffer = ctypes.create_string_buffer(64)
     for name, arguments in [
-        ("socket", (2, 1, 0)), ("socketpair", (1, 1, 0, buffer)), ("connect", (3, buffer, 16)), ("bind", (3, buffer, 16)),
-        ("accept", (3, None, None)), ("recvfrom", (3, buffer, 64, 0, None, None)), ("sendto", (3, buffer, 64, 0, buffer, 16)),
-        ("recvmsg", (3, buffer, 0)), ("sendmsg", (3, buffer, 0)),
+        ("socket", (2, 1, 0)),
+        ("socketpair", (1, 1, 0, buffer)),
+        ("connect", (3, buffer, 16)),
+        ("bind", (3, buffer, 16)),
+        ("accept", (3, None, None)),
+        ("recvfrom", (3, buffer, 64, 0, None, None)),
+        ("sendto", (3, buffer, 64, 0, buffer, 16)),
+        ("recvmsg", (3, buffer, 0)),
+        ("sendmsg", (3, buffer, 0)),
     ]:
         try:
             function = getattr(library, name)

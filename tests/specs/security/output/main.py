@@ -117,7 +117,7 @@ def endless_frame():
 
 
 def displays():
-    for number in range(5000):
+    for _ in range(5000):
         display("d" * 1000)  # noqa: F821
 
 

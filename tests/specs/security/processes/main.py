@@ -147,10 +147,22 @@ def threads():
 
 def privileges():
     for name, arguments in [
-        ("setuid", (0,)), ("setgid", (0,)), ("chroot", ("/",)), ("mount", ("a", "b", "c", 0)), ("nice", (-20,)),
-        ("setpriority", (0, 0, -20)), ("sethostname", ("x",)), ("unshare", (0,)), ("setns", (0,)), ("reboot", (0,)),
-        ("mknod", ("device", 0o20666, os.makedev(1, 1))), ("mkfifo", ("pipe",)), ("sched_setaffinity", (0, {0})),
-        ("pidfd_open", (1,)), ("ptrace", (0,)), ("memfd_create", ("m",)),
+        ("setuid", (0,)),
+        ("setgid", (0,)),
+        ("chroot", ("/",)),
+        ("mount", ("a", "b", "c", 0)),
+        ("nice", (-20,)),
+        ("setpriority", (0, 0, -20)),
+        ("sethostname", ("x",)),
+        ("unshare", (0,)),
+        ("setns", (0,)),
+        ("reboot", (0,)),
+        ("mknod", ("device", 0o20666, os.makedev(1, 1))),
+        ("mkfifo", ("pipe",)),
+        ("sched_setaffinity", (0, {0})),
+        ("pidfd_open", (1,)),
+        ("ptrace", (0,)),
+        ("memfd_create", ("m",)),
     ]:
         function = getattr(os, name, None)
         if function is None:

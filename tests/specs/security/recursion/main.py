@@ -351,7 +351,9 @@ def classes():
 
 
 def class_cycle():
-    isinstance(1, type("Meta", (type,), {"__instancecheck__": lambda self, other: isinstance(other, self)})("C", (), {}))
+    isinstance(
+        1, type("Meta", (type,), {"__instancecheck__": lambda self, other: isinstance(other, self)})("C", (), {})
+    )
 
 
 def modules():
