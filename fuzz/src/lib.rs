@@ -1,0 +1,29 @@
+//! The fuzz targets: for each a module whose `run` holds the property that must be true of any bytes.
+//!
+//! Each `run` returns whether the bytes were accepted by at least one reader, and panics when the property does not hold.
+//! The binaries in `fuzz_targets` give these functions to libFuzzer. `tests/all` runs them on the stored corpus and on
+//! mutations of it, with a stable compiler.
+
+pub mod exceptions;
+pub mod packages;
+pub mod wheel;
+pub mod wheel_files;
+pub mod wire;
+
+/// A fuzz target.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Name of the binary, and of the directory in `corpus/`.
+    pub name: &'static str,
+    /// The property.
+    pub run: fn(&[u8]) -> bool,
+}
+
+/// Every target, in the order of their names.
+pub const TARGETS: [Target; 5] = [
+    Target { name: "exceptions", run: exceptions::run },
+    Target { name: "packages", run: packages::run },
+    Target { name: "wheel", run: wheel::run },
+    Target { name: "wheel_files", run: wheel_files::run },
+    Target { name: "wire", run: wire::run },
+];
