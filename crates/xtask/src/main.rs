@@ -8,6 +8,8 @@
 
 mod bench;
 mod ci;
+mod documents;
+mod gates;
 mod process;
 mod runtime;
 mod test;
@@ -31,8 +33,13 @@ enum Task {
     Test(test::Args),
     /// Every check of the continuous integration, in its order
     Ci(ci::Args),
+    /// One check that needs a tool from PyPI
+    #[command(subcommand)]
+    Gate(gates::Task),
     /// Run the benchmarks
     Bench(bench::Args),
+    /// Check links and citations of the documents, and NOTICE
+    Docs(documents::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -40,6 +47,8 @@ fn main() -> anyhow::Result<()> {
         Task::Runtime(task) => runtime::run(&task),
         Task::Test(args) => test::run(&args),
         Task::Ci(args) => ci::run(&args),
+        Task::Gate(task) => gates::run(&task),
         Task::Bench(args) => bench::run(&args),
+        Task::Docs(args) => documents::run(&args),
     }
 }

@@ -13,6 +13,16 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs `command` and returns its standard output; an unsuccessful exit is an error.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{}`", line(command)))?;
+    if !output.status.success() {
+        bail!("`{}` failed: {}", line(command), output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed something that is no UTF-8", line(command)))
+}
+
 /// Whether `command` can be started and exits successfully; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

@@ -10,6 +10,7 @@ mod verify;
 mod wheel;
 
 pub(crate) use bundle::read_zip;
+pub(crate) use lock_file::{Entry, Kind, Lock, Registry};
 
 use crate::{process, workspace};
 use anyhow::Result;
@@ -37,6 +38,11 @@ pub(crate) fn run(task: &Task) -> Result<()> {
         Task::Bytecode => bytecode(&workspace::runtime()),
         Task::Build => build(&workspace::runtime()),
     }
+}
+
+/// Reads the lock of what is embedded and the lock of the optional wheels.
+pub(crate) fn locks(runtime: &Path) -> Result<(Lock, Lock)> {
+    Ok((Lock::load(runtime)?, optional::load(runtime)?))
 }
 
 /// Runs the recipes below the target directory and takes over what they made.

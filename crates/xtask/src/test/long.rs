@@ -1,0 +1,180 @@
+//! `cargo xtask test --long`: full doses, and suites that take hours or need an index. Every step runs, whatever became of
+//! the others; one report says how each ended.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::{Environment, doctests, nextest};
+use crate::{process, workspace};
+
+/// Tests that an ordinary run ignores: those that need an index, and cases whose answer depends little on the client.
+///
+/// Others are ignored because another test starts them in a process of its own. Those never run by themselves.
+const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) \
+    | test(=real_wheels::popular_wheels_are_accepted) | test(/::long_tier::/)";
+
+/// Names a native Python that has the versions of `runtime/optional`, and pytest: what the sandbox is compared with.
+const NATIVE: &str = "BRUMATE_TEST_NATIVE_PYTHON";
+
+/// A part of the long run.
+struct Step {
+    /// What `--only` calls it.
+    name: &'static str,
+    command: fn(&Environment) -> Result<Command>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "tests", command: |environment| Ok(long(nextest(environment)?)) },
+    Step {
+        name: "ignored",
+        command: |environment| {
+            let mut command = long(nextest(environment)?);
+            command.args(["--run-ignored", "only", "-E", IGNORED]);
+            Ok(command)
+        },
+    },
+    Step { name: "self-test", command: |_| Ok(self_test()) },
+    Step { name: "doctests", command: |environment| Ok(doctests(environment)) },
+    Step { name: "example", command: |_| Ok(binary("example")) },
+    Step { name: "upstream", command: |_| Ok(script("tests/compat/run_suites.py")) },
+    Step { name: "science", command: |_| beside_native("tests/compat/science/run_suites.py") },
+    Step { name: "rust", command: |_| beside_native("tests/compat/rust/run_suites.py") },
+    Step { name: "packages", command: |_| Ok(packages()) },
+];
+
+/// How a step ended.
+struct Ending {
+    name: &'static str,
+    duration: Duration,
+    /// `passed`, or what was wrong.
+    result: String,
+    log: PathBuf,
+}
+
+/// Runs the steps, or those that `only` names, and writes `target/long/report.md`.
+///
+/// # Errors
+/// When a step failed.
+pub(super) fn run(environment: &Environment, only: &[String]) -> Result<()> {
+    if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
+        let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        bail!("there is no step `{unknown}`: there are {}", names.join(", "));
+    }
+    let directory = workspace::target().join("long");
+    std::fs::create_dir_all(&directory)?;
+    process::run(cargo_build().args(["--package", "brumate"]))?;
+    let mut endings = Vec::new();
+    for step in STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)) {
+        let log = directory.join(format!("{}.log", step.name));
+        println!("== {}: {}", step.name, log.display());
+        let start = Instant::now();
+        let result = match (step.command)(environment).and_then(|command| logged(environment, command, &log)) {
+            Ok(()) => "passed".to_owned(),
+            Err(error) => format!("{error:#}"),
+        };
+        println!("== {}: {result} after {} s", step.name, start.elapsed().as_secs());
+        endings.push(Ending { name: step.name, duration: start.elapsed(), result, log });
+        // After every step: a run that is stopped leaves what it knows.
+        std::fs::write(directory.join("report.md"), report(&endings))?;
+    }
+    println!("{}", directory.join("report.md").display());
+    let failed: Vec<_> = endings.iter().filter(|ending| ending.result != "passed").map(|ending| ending.name).collect();
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// The full doses.
+fn long(mut command: Command) -> Command {
+    command.args(["--profile", "long"]).env("BRUMATE_TEST_LONG", "1");
+    command
+}
+
+fn cargo_build() -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--locked"]).current_dir(workspace::root());
+    command
+}
+
+/// The proof that each check finds what it is there for.
+fn self_test() -> Command {
+    let mut command = Command::new("cargo");
+    command.args(["xtask", "ci", "--self-test"]).current_dir(workspace::root());
+    command
+}
+
+/// A command of the release build.
+fn binary(command: &str) -> Command {
+    let mut binary = Command::new(workspace::target().join("release/brumate"));
+    binary.arg(command).current_dir(workspace::root());
+    binary
+}
+
+/// A Python script that gets the release build.
+fn script(path: &str) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(path).arg(workspace::target().join("release/brumate")).current_dir(workspace::root());
+    command
+}
+
+/// A script that runs suites in the sandbox and natively.
+fn beside_native(path: &str) -> Result<Command> {
+    let native = std::env::var_os(NATIVE).with_context(|| {
+        format!("{NATIVE} is not set: let it name a Python that has the versions of runtime/optional, and pytest")
+    })?;
+    let mut command = script(path);
+    command.arg("--native").arg(native);
+    Ok(command)
+}
+
+/// The table of packages in docs/compatibility.md. A run that is started again goes on where the last one ended.
+fn packages() -> Command {
+    let mut command = script("tests/compat/packages.py");
+    command.arg("--state").arg(workspace::target().join("long/packages.json"));
+    command.args(["--write", "--", "--find-links", "runtime/optional"]);
+    command
+}
+
+/// Runs a command in the test environment with its output in `log`.
+fn logged(environment: &Environment, mut command: Command, log: &Path) -> Result<()> {
+    let file = File::create(log).with_context(|| log.display().to_string())?;
+    command.envs(environment.variables()).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let status = command.status().context("cannot be started")?;
+    if !status.success() {
+        bail!("{status}");
+    }
+    Ok(())
+}
+
+fn report(endings: &[Ending]) -> String {
+    let mut text = "# Long run\n\n| step | minutes | result | log |\n|---|---|---|---|\n".to_owned();
+    for Ending { name, duration, result, log } in endings {
+        let minutes = duration.as_secs_f64() / 60.0;
+        let _ = writeln!(text, "| {name} | {minutes:.1} | {result} | {} |", log.display());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_names_each_step_and_its_result() {
+        let ending = |name, result: &str| Ending {
+            name,
+            duration: Duration::from_secs(90),
+            result: result.to_owned(),
+            log: PathBuf::from(format!("{name}.log")),
+        };
+        let text = report(&[ending("tests", "passed"), ending("upstream", "exit status: 1")]);
+        assert!(text.contains("| tests | 1.5 | passed | tests.log |"), "{text}");
+        assert!(text.contains("| upstream | 1.5 | exit status: 1 | upstream.log |"), "{text}");
+    }
+}
