@@ -143,5 +143,5 @@ async fn random_requirements_resolve_as_with_uv() {
     eprintln!("{solved} solved, {unsolved} not, {} differences", differences.len());
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
     // The worlds would judge nothing if all sets went one way.
-    assert!(solved >= 2 * worlds && unsolved >= worlds / 2, "{solved} solved, {unsolved} not");
+    assert!(solved >= worlds / 2 && unsolved >= worlds / 2, "{solved} solved, {unsolved} not");
 }
