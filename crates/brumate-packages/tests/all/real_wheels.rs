@@ -1,8 +1,7 @@
 //! Wheels that people install: all of them must be accepted.
 //!
-//! Needs `pip` and an index, so it runs on request:
-//! `cargo test -p brumate-packages --test real_wheels -- --ignored --nocapture`.
-//! `BRUMATE_TEST_WHEELS` names a directory with wheels to use instead of downloading.
+//! Needs `pip` and an index, so it runs in the long tier: `cargo xtask test --long --only ignored`.
+//! `BRUMATE_TEST_POPULAR_WHEELS` names a directory with wheels to use instead of downloading.
 
 #![allow(clippy::print_stdout)]
 
@@ -33,10 +32,10 @@ fn download(directory: &Path) {
 }
 
 #[test]
-#[ignore = "downloads about 60 MB from the configured index"]
+#[ignore = "long tier: downloads about 60 MB from the configured index"]
 fn popular_wheels_are_accepted() {
     let temporary = tempfile::tempdir().unwrap();
-    let directory = match std::env::var_os("BRUMATE_TEST_WHEELS") {
+    let directory = match std::env::var_os("BRUMATE_TEST_POPULAR_WHEELS") {
         Some(given) => PathBuf::from(given),
         None => {
             download(temporary.path());

@@ -103,7 +103,7 @@ const SETS: [&[&str]; 28] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "asks the real index; run with --run-ignored"]
+#[ignore = "long tier: asks the real index"]
 async fn real_requirements_resolve_as_with_uv() {
     let settings = Settings::from_environment().expect("settings");
     let index = settings.indexes.last().expect("an index").url.clone();
