@@ -108,6 +108,7 @@ macro_rules! media {
             /// # Errors
             ///
             /// What reading it fails with.
+            #[expect(clippy::disallowed_methods, reason = "a file that the program names")]
             pub fn from_path(path: impl AsRef<Path>) -> std::io::Result<Self> {
                 let path = path.as_ref();
                 let guessed = mime_guess::from_path(path).first_raw().filter(|mime| mime.starts_with($family));
@@ -148,6 +149,7 @@ impl File {
     /// # Errors
     ///
     /// What reading it fails with.
+    #[expect(clippy::disallowed_methods, reason = "a file that the program names")]
     pub fn from_path(path: impl AsRef<Path>) -> std::io::Result<Self> {
         let path = path.as_ref();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

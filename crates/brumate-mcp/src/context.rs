@@ -10,7 +10,7 @@ pub(crate) use ask::{Known, Questions};
 
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::http::{Principal, RequestStream};
+use crate::http::{Principal, RequestStream, revocation};
 use crate::resource::ResourceContents;
 use crate::server::Server;
 use crate::tasks::TaskHandle;
@@ -100,8 +100,9 @@ impl Context {
     ) -> Self {
         let modern = is_modern(&request);
         let progress = Mutex::new(f64::NEG_INFINITY);
-        // A session that ends takes its requests with it at once, not when rmcp's drain is over.
+        // A session that ends takes its requests with it at once, not when rmcp's drain is over; so does a token that is revoked.
         let session = request.extensions.get::<RequestStream>().map(RequestStream::ended);
+        let session = session.or_else(|| revocation(&request).cloned());
         let token = session.map_or_else(CancellationToken::new, |session| session.child_token());
         let task = BecomingTask::default();
         Self { inner: Arc::new(Inner { server, connection, request, modern, progress, questions, token, task }) }

@@ -2,11 +2,18 @@
 
 mod activity;
 mod app;
+mod authority;
 mod body;
+mod budget;
+mod clients;
 mod connections;
+mod credentials;
+pub mod fuzzing;
 mod guard;
 mod json;
+mod output;
 mod principal;
+mod proxies;
 mod refused;
 mod service;
 mod session;
@@ -16,7 +23,9 @@ mod sse;
 mod store;
 mod streams;
 mod tls;
+pub(crate) mod unanswerable;
 mod unreadable;
+mod write_timeout;
 
 pub use app::App;
 pub use principal::Principal;
@@ -27,12 +36,17 @@ pub use store::{EventStore, StoreError, StoredSession, StoredStream};
 pub use tls::Tls;
 
 pub(crate) use activity::Draining;
+pub(crate) use budget::{Account, Budget};
+pub(crate) use clients::{Clients, revocation};
+pub(crate) use output::Reservation;
 pub(crate) use principal::principal;
 pub(crate) use session::RequestStream;
 
 use crate::tasks::Tasks;
 use activity::Farewell;
+use budget::BudgetLimits;
 use principal::Verifier;
+use proxies::{Network, Outside};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -54,11 +68,13 @@ pub struct HttpOptions {
     pub(crate) hints: [&'static str; 2],
     pub(crate) verifier: Option<Verifier>,
     pub(crate) body: body::Bounds,
+    pub(crate) budget: Budget,
     pub(crate) keep_alive: Duration,
     pub(crate) farewell: Farewell,
     pub(crate) limits: Limits,
     pub(crate) tasks: Option<Tasks>,
     pub(crate) store: Option<Arc<dyn EventStore>>,
+    pub(crate) outside: Outside,
 }
 
 /// Bounds of sessions.
@@ -105,6 +121,7 @@ impl Default for HttpOptions {
             hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
             verifier: None,
             body: body::Bounds { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
+            budget: Budget::default(),
             keep_alive: Duration::from_secs(15),
             farewell: Farewell { patience: Duration::from_secs(10), interrupt: None },
             limits: Limits {
@@ -116,6 +133,7 @@ impl Default for HttpOptions {
             },
             tasks: None,
             store: None,
+            outside: Outside::default(),
         }
     }
 }
@@ -183,6 +201,34 @@ impl HttpOptions {
         self
     }
 
+    /// The URL under which clients reach the server through a proxy, such as `https://example.com/tools`: requests for its host
+    /// are let in, and HTTP+SSE names its addresses below its path.
+    ///
+    /// # Errors
+    ///
+    /// What is no URL of HTTP with a host, or has a query.
+    pub fn public_url(mut self, url: &str) -> Result<Self, String> {
+        let wrong = || format!("`{url}` is no URL like https://example.com/tools");
+        let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let known = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+        let prefix = proxies::path_prefix(path).filter(|_| known && authority::Authority::parse(host).is_some());
+        self.outside.prefix = prefix.ok_or_else(wrong)?;
+        Ok(self.allow_host(host))
+    }
+
+    /// Believes `X-Forwarded-Prefix` of proxies with this address, or in this network (`10.0.0.0/8`), and takes the path below which
+    /// clients reach the server from it. Proxies must not pass on what clients write there.
+    ///
+    /// # Errors
+    ///
+    /// What is neither an address nor a network.
+    pub fn trust_proxy(mut self, network: &str) -> Result<Self, String> {
+        let read = Network::parse(network).ok_or_else(|| format!("`{network}` is no address and no network"))?;
+        self.outside.proxies.push(read);
+        Ok(self)
+    }
+
     /// What the refusal of a host, and of an origin, says about how it is let in: the settings of the program.
     #[must_use]
     pub fn hints(mut self, host: &'static str, origin: &'static str) -> Self {
@@ -197,6 +243,24 @@ impl HttpOptions {
         self
     }
 
+    /// The most bytes that the server holds for one principal, and for all together: bodies of requests under way, and answers
+    /// that were not read yet; 64 MiB and 192 MiB by default. Beyond, what was kept for clients that reconnect goes; then new
+    /// requests are refused with 503, and answers are replaced by an error. A principal always has 1 MiB. Servers whose
+    /// options are clones of the same options share them.
+    #[must_use]
+    pub fn max_pending_bytes(mut self, each: usize, all: usize) -> Self {
+        self.budget = Budget::new(BudgetLimits { bytes_each: each, bytes: all, ..self.budget.limits() });
+        self
+    }
+
+    /// The most requests of one principal, and of all together, that are not answered yet; 2048 and 8192 by default. More are
+    /// refused with 503.
+    #[must_use]
+    pub fn max_requests(mut self, each: usize, all: usize) -> Self {
+        self.budget = Budget::new(BudgetLimits { requests_each: each, requests: all, ..self.budget.limits() });
+        self
+    }
+
     /// How long the body of a request may take to arrive; 30 seconds by default, then 408.
     #[must_use]
     pub fn body_timeout(mut self, time: Duration) -> Self {
@@ -205,7 +269,8 @@ impl HttpOptions {
     }
 
     /// Lets in only requests with a bearer token (RFC 6750) for which `verify` names a principal; others are refused
-    /// with 401. Sessions then belong to principals. `verify` should take the same time for all tokens.
+    /// with 401. Sessions then belong to principals. `verify` should take the same time for all tokens. It is asked again every
+    /// five seconds for tokens in use: where it says otherwise by then, streams end, and running calls are cancelled.
     #[must_use]
     pub fn bearer(mut self, verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
         self.verifier = Some(Verifier::new(verify));

@@ -75,6 +75,8 @@
 //!
 //! A client, an authorization server or a client of one.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod completion;
 mod connection;
 mod content;
@@ -86,6 +88,7 @@ mod http;
 pub mod lowlevel;
 mod prompt;
 mod registry;
+mod requests;
 mod resource;
 mod result;
 mod run;
@@ -112,6 +115,9 @@ pub use result::{IntoToolResult, Json, ToolResult};
 pub use server::{CacheScope, Server};
 pub use tasks::{TaskLimits, TaskSupport};
 pub use tool::Tool;
+
+#[doc(hidden)]
+pub use http::fuzzing;
 
 #[doc(hidden)]
 pub mod private;

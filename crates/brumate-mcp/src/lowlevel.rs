@@ -7,10 +7,16 @@ pub use rmcp;
 
 use crate::context::Context;
 use crate::handler::Handler;
-use crate::http::{Draining, HttpOptions, HttpService, Principal, RequestStream};
+use crate::http::{
+    Account, Budget, Clients, Draining, HttpOptions, HttpService, Principal, RequestStream, Reservation, revocation,
+};
 use crate::server::Server;
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use std::time::Duration;
+
+/// How long a large answer waits until its client has read enough of others.
+const RESERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Server {
     /// The server as a handler of rmcp's, for one connection: to wrap it, or to serve it over a transport of rmcp's. Call
@@ -27,7 +33,7 @@ impl HttpService {
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
     ) -> Self {
-        Self::new(make, options)
+        Self::new(make, options, Clients::new(options))
     }
 }
 
@@ -64,11 +70,62 @@ pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
 }
 
 /// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who
-/// could hear its answer. Without such a session for ever.
+/// could hear its answer, or the token that was shown for it is not valid any more. Otherwise for ever.
 pub async fn session_ended(context: &RequestContext<RoleServer>) {
-    match context.extensions.get::<RequestStream>() {
-        Some(stream) => stream.ended().cancelled().await,
-        None => std::future::pending().await,
+    let ended = async {
+        match context.extensions.get::<RequestStream>() {
+            Some(stream) => stream.ended().cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    let revoked = async {
+        match revocation(context) {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = ended => {}
+        () = revoked => {}
+    }
+}
+
+/// Waits up to ten seconds for room for an answer of about `bytes`, before the work for it is done: what clients have not read
+/// is bounded. Requests on transports that bound nothing always have room.
+///
+/// # Errors
+///
+/// A text for the client when there is none.
+pub async fn reserve_answer(context: &RequestContext<RoleServer>, bytes: usize) -> Result<(), String> {
+    match Reservation::of(context) {
+        Some(reservation) => reservation.reserve(bytes, RESERVE_TIMEOUT).await.map_err(|refused| refused.to_string()),
+        None => Ok(()),
+    }
+}
+
+/// Bounds the answers of one connection that its client has not read, for transports of one's own: 64 MiB. Over HTTP the crate
+/// does that itself.
+#[derive(Clone, Debug)]
+pub struct AnswerBudget(Account);
+
+/// The room that the answer to a request takes, until it is dropped: when the answer was written.
+#[derive(Clone, Debug)]
+pub struct AnswerRoom {
+    _reservation: Reservation,
+}
+
+impl Default for AnswerBudget {
+    fn default() -> Self {
+        Self(Budget::default().account(None))
+    }
+}
+
+impl AnswerBudget {
+    /// Notes in a request's extensions that [`reserve_answer`] has to wait for room.
+    pub fn enter(&self, extensions: &mut rmcp::model::Extensions) -> AnswerRoom {
+        let reservation = Reservation::new(self.0.clone());
+        extensions.insert(reservation.clone());
+        AnswerRoom { _reservation: reservation }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::ServeError;
 use crate::handler::Handler;
+use crate::requests::BoundedRequests;
 use crate::server::Server;
 use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -51,6 +52,7 @@ impl Server {
         T: rmcp::transport::IntoTransport<rmcp::RoleServer, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
+        let transport = BoundedRequests::new(transport.into_transport());
         serve_handler(Handler::new(self.clone()), transport, token).await
     }
 }

@@ -47,6 +47,9 @@ pub struct TaskLimits {
     pub result_bytes: usize,
     /// All results together; 256 MiB. Those that were fetched make room for others first.
     pub bytes: usize,
+    /// The results of one principal; 64 MiB. Those that were fetched make room for others first. Clients nobody knows share all
+    /// there is.
+    pub bytes_each: usize,
     /// How often clients should ask; every second.
     pub poll: Duration,
 }
@@ -60,6 +63,7 @@ impl Default for TaskLimits {
             keep: Duration::from_secs(60 * 60),
             result_bytes: 32 << 20,
             bytes: 256 << 20,
+            bytes_each: 64 << 20,
             poll: Duration::from_secs(1),
         }
     }

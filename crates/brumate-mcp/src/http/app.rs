@@ -1,6 +1,9 @@
 //! Several servers in one HTTP server, each under its path or host.
 
 use super::activity::Farewell;
+use super::authority::Authority;
+use super::clients::Clients;
+use super::guard::named_host;
 use super::principal::Principal;
 use super::service::HttpService;
 use super::sse::SseEndpoint;
@@ -13,8 +16,7 @@ use crate::stdio::cancel_on_signal;
 use axum::Router;
 use axum::body::Body;
 use http::Request;
-use http::header::HOST;
-use http::uri::Authority;
+use http::request::Parts;
 use rmcp::ServerHandler;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,8 +70,10 @@ impl Mount {
         make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,
         options: HttpOptions,
     ) -> Self {
-        let sse = options.sse_path.clone().map(|path| (path, SseEndpoint::new(make.clone(), &options)));
-        let service = HttpService::new(make, &options);
+        let clients = Clients::new(&options);
+        let sse = options.sse_path.clone();
+        let sse = sse.map(|path| (path, SseEndpoint::new(make.clone(), &options, clients.clone())));
+        let service = HttpService::new(make, &options, clients);
         let HttpOptions { path, farewell, .. } = options;
         Self { host: None, prefix, server: None, service, sse, path, farewell }
     }
@@ -173,12 +177,13 @@ impl App {
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.beside.clone(), |router, mount| router.merge(mount.router()));
-        let mut by_host: Vec<(String, Router)> = Vec::new();
+        let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
-            let Some(host) = &mount.host else { continue };
-            match by_host.iter_mut().find(|(known, _)| known == host) {
+            // One that cannot be read is never asked for; the guard says so in the log.
+            let Some(host) = mount.host.as_deref().and_then(Authority::parse) else { continue };
+            match by_host.iter_mut().find(|(known, _)| *known == host) {
                 Some((_, router)) => *router = router.clone().merge(mount.router()),
-                None => by_host.push((host.clone(), mount.router())),
+                None => by_host.push((host, mount.router())),
             }
         }
         if by_host.is_empty() {
@@ -186,8 +191,9 @@ impl App {
         }
         let by_host = Arc::new(by_host);
         let choose = tower::service_fn(move |request: Request<Body>| {
-            let router = router_for(&by_host, &request).unwrap_or_else(|| default.clone());
-            router.oneshot(request)
+            let (head, body) = request.into_parts();
+            let router = router_for(&by_host, &head).unwrap_or_else(|| default.clone());
+            router.oneshot(Request::from_parts(head, body))
         });
         Router::new().fallback_service(choose)
     }
@@ -299,10 +305,7 @@ impl Server {
     }
 }
 
-fn router_for(by_host: &[(String, Router)], request: &Request<Body>) -> Option<Router> {
-    let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let authority: Authority = named.or_else(|| request.uri().authority().map(Authority::as_str))?.parse().ok()?;
-    let fits =
-        |host: &str| host.eq_ignore_ascii_case(authority.as_str()) || host.eq_ignore_ascii_case(authority.host());
-    by_host.iter().find(|(host, _)| fits(host)).map(|(_, router)| router.clone())
+fn router_for(by_host: &[(Authority, Router)], request: &Parts) -> Option<Router> {
+    let named = Authority::parse(&named_host(request).ok()?)?;
+    by_host.iter().find(|(host, _)| host.admits(&named)).map(|(_, router)| router.clone())
 }

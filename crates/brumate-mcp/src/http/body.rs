@@ -1,10 +1,11 @@
 //! Bodies of requests: read whole, within bounds of size and time, before anything is done with them.
 
+use super::budget::{Account, Charge};
 use super::service::{Response, refusal};
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::StatusCode;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use std::time::Duration;
 
 /// What a body may take.
@@ -15,21 +16,31 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Reads a body to its end.
+    /// Reads a body to its end, on an account. Returns what the account is charged for it as well.
     ///
     /// # Errors
     ///
-    /// The refusal of one that is too large, too slow, or breaks off.
-    pub(crate) async fn read(&self, body: Body) -> Result<Bytes, Box<Response>> {
-        let refused = |status, text: String| Err(Box::new(refusal(status, text)));
-        let read = Limited::new(body, self.bytes).collect();
-        match tokio::time::timeout(self.time, read).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                refused(StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", self.bytes))
-            }
-            Ok(Err(_)) => refused(StatusCode::BAD_REQUEST, "the body could not be read".to_owned()),
-            Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned()),
+    /// The refusal of one that is too large or too slow, breaks off, or for which the account has no room.
+    pub(crate) async fn read(&self, body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
+        match tokio::time::timeout(self.time, self.collect(body, account)).await {
+            Ok(Ok(read)) => Ok(read),
+            Ok(Err((status, text))) => Err(Box::new(refusal(status, text))),
+            Err(_) => Err(Box::new(refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))),
         }
+    }
+
+    async fn collect(&self, mut body: Body, account: &Account) -> Result<(Bytes, Charge), (StatusCode, String)> {
+        let mut charge = account.charge(0);
+        let mut read = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| (StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
+            let Ok(bytes) = frame.into_data() else { continue };
+            if read.len() + bytes.len() > self.bytes {
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", self.bytes)));
+            }
+            charge.try_grow(bytes.len()).map_err(|full| (StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
+            read.extend_from_slice(&bytes);
+        }
+        Ok((read.freeze(), charge))
     }
 }

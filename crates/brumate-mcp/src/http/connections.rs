@@ -1,6 +1,7 @@
 //! Connections: accepted up to a bound, and each of them bounded in what it may keep the server waiting with.
 
 use super::tls::Tls;
+use super::write_timeout::{WRITE_TIMEOUT, WriteTimeout};
 use axum::Router;
 use axum::extract::ConnectInfo;
 use http::Request;
@@ -24,10 +25,15 @@ pub(crate) const MAX_CONNECTIONS: usize = 16 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest head of a request.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Largest head of a request, and what one connection of HTTP/1 holds of what it reads and writes. Larger heads are answered with
+/// 431.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Requests at the same time on one connection of HTTP/2.
 const MAX_STREAMS: u32 = 256;
+/// What one stream of HTTP/2 holds of its answer while the client does not read.
+const MAX_SEND_BYTES: usize = 32 * 1024;
+/// What a client of HTTP/2 may send on one stream, and on all of a connection, before the server has read it.
+const RECEIVE_WINDOW: u32 = 256 * 1024;
 /// A silent client of HTTP/2 is asked this often whether it is there, and has this long to say so.
 const PING: Duration = Duration::from_secs(30);
 /// How long to wait when the system has no more descriptors.
@@ -82,6 +88,7 @@ pub(crate) async fn serve(
 async fn carry(stream: TcpStream, address: SocketAddr, tls: Option<Tls>, router: Router, ending: CancellationToken) {
     // Small messages are not held back; a system that cannot do that is merely slower.
     let _ = stream.set_nodelay(true);
+    let stream = WriteTimeout::new(stream, WRITE_TIMEOUT);
     let Some(tls) = tls else {
         return speak(stream, address, false, router, ending).await;
     };
@@ -99,7 +106,8 @@ async fn carry(stream: TcpStream, address: SocketAddr, tls: Option<Tls>, router:
     }
 }
 
-async fn speak<S>(stream: S, address: SocketAddr, second: bool, router: Router, ending: CancellationToken)
+/// Speaks HTTP on one connection: version 2 or 1.
+pub(crate) async fn speak<S>(stream: S, address: SocketAddr, second: bool, router: Router, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -130,6 +138,9 @@ where
         builder
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
+            .max_send_buf_size(MAX_SEND_BYTES)
+            .initial_stream_window_size(RECEIVE_WINDOW)
+            .initial_connection_window_size(RECEIVE_WINDOW)
             .max_header_list_size(MAX_HEAD_BYTES as u32)
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING);

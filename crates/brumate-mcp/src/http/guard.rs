@@ -1,56 +1,77 @@
 //! Who is let in: hosts against DNS rebinding, origins against other people's web pages.
 
 use super::HttpOptions;
+use super::authority::{Authority, Origin, OriginPattern};
 use super::refused::Refused;
-use http::header::{HOST, ORIGIN};
+use http::header::{HOST, HeaderName, ORIGIN};
 use http::request::Parts;
-use http::uri::Authority;
-use http::{HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use std::sync::Arc;
 
 /// Hosts and origins that are let in.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    hosts: Option<Vec<String>>,
-    origins: Vec<String>,
+    /// `None` lets in every host.
+    hosts: Option<Vec<Authority>>,
+    origins: Vec<OriginPattern>,
     hints: [&'static str; 2],
     refused: Arc<Refused>,
 }
 
+/// Why a request is not let in: the status and a text for whoever runs the server.
+type Refusal = (StatusCode, String);
+
 impl Guard {
+    /// Reads the hosts and origins of `options`. One that cannot be read lets nobody in; a line in the log says so.
     pub(crate) fn new(options: &HttpOptions) -> Self {
-        let (hosts, origins) = (options.hosts.clone(), options.origins.clone());
-        Self { hosts, origins, hints: options.hints, refused: Arc::default() }
+        let unreadable = |what: &str, text: &str| {
+            tracing::warn!(setting = text, "this {what} cannot be read and lets nobody in");
+        };
+        let host = |text: &String| {
+            Authority::parse(text).or_else(|| {
+                unreadable("host", text);
+                None
+            })
+        };
+        let origin = |text: &String| {
+            OriginPattern::parse(text).or_else(|| {
+                unreadable("origin", text);
+                None
+            })
+        };
+        Self {
+            hosts: options.hosts.as_ref().map(|hosts| hosts.iter().filter_map(host).collect()),
+            origins: options.origins.iter().filter_map(origin).collect(),
+            hints: options.hints,
+            refused: Arc::default(),
+        }
     }
 
     /// Lets a request in, or says in the log that it does not.
     ///
     /// # Errors
     ///
-    /// Why it is not let in, for whoever runs the server to read.
-    pub(crate) fn admit(&self, request: &Parts) -> Result<(), String> {
-        self.check(request).inspect_err(|reason| self.refused.tell(reason))
+    /// 400 for a head that can be understood in two ways, 403 for a host or an origin that is not allowed.
+    pub(crate) fn admit(&self, request: &Parts) -> Result<(), Refusal> {
+        self.check(request).inspect_err(|(_, reason)| self.refused.tell(reason))
     }
 
     /// Checks the head of a request.
-    fn check(&self, request: &Parts) -> Result<(), String> {
+    fn check(&self, request: &Parts) -> Result<(), Refusal> {
+        let named = named_host(request)?;
         if let Some(hosts) = &self.hosts {
-            let named = request.headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
-            let named = named.or_else(|| request.uri.authority().map(Authority::as_str)).unwrap_or_default();
-            let authority = named.parse::<Authority>().ok();
-            let allowed = authority.is_some_and(|authority| {
-                hosts.iter().any(|host| {
-                    host.eq_ignore_ascii_case(authority.as_str()) || host.eq_ignore_ascii_case(authority.host())
-                })
-            });
+            let authority = Authority::parse(&named);
+            let allowed = authority.is_some_and(|authority| hosts.iter().any(|host| host.admits(&authority)));
             if !allowed {
-                return Err(format!("host `{}` is not allowed; {}", named.escape_debug(), self.hints[0]));
+                let reason = format!("host `{}` is not allowed; {}", named.escape_debug(), self.hints[0]);
+                return Err((StatusCode::FORBIDDEN, reason));
             }
         }
-        match request.headers.get(ORIGIN) {
+        match single(&request.headers, &ORIGIN)? {
             Some(origin) if !self.allows_origin(origin) => {
                 let origin = String::from_utf8_lossy(origin.as_bytes());
-                Err(format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.hints[1]))
+                let reason = format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.hints[1]);
+                Err((StatusCode::FORBIDDEN, reason))
             }
             _ => Ok(()),
         }
@@ -58,31 +79,36 @@ impl Guard {
 
     /// Whether web pages of this origin are let in.
     pub(crate) fn allows_origin(&self, origin: &HeaderValue) -> bool {
-        let Ok(origin) = origin.to_str() else { return false };
-        let Some((scheme, host, port)) = parts(origin) else { return false };
-        self.origins.iter().any(|allowed| {
-            if allowed.eq_ignore_ascii_case(origin) {
-                return true;
-            }
-            if let Some(any_port) = allowed.strip_suffix(":*") {
-                return any_port.eq_ignore_ascii_case(&format!("{scheme}://{host}"));
-            }
-            parts(allowed)
-                .is_some_and(|(s, h, p)| s.eq_ignore_ascii_case(&scheme) && h.eq_ignore_ascii_case(&host) && p == port)
-        })
+        let origin = origin.to_str().ok().and_then(Origin::parse);
+        origin.is_some_and(|origin| self.origins.iter().any(|allowed| allowed.admits(&origin)))
     }
 }
 
-/// Scheme, host and port, which is the scheme's own if it is not given.
-fn parts(origin: &str) -> Option<(String, String, u16)> {
-    let uri: Uri = origin.parse().ok()?;
-    let scheme = uri.scheme_str()?.to_owned();
-    let host = uri.host()?.to_owned();
-    let default = match scheme.as_str() {
-        "https" => 443,
-        _ => 80,
-    };
-    Some((scheme, host, uri.port_u16().unwrap_or(default)))
+/// The value of a header that a request has at most once.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err((StatusCode::BAD_REQUEST, format!("the request has more than one `{name}` header")));
+    }
+    Ok(first)
+}
+
+/// The host that a request names: in its `Host` header, its target (`:authority` of HTTP/2), or both alike. Empty if it names
+/// none.
+///
+/// # Errors
+///
+/// 400 when it names two.
+pub(crate) fn named_host(request: &Parts) -> Result<String, Refusal> {
+    let header = single(&request.headers, &HOST)?.map(|host| host.to_str().unwrap_or_default());
+    let target = request.uri.authority().map(http::uri::Authority::as_str);
+    match (header, target) {
+        (Some(header), Some(target)) if !header.eq_ignore_ascii_case(target) => {
+            Err((StatusCode::BAD_REQUEST, "the request's `Host` header and its target name different hosts".to_owned()))
+        }
+        (header, target) => Ok(header.or(target).unwrap_or_default().to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -114,11 +140,36 @@ mod tests {
             ("localhost:1", Some("http://evil.example"), false),
             ("localhost:1", Some("http://localhost.evil.example"), false),
             ("localhost:1", Some("http://localhost@evil.example"), false),
+            ("localhost:1", Some("http://localhost:evil.com"), false),
             ("localhost:1", Some("null"), false),
             ("localhost:1", Some("file://"), false),
         ];
         for (host, origin, expected) in cases {
             assert_eq!(allowed(HttpOptions::new(), host, origin), expected, "{host} {origin:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_names_two_hosts_or_origins_is_refused() {
+        let status = |headers: &[(HeaderName, &str)], target: &str| {
+            let mut request = Request::builder().uri(target);
+            for (name, value) in headers {
+                request = request.header(name, *value);
+            }
+            let (parts, ()) = request.body(()).expect("a request").into_parts();
+            Guard::new(&HttpOptions::new()).check(&parts).err().map(|(status, _)| status.as_u16())
+        };
+        for (headers, target, expected) in [
+            (&[(HOST, "localhost"), (HOST, "localhost")][..], "/mcp", Some(400)),
+            (&[(HOST, "localhost"), (HOST, "evil.example")], "/mcp", Some(400)),
+            (&[(HOST, "localhost"), (ORIGIN, "http://localhost"), (ORIGIN, "http://evil.example")], "/mcp", Some(400)),
+            (&[(HOST, "localhost")], "http://evil.example/mcp", Some(400)),
+            (&[(HOST, "localhost")], "http://localhost/mcp", None),
+            (&[], "http://localhost/mcp", None),
+            (&[], "http://evil.example/mcp", Some(403)),
+            (&[(HOST, "evil.com@127.0.0.1")], "/mcp", Some(403)),
+        ] {
+            assert_eq!(status(headers, target), expected, "{headers:?} {target}");
         }
     }
 

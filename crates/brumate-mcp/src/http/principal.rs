@@ -1,5 +1,6 @@
 //! Who sends a request: bearer tokens (RFC 6750), and what is bound to whom they belong to.
 
+use super::clients::Client;
 use super::service::{Response, refusal};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -52,26 +53,35 @@ impl Verifier {
     pub(crate) fn new(verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
         Self(Arc::new(verify))
     }
+
+    /// Whose token it is, now.
+    pub(crate) fn verify(&self, token: &str) -> Option<Principal> {
+        (self.0)(token)
+    }
 }
 
-/// Finds out who sends a request, and notes it in the request's extensions.
+/// Finds out who sends a request, and notes it in the request's extensions. Returns the token as well.
 ///
 /// # Errors
 ///
 /// The refusal, with the challenge of RFC 6750.
-pub(crate) fn authenticate(verifier: Option<&Verifier>, head: &mut Parts) -> Result<Option<Principal>, Box<Response>> {
+pub(crate) fn authenticate(
+    verifier: Option<&Verifier>,
+    head: &mut Parts,
+) -> Result<Option<(Principal, String)>, Box<Response>> {
     // What is noted there was noted here, never by a client.
     head.extensions.remove::<Principal>();
-    let Some(Verifier(verify)) = verifier else { return Ok(None) };
+    let Some(verifier) = verifier else { return Ok(None) };
     let mut given = head.headers.get_all(AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
     let token = first.and_then(|value| value.to_str().ok()).and_then(bearer);
     let said = token.is_some();
-    let found =
-        token.filter(|token| second.is_none() && token.len() <= MAX_TOKEN_BYTES).and_then(|token| verify(token));
+    let found = token
+        .filter(|token| second.is_none() && token.len() <= MAX_TOKEN_BYTES)
+        .and_then(|token| Some((verifier.verify(token)?, token.to_owned())));
     // Tools and handlers see the head; the token is none of their business.
     head.headers.remove(AUTHORIZATION);
-    let Some(principal) = found else {
+    let Some((principal, token)) = found else {
         let (challenge, text) = match said {
             false => ("Bearer realm=\"mcp\"", "a bearer token is required: `Authorization: Bearer TOKEN`"),
             true => ("Bearer realm=\"mcp\", error=\"invalid_token\"", "the token is not valid"),
@@ -81,7 +91,7 @@ pub(crate) fn authenticate(verifier: Option<&Verifier>, head: &mut Parts) -> Res
         return Err(Box::new(response));
     };
     head.extensions.insert(principal.clone());
-    Ok(Some(principal))
+    Ok(Some((principal, token)))
 }
 
 /// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110).
@@ -96,11 +106,36 @@ pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Princip
     request.extensions.get::<Parts>()?.extensions.get()
 }
 
+/// Why our sessions refuse a request while rmcp works on it. rmcp has no answers of its own for these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    TooManySessions,
+    TooManyStreams,
+    NothingToResume,
+}
+
+impl Refusal {
+    pub(crate) fn response(self) -> Response {
+        match self {
+            Refusal::TooManySessions => {
+                refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions: try again later")
+            }
+            Refusal::TooManyStreams => {
+                refusal(StatusCode::SERVICE_UNAVAILABLE, "too many streams of this session are open: close one of them")
+            }
+            Refusal::NothingToResume => {
+                let text = "nothing is kept after this `Last-Event-ID`: open a stream without it, and ask again for what \
+                            was not answered";
+                refusal(StatusCode::BAD_REQUEST, text)
+            }
+        }
+    }
+}
+
 /// What is known of the request at hand while rmcp works on it.
 pub(crate) struct Scope {
-    /// There are too many sessions for it.
-    pub(crate) refused: Cell<bool>,
-    pub(crate) principal: Option<Principal>,
+    pub(crate) refused: Cell<Option<Refusal>>,
+    pub(crate) client: Option<Client>,
 }
 
 tokio::task_local! {
@@ -108,18 +143,29 @@ tokio::task_local! {
 }
 
 impl Scope {
-    pub(crate) fn new(principal: Option<Principal>) -> Self {
-        Self { refused: Cell::new(false), principal }
+    pub(crate) fn new(client: Client) -> Self {
+        Self { refused: Cell::new(None), client: Some(client) }
     }
 
-    /// Who sends the request at hand; nobody known, or no request at hand.
+    /// Refuses the request at hand.
+    pub(crate) fn refuse(refusal: Refusal) {
+        let _ = SCOPE.try_with(|scope| scope.refused.set(Some(refusal)));
+    }
+
+    /// Who sends the request at hand; `None` when there is no request at hand.
+    pub(crate) fn client() -> Option<Client> {
+        SCOPE.try_with(|scope| scope.client.clone()).ok().flatten()
+    }
+
+    /// The principal of the request at hand; nobody known, or no request at hand.
     pub(crate) fn principal() -> Option<Principal> {
-        SCOPE.try_with(|scope| scope.principal.clone()).ok().flatten()
+        Self::client().and_then(|client| client.principal)
     }
 
     /// May what belongs to `owner` be seen by the request at hand? The server itself may see everything.
     pub(crate) fn admits(owner: Option<&Principal>) -> bool {
-        SCOPE.try_with(|scope| scope.principal.as_ref() == owner).unwrap_or(true)
+        let of = |scope: &Self| scope.client.as_ref().and_then(|client| client.principal.as_ref()) == owner;
+        SCOPE.try_with(of).unwrap_or(true)
     }
 }
 

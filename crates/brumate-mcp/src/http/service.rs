@@ -1,11 +1,13 @@
 //! Streamable HTTP: rmcp's service, with our sessions and what it leaves to others.
 
 use super::activity::{Activity, Farewell};
+use super::clients::Clients;
 use super::guard::Guard;
-use super::principal::{Principal, SCOPE, Scope, Verifier, authenticate};
+use super::output::Reservation;
+use super::principal::{Principal, SCOPE, Scope};
 use super::session::Sessions;
 use super::store::Kept;
-use super::{HttpOptions, body, json, unreadable};
+use super::{HttpOptions, json, unreadable};
 use crate::handler::Handler;
 use crate::server::Server;
 use crate::tasks::{Followed, Tasks};
@@ -55,8 +57,7 @@ struct Shared {
     guard: Guard,
     json: bool,
     stateless: bool,
-    verifier: Option<Verifier>,
-    body: body::Bounds,
+    clients: Arc<Clients>,
     sessions: Arc<Sessions>,
     activity: Activity,
     tasks: Option<Tasks>,
@@ -69,7 +70,7 @@ impl Server {
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
         let options = options.clone().tasks(&server.shared.tasks);
-        HttpService::new(move |_| Handler::new(server.clone()), &options)
+        HttpService::new(move |_| Handler::new(server.clone()), &options, Clients::new(&options))
     }
 }
 
@@ -78,6 +79,7 @@ impl HttpService {
     pub(crate) fn new<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
+        clients: Arc<Clients>,
     ) -> Self {
         let sessions = Sessions::new(options.limits.clone(), options.store.clone());
         let guard = Guard::new(options);
@@ -106,8 +108,7 @@ impl HttpService {
             guard: guard.clone(),
             json: options.json,
             stateless: options.stateless,
-            verifier: options.verifier.clone(),
-            body: options.body.clone(),
+            clients,
             sessions,
             activity: Activity::default(),
             tasks: options.tasks.clone(),
@@ -204,20 +205,21 @@ impl Endpoint {
     }
 
     async fn answer(self, request: Request<Body>) -> Response {
-        let Shared { guard, json, stateless, activity, .. } = &*self.shared;
+        let Shared { guard, json, stateless, activity, clients, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
-        if let Err(reason) = guard.admit(&head) {
-            return refusal(StatusCode::FORBIDDEN, reason);
+        if let Err((status, reason)) = guard.admit(&head) {
+            return refusal(status, reason);
         }
-        let principal = match authenticate(self.shared.verifier.as_ref(), &mut head) {
-            Ok(principal) => principal,
+        let client = match clients.authenticate(&mut head) {
+            Ok(client) => client,
             Err(refusal) => return *refusal,
         };
+        let principal = client.principal.as_ref();
         // Here, so that a stranger's question holds up nobody: rmcp answers those who ask meanwhile as it answers the first.
         if let Some(store) = &self.shared.store
             && let Some(id) = head.headers.get("mcp-session-id").and_then(|id| id.to_str().ok())
             && !self.shared.sessions.knows(id)
-            && !store.knows(id, principal.as_ref())
+            && !store.knows(id, principal)
         {
             return refusal(StatusCode::NOT_FOUND, "there is no such session");
         }
@@ -227,7 +229,7 @@ impl Endpoint {
         let method = head.method.clone();
         accept(&mut head.headers, &method, *json);
         let (running, body) = match method {
-            Method::POST => match self.shared.body.read(body).await {
+            Method::POST => match clients.receive(&client, &mut head, body).await {
                 Ok(body) => (Some(activity.begin()), body),
                 Err(refusal) => return *refusal,
             },
@@ -239,20 +241,21 @@ impl Endpoint {
             return answer;
         }
         head.extensions.insert(activity.draining().clone());
-        let followed = self.followed(&head, &body, principal.as_ref());
+        let followed = self.followed(&head, &body, principal);
         head.extensions.remove::<Followed>();
         if let Some(followed) = &followed {
             head.extensions.insert(followed.clone());
         }
+        let reservation = head.extensions.get::<Reservation>().cloned();
         let request = Request::from_parts(head, Body::from(body));
         let (mut response, refused) = SCOPE
-            .scope(Scope::new(principal), async {
+            .scope(Scope::new(client.clone()), async {
                 let response = (self.call)(request).await;
                 (response, SCOPE.with(|scope| scope.refused.get()))
             })
             .await;
-        if refused {
-            return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions: try again later");
+        if let Some(refused) = refused {
+            return refused.response();
         }
         if readable && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             return unreadable::no_message();
@@ -267,16 +270,7 @@ impl Endpoint {
         if let Some(followed) = followed {
             response = response.map(|body| Body::new(body.map_frame(move |frame| acknowledging(&followed, frame))));
         }
-        match running {
-            // The request runs until the last of its answer is read, or given up.
-            Some(running) => response.map(|body| {
-                Body::new(body.map_frame(move |frame| {
-                    let _ = &running;
-                    frame
-                }))
-            }),
-            None => response,
-        }
+        clients.send(&client, reservation, running, response)
     }
 }
 

@@ -80,7 +80,20 @@ impl SqliteEventStore {
         let file = directory.join(FILE);
         // SQLite gives the files beside it the same mode.
         std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file)?;
-        let mut connection = Connection::open(&file)?;
+        let opened = Self::open_file(&file);
+        let connection = opened.map_err(|error| match error.downcast_ref::<rusqlite::Error>() {
+            Some(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+                let text =
+                    format!("{}: another server uses it; each server needs a directory of its own", file.display());
+                io::Error::new(io::ErrorKind::ResourceBusy, text).into()
+            }
+            _ => error,
+        })?;
+        Ok(Self { connection: Mutex::new(connection), max_bytes: MAX_BYTES, max_events: MAX_EVENTS })
+    }
+
+    fn open_file(file: &Path) -> Result<Connection, StoreError> {
+        let mut connection = Connection::open(file)?;
         // Another server's lock stays as long as it lives.
         connection.busy_timeout(std::time::Duration::ZERO)?;
         connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
@@ -101,7 +114,7 @@ impl SqliteEventStore {
             }
         }
         transaction.commit()?;
-        Ok(Self { connection: Mutex::new(connection), max_bytes: MAX_BYTES, max_events: MAX_EVENTS })
+        Ok(connection)
     }
 
     /// The same store, for at most so many bytes and messages.
@@ -293,7 +306,8 @@ mod tests {
         store.append("nobody", 0, 1, "{}").expect("passed over");
         store.forget("a", 1, Some(1)).expect("forgotten");
         store.end_stream("a", 2).expect("ended");
-        assert!(SqliteEventStore::open(&place).is_err(), "it is open already");
+        let error = SqliteEventStore::open(&place).expect_err("it is open already").to_string();
+        assert!(error.contains("another server uses it"), "{error}");
         drop(store);
         for file in std::fs::read_dir(&place).expect("files") {
             assert_eq!(file.expect("a file").metadata().expect("its mode").permissions().mode() & 0o077, 0);

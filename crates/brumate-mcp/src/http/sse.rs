@@ -1,10 +1,15 @@
 //! The deprecated HTTP+SSE transport (2024-11-05): a stream of the server's messages, and an address for the client's.
 
 use super::activity::{Activity, Running};
+use super::budget::{Account, Charge, OverBudget};
+use super::clients::{Client, Clients};
 use super::guard::Guard;
-use super::principal::{Principal, Verifier, authenticate};
+use super::output::Reservation;
+use super::principal::Principal;
+use super::proxies::Outside;
 use super::service::{Response, cors, refusal};
-use super::{HttpOptions, body, unreadable};
+use super::unanswerable::{id_in_use, not_sent, too_many_requests};
+use super::{HttpOptions, unreadable};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::OriginalUri;
@@ -14,7 +19,7 @@ use axum::routing::{get, post};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, StatusCode};
+use http::{HeaderValue, Request, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
@@ -25,19 +30,21 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Messages that wait in either direction.
+/// Messages that wait in either direction. A client that does not read misses notifications beyond; answers wait.
 const QUEUE: usize = 256;
+/// Requests of one stream that are not answered yet. More are answered with an error.
+const MAX_RUNNING: usize = 256;
 
 /// One server's streams.
 pub(crate) struct SseEndpoint {
     serve: Serve,
     guard: Guard,
-    verifier: Option<Verifier>,
+    clients: Arc<Clients>,
     sessions: Mutex<HashMap<String, Session>>,
     max_sessions: usize,
     max_each: usize,
-    body: body::Bounds,
     keep_alive: Duration,
+    outside: Outside,
     activity: Arc<Activity>,
     token: CancellationToken,
 }
@@ -70,6 +77,7 @@ impl SseEndpoint {
     pub(crate) fn new<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
+        clients: Arc<Clients>,
     ) -> Arc<Self> {
         let serve: Serve = Box::new(move |principal, transport, token| {
             let handler = make(principal);
@@ -82,12 +90,12 @@ impl SseEndpoint {
         Arc::new(Self {
             serve,
             guard: Guard::new(options),
-            verifier: options.verifier.clone(),
+            clients,
             sessions: Mutex::default(),
             max_sessions: options.limits.sessions,
             max_each: options.limits.sessions_each,
-            body: options.body.clone(),
             keep_alive: options.keep_alive,
+            outside: options.outside.clone(),
             activity: Arc::default(),
             token: CancellationToken::new(),
         })
@@ -128,28 +136,30 @@ impl SseEndpoint {
     }
 
     /// Who sends a request, if it is let in.
-    fn admit(&self, head: &mut Parts) -> Result<Option<Principal>, Box<Response>> {
-        if let Err(reason) = self.guard.admit(head) {
-            return Err(Box::new(refusal(StatusCode::FORBIDDEN, reason)));
+    fn admit(&self, head: &mut Parts) -> Result<Client, Box<Response>> {
+        if let Err((status, reason)) = self.guard.admit(head) {
+            return Err(Box::new(refusal(status, reason)));
         }
-        let principal = authenticate(self.verifier.as_ref(), head)?;
+        let client = self.clients.authenticate(head)?;
         if self.activity.is_draining() {
             return Err(Box::new(refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")));
         }
-        Ok(principal)
+        Ok(client)
     }
 
     async fn stream(self: Arc<Self>, request: Request<Body>) -> Response {
         let (mut head, _) = request.into_parts();
-        let principal = match self.admit(&mut head) {
-            Ok(principal) => principal,
+        let client = match self.admit(&mut head) {
+            Ok(client) => client,
             Err(refusal) => return *refusal,
         };
+        let principal = client.principal.clone();
         // Where the stream is mounted, the messages' address is too.
         let path = head.extensions.get::<OriginalUri>().map_or(head.uri.path(), |uri| uri.path());
         let level = path.rfind('/').map_or("", |slash| &path[..slash]);
         let id = crate::random_id();
-        let address = format!("{level}/messages/?session_id={id}");
+        let prefix = self.outside.prefix(&head);
+        let address = format!("{prefix}{level}/messages/?session_id={id}");
 
         let (from_client, inbox) = mpsc::channel(QUEUE);
         let (outbox, to_client) = mpsc::channel(QUEUE);
@@ -163,36 +173,38 @@ impl SseEndpoint {
         }
         let token = self.token.child_token();
         let open = Open { endpoint: self.clone(), id, token: token.clone() };
-        let (activity, running) = (self.activity.clone(), HashMap::new());
-        let transport = SseTransport { inbox, outbox, token: token.clone(), activity, running };
+        let (activity, account, running) = (self.activity.clone(), client.account.clone(), HashMap::new());
+        let transport = SseTransport { inbox, outbox, token: token.clone(), activity, account, running };
         tokio::spawn((self.serve)(principal.as_ref(), transport, token));
         let messages = futures::stream::unfold((to_client, open), |(mut messages, open)| async move {
-            let message: ServerJsonRpcMessage = tokio::select! {
+            let Outgoing { text, .. }: Outgoing = tokio::select! {
                 message = messages.recv() => message?,
                 () = open.token.cancelled() => return None,
             };
-            let text = serde_json::to_string(&message).unwrap_or_default();
             Some((Event::default().event("message").data(text), (messages, open)))
         });
         let first = futures::stream::once(async { Event::default().event("endpoint").data(address) });
         let events = first.chain(messages).map(Ok::<_, Infallible>);
-        Sse::new(events).keep_alive(KeepAlive::new().interval(self.keep_alive)).into_response()
+        let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(self.keep_alive)).into_response();
+        // Proxies pass events on as they come.
+        response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+        self.clients.send(&client, None, None, response)
     }
 
     async fn message(self: Arc<Self>, request: Request<Body>) -> Response {
         let (mut head, body) = request.into_parts();
-        let principal = match self.admit(&mut head) {
-            Ok(principal) => principal,
+        let client = match self.admit(&mut head) {
+            Ok(client) => client,
             Err(refusal) => return *refusal,
         };
         let pairs = head.uri.query().unwrap_or_default().split('&');
         let id = pairs.filter_map(|pair| pair.strip_prefix("session_id=")).next().unwrap_or_default();
         // Somebody else's does not exist.
-        let session = self.lock().get(id).filter(|session| session.principal == principal).cloned();
+        let session = self.lock().get(id).filter(|session| session.principal == client.principal).cloned();
         let Some(session) = session else {
             return refusal(StatusCode::NOT_FOUND, "there is no such session");
         };
-        let bytes = match self.body.read(body).await {
+        let bytes = match self.clients.receive(&client, &mut head, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return *refusal,
         };
@@ -211,21 +223,47 @@ impl SseEndpoint {
     }
 }
 
+/// A message on its way to the client, on the client's account.
+struct Outgoing {
+    text: String,
+    _charge: Charge,
+}
+
+/// A request that is not answered yet.
+struct Unanswered {
+    _running: Running,
+    reservation: Option<Reservation>,
+}
+
 /// The server's end of a stream.
 struct SseTransport {
     inbox: mpsc::Receiver<ClientJsonRpcMessage>,
-    outbox: mpsc::Sender<ServerJsonRpcMessage>,
+    outbox: mpsc::Sender<Outgoing>,
     token: CancellationToken,
     activity: Arc<Activity>,
-    /// Requests that are not answered yet.
-    running: HashMap<RequestId, Running>,
+    account: Account,
+    running: HashMap<RequestId, Unanswered>,
 }
 
 impl SseTransport {
-    fn note(&mut self, message: &ClientJsonRpcMessage) {
+    /// Takes note of a client's message.
+    ///
+    /// # Errors
+    ///
+    /// The answer to a request that is not passed on.
+    fn note(&mut self, message: &ClientJsonRpcMessage) -> Result<(), Box<ServerJsonRpcMessage>> {
         match message {
             ClientJsonRpcMessage::Request(request) => {
-                self.running.insert(request.id.clone(), self.activity.begin());
+                if self.running.contains_key(&request.id) {
+                    return Err(Box::new(id_in_use(&request.id)));
+                }
+                if self.running.len() >= MAX_RUNNING {
+                    return Err(Box::new(too_many_requests(&request.id, MAX_RUNNING)));
+                }
+                let reservation = request.request.extensions().get::<Parts>();
+                let reservation = reservation.and_then(|head| head.extensions.get::<Reservation>()).cloned();
+                let unanswered = Unanswered { _running: self.activity.begin(), reservation };
+                self.running.insert(request.id.clone(), unanswered);
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -235,6 +273,31 @@ impl SseTransport {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts a message on the client's account, in the room that was reserved for it or in what there is.
+    ///
+    /// # Errors
+    ///
+    /// The message and why there is no room for it.
+    fn charged(
+        &self,
+        message: ServerJsonRpcMessage,
+        reserved: Option<Charge>,
+    ) -> Result<Outgoing, Box<(ServerJsonRpcMessage, OverBudget)>> {
+        let text = serde_json::to_string(&message).unwrap_or_default();
+        let charge = match reserved {
+            Some(mut charge) => {
+                charge.resize(text.len());
+                Ok(charge)
+            }
+            None => self.account.try_charge(text.len()),
+        };
+        match charge {
+            Ok(_charge) => Ok(Outgoing { text, _charge }),
+            Err(refused) => Err(Box::new((message, refused))),
         }
     }
 }
@@ -251,19 +314,33 @@ impl Transport<RoleServer> for SseTransport {
             ServerJsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.running.remove(id)),
             _ => None,
         };
-        let sent = match (self.outbox.try_send(message), self.outbox.clone()) {
-            // Who reads too slowly misses what is said on the way, not answers.
-            (Err(mpsc::error::TrySendError::Full(ServerJsonRpcMessage::Notification(_))), _) | (Ok(()), _) => None,
-            (Err(mpsc::error::TrySendError::Full(message) | mpsc::error::TrySendError::Closed(message)), outbox) => {
-                Some((outbox, message))
-            }
+        let may_be_missed = matches!(message, ServerJsonRpcMessage::Notification(_));
+        let reserved = answered.as_ref().and_then(|answered| answered.reservation.as_ref()?.take());
+        let outgoing = match self.charged(message, reserved) {
+            Ok(outgoing) => Ok(Some(outgoing)),
+            Err(refused) => match *refused {
+                // Who reads too slowly misses what is said on the way.
+                (ServerJsonRpcMessage::Notification(_), _) => Ok(None),
+                (ServerJsonRpcMessage::Response(response), refused) => {
+                    let message = not_sent(response.id, &refused);
+                    Ok(self.charged(message, Some(self.account.charge(0))).ok())
+                }
+                (_, refused) => Err(std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused)),
+            },
         };
+        let sent = outgoing.map(|outgoing| match self.outbox.try_send(outgoing?) {
+            Ok(()) => None,
+            Err(mpsc::error::TrySendError::Full(_)) if may_be_missed => None,
+            Err(mpsc::error::TrySendError::Full(outgoing) | mpsc::error::TrySendError::Closed(outgoing)) => {
+                Some((self.outbox.clone(), outgoing))
+            }
+        });
         async move {
             // It runs until its answer is on its way.
             let _answered = answered;
-            match sent {
-                Some((outbox, message)) => {
-                    outbox.send(message).await.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+            match sent? {
+                Some((outbox, outgoing)) => {
+                    outbox.send(outgoing).await.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
                 }
                 None => Ok(()),
             }
@@ -271,14 +348,21 @@ impl Transport<RoleServer> for SseTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        let message = tokio::select! {
-            () = self.token.cancelled() => None,
-            message = self.inbox.recv() => message,
-        };
-        if let Some(message) = &message {
-            self.note(message);
+        loop {
+            let message = tokio::select! {
+                () = self.token.cancelled() => None,
+                message = self.inbox.recv() => message,
+            }?;
+            match self.note(&message) {
+                Ok(()) => return Some(message),
+                Err(answer) => {
+                    // A client that does not read its answers does not miss this one.
+                    if let Ok(outgoing) = self.charged(*answer, None) {
+                        let _ = self.outbox.try_send(outgoing);
+                    }
+                }
+            }
         }
-        message
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

@@ -2,10 +2,13 @@
 //!
 //! A stream is a queue that a reader follows; writing to it never waits, so a reader that is slow or gone holds up
 //! nobody. What exceeds the bounds is forgotten from the oldest on, except for answers, which end their stream and are
-//! therefore newest.
+//! therefore newest. An answer that is larger than what is kept goes to the reader that is there, and is not kept.
 
 use super::Resumption;
+use super::budget::{Account, Charge};
+use super::output::Reservation;
 use super::store::{Journal, StoredStream};
+use super::unanswerable::not_kept;
 use rmcp::ErrorData;
 use rmcp::model::{
     CustomNotification, CustomRequest, CustomResult, ErrorCode, JsonRpcMessage, ProgressToken, RequestId,
@@ -14,18 +17,41 @@ use rmcp::model::{
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The stream of messages that belong to no request.
 pub(crate) const STANDALONE: u64 = 0;
+/// Bytes of the message that stands for an answer that is not kept, at most.
+const NOT_KEPT_BYTES: usize = 512;
+/// How long an answered stream is kept after its reader has taken all of it: the connection may have broken before the client
+/// had it.
+const KEEP_READ: Duration = Duration::from_secs(10);
 
-/// One message, counted.
+/// A message and its size as JSON, on the account of the session's principal.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) number: u64,
     pub(crate) message: Arc<ServerJsonRpcMessage>,
     bytes: usize,
+    _charge: Arc<Charge>,
+}
+
+/// A message before it has a number.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) message: ServerJsonRpcMessage,
+    pub(crate) text: Vec<u8>,
+    pub(crate) charge: Charge,
+}
+
+impl Outgoing {
+    /// A small message of the transport's own, for which there is always room.
+    pub(crate) fn small(message: ServerJsonRpcMessage, account: &Account) -> Self {
+        let text = serde_json::to_vec(&message).unwrap_or_default();
+        let charge = account.charge(text.len());
+        Self { message, text, charge }
+    }
 }
 
 #[derive(Debug)]
@@ -36,12 +62,21 @@ struct Stream {
     /// Who reads, if anyone: readers are numbered.
     reader: Option<u64>,
     ended: Option<Instant>,
+    /// When a reader had taken all of it, after its end.
+    read: Option<Instant>,
     changed: Arc<Notify>,
+    reservation: Option<Reservation>,
 }
 
 impl Stream {
-    fn new() -> Self {
-        Self { events: VecDeque::new(), bytes: 0, next: 1, reader: None, ended: None, changed: Arc::default() }
+    fn new(reservation: Option<Reservation>) -> Self {
+        let (events, changed) = Default::default();
+        Self { events, bytes: 0, next: 1, reader: None, ended: None, read: None, changed, reservation }
+    }
+
+    fn is_over(&self, keep: Duration) -> bool {
+        let read = self.read.is_some_and(|read| read.elapsed() >= KEEP_READ.min(keep));
+        self.reader.is_none() && (read || self.ended.is_some_and(|ended| ended.elapsed() >= keep))
     }
 }
 
@@ -67,25 +102,28 @@ pub(crate) struct Streams {
     tokens: HashMap<ProgressToken, u64>,
     /// Where all of it is kept beside, if it is.
     journal: Option<Journal>,
+    account: Account,
 }
 
 impl Streams {
-    pub(crate) fn new(bounds: Resumption, journal: Option<Journal>) -> Self {
-        let streams = BTreeMap::from([(STANDALONE, Stream::new())]);
+    pub(crate) fn new(bounds: Resumption, journal: Option<Journal>, account: Account) -> Self {
+        let streams = BTreeMap::from([(STANDALONE, Stream::new(None))]);
         let (requests, tokens) = Default::default();
-        Self { bounds, streams, next_stream: 1, next_reader: 1, requests, tokens, journal }
+        Self { bounds, streams, next_stream: 1, next_reader: 1, requests, tokens, journal, account }
     }
 
     /// As an earlier process has left them. Requests that it was working on are answered: they have failed.
-    pub(crate) fn restore(bounds: Resumption, journal: Journal, stored: Vec<StoredStream>) -> Self {
-        let mut this = Self::new(bounds, None);
+    pub(crate) fn restore(bounds: Resumption, journal: Journal, stored: Vec<StoredStream>, account: Account) -> Self {
+        let mut this = Self::new(bounds, None, account);
         let mut lost = Vec::new();
         for StoredStream { id, request, next, events } in stored {
-            let mut stream = Stream::new();
+            let mut stream = Stream::new(None);
             for (number, text) in events {
                 let Some(message) = read(&text) else { continue };
                 stream.bytes += text.len();
-                stream.events.push_back(Event { number, message: Arc::new(message), bytes: text.len() });
+                let charge = Arc::new(this.account.charge(text.len()));
+                let message = Arc::new(message);
+                stream.events.push_back(Event { number, message, bytes: text.len(), _charge: charge });
             }
             stream.next = next;
             let request = request.map(|request| serde_json::from_str::<RequestId>(&request));
@@ -104,21 +142,29 @@ impl Streams {
         for (id, request) in lost {
             let text = "the server ended while it worked on this request, which may have been done in part";
             let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None);
-            this.push(id, JsonRpcMessage::error(error, Some(request.clone())));
+            let message = JsonRpcMessage::error(error, Some(request.clone()));
+            let message = Outgoing::small(message, &this.account);
+            this.push(id, message);
             this.end(&request);
         }
         this.forget_expired();
         this
     }
 
-    /// Opens the stream of a request.
-    pub(crate) fn open(&mut self, request: RequestId, token: Option<ProgressToken>) -> u64 {
-        // Whoever uses an id again before its answer has given up the first request: that one's reader waits no longer.
-        self.end(&request);
+    /// Opens the stream of a request. `None` when an earlier request with this id is not answered yet.
+    pub(crate) fn open(
+        &mut self,
+        request: RequestId,
+        token: Option<ProgressToken>,
+        reservation: Option<Reservation>,
+    ) -> Option<u64> {
+        if self.requests.contains_key(&request) {
+            return None;
+        }
         self.forget_expired();
         let id = self.next_stream;
         self.next_stream += 1;
-        self.streams.insert(id, Stream::new());
+        self.streams.insert(id, Stream::new(reservation));
         if let Some(journal) = &self.journal {
             journal.open(id, &request);
         }
@@ -126,7 +172,7 @@ impl Streams {
         if let Some(token) = token {
             self.tokens.insert(token, id);
         }
-        id
+        Some(id)
     }
 
     /// The stream of a request that is not answered yet.
@@ -139,9 +185,19 @@ impl Streams {
         self.tokens.get(token).copied()
     }
 
+    /// Takes the room that was reserved for the answer on a stream.
+    pub(crate) fn reserved(&self, id: u64) -> Option<Charge> {
+        self.streams.get(&id)?.reservation.as_ref()?.take()
+    }
+
     /// How many requests are not answered yet.
     pub(crate) fn running(&self) -> usize {
         self.requests.len()
+    }
+
+    /// Bytes of all messages of the session.
+    pub(crate) fn bytes(&self) -> usize {
+        self.streams.values().map(|stream| stream.bytes).sum()
     }
 
     /// Whether anyone reads any stream.
@@ -149,20 +205,37 @@ impl Streams {
         self.streams.values().any(|stream| stream.reader.is_some())
     }
 
-    /// Appends a message to a stream, or to the standalone one if there is no such stream any more.
-    pub(crate) fn push(&mut self, id: u64, message: ServerJsonRpcMessage) {
-        let text = serde_json::to_vec(&message).unwrap_or_default();
-        let bytes = text.len();
+    /// Appends a message to a stream, or to the standalone one if there is no such stream any more. An answer that is larger than
+    /// what is kept goes to whoever reads; if nobody does, the client is told to ask again. Other messages of that size are
+    /// dropped.
+    pub(crate) fn push(&mut self, id: u64, outgoing: Outgoing) {
         let id = if self.streams.contains_key(&id) { id } else { STANDALONE };
+        let account = self.account.clone();
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        let large = outgoing.text.len() > self.bounds.bytes;
+        let substitute = match answer_to(&outgoing.message).filter(|_| large) {
+            Some(request) => Some(Outgoing::small(not_kept(&request, outgoing.text.len()), &account)),
+            None if large => return,
+            None => None,
+        };
         let number = stream.next;
         stream.next += 1;
-        stream.bytes += bytes;
         if let Some(journal) = &self.journal {
-            journal.append(id, number, &text);
+            journal.append(id, number, substitute.as_ref().map_or(&outgoing.text, |substitute| &substitute.text));
         }
-        stream.events.push_back(Event { number, message: Arc::new(message), bytes });
-        while stream.events.len() > 1 && (stream.events.len() > self.bounds.events || stream.bytes > self.bounds.bytes)
+        let outgoing = match substitute {
+            Some(substitute) if stream.reader.is_none() => substitute,
+            _ => outgoing,
+        };
+        let Outgoing { message, text, charge } = outgoing;
+        stream.bytes += text.len();
+        let (message, charge) = (Arc::new(message), Arc::new(charge));
+        stream.events.push_back(Event { number, message, bytes: text.len(), _charge: charge });
+        // What is too large to be kept leaves the others where they are.
+        let newest = stream.events.back().map_or(0, |newest| newest.bytes);
+        let too_large = if newest > self.bounds.bytes { newest } else { 0 };
+        while stream.events.len() > 1
+            && (stream.events.len() > self.bounds.events || stream.bytes - too_large > self.bounds.bytes)
         {
             if let Some(oldest) = stream.events.pop_front() {
                 stream.bytes -= oldest.bytes;
@@ -174,26 +247,26 @@ impl Streams {
         stream.changed.notify_waiters();
     }
 
-    /// Ends a request: its stream brings what it has and no more.
-    pub(crate) fn end(&mut self, request: &RequestId) {
-        let Some(id) = self.requests.remove(request) else { return };
+    /// Ends a request: its stream brings what it has and no more. Returns the stream.
+    pub(crate) fn end(&mut self, request: &RequestId) -> Option<u64> {
+        let id = self.requests.remove(request)?;
         self.tokens.retain(|_, of| *of != id);
         if let Some(journal) = &self.journal {
             journal.end(id);
         }
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.ended = Some(Instant::now());
+            stream.reservation = None;
             stream.changed.notify_waiters();
         }
         self.forget_expired();
+        Some(id)
     }
 
     /// Forgets ended streams for which nobody comes back any more, and the oldest if there are too many or they are
     /// too large.
     pub(crate) fn forget_expired(&mut self) {
         let keep = self.bounds.keep;
-        let over_time =
-            |stream: &Stream| stream.reader.is_none() && stream.ended.is_some_and(|ended| ended.elapsed() >= keep);
         let journal = self.journal.clone();
         let forget = |id: u64| {
             if let Some(journal) = &journal {
@@ -201,7 +274,7 @@ impl Streams {
             }
         };
         self.streams.retain(|id, stream| {
-            let over = over_time(stream);
+            let over = stream.is_over(keep);
             if over {
                 forget(*id);
             }
@@ -210,7 +283,8 @@ impl Streams {
         loop {
             let ended = |stream: &&Stream| stream.ended.is_some();
             let count = self.streams.values().filter(ended).count();
-            let bytes: usize = self.streams.values().filter(ended).map(|stream| stream.bytes).sum();
+            let unread = self.streams.values().filter(ended).filter(|stream| stream.reader.is_none());
+            let bytes: usize = unread.map(|stream| stream.bytes).sum();
             if count <= self.bounds.streams && bytes <= self.bounds.bytes {
                 return;
             }
@@ -219,6 +293,16 @@ impl Streams {
             let Some(oldest) = oldest.map(|(id, _)| *id) else { return };
             self.streams.remove(&oldest);
             forget(oldest);
+        }
+    }
+
+    /// Forgets a stream that was answered, unless somebody reads it.
+    pub(crate) fn forget(&mut self, id: u64) {
+        if self.streams.get(&id).is_some_and(|stream| stream.ended.is_some() && stream.reader.is_none()) {
+            self.streams.remove(&id);
+            if let Some(journal) = &self.journal {
+                journal.forget(id, None);
+            }
         }
     }
 
@@ -234,12 +318,15 @@ impl Streams {
         Some(reader)
     }
 
-    /// Takes the reader off a stream, which goes on without one.
+    /// Takes the reader off a stream, which goes on without one, and without a message that is too large to be kept.
     pub(crate) fn detach(&mut self, id: u64, reader: Option<u64>) {
         if let Some(stream) = self.streams.get_mut(&id)
             && (reader.is_none() || stream.reader == reader)
         {
             stream.reader = None;
+            for index in 0..stream.events.len() {
+                stream.shrink(index, self.bounds.bytes, &self.account);
+            }
             stream.changed.notify_waiters();
         }
     }
@@ -257,16 +344,62 @@ impl Streams {
         // Numbers grow by one, but the oldest may be forgotten.
         let first = stream.events.front().map_or(stream.next, |event| event.number);
         let index = usize::try_from((after + 1).saturating_sub(first)).unwrap_or(usize::MAX);
-        match stream.events.get(index) {
-            Some(event) => Next::Event(event.clone()),
-            None if stream.ended.is_some() => Next::End,
+        match stream.events.get(index).cloned() {
+            Some(event) => {
+                stream.shrink(index, self.bounds.bytes, &self.account);
+                Next::Event(event)
+            }
+            None if stream.ended.is_some() => {
+                stream.read = Some(Instant::now());
+                Next::End
+            }
             None => Next::Wait(stream.changed.clone()),
+        }
+    }
+
+    /// Checks that what is counted is what is held, and that nothing without a reader is beyond the bounds.
+    ///
+    /// # Panics
+    ///
+    /// When it is not.
+    pub(crate) fn check(&self) {
+        for (id, stream) in &self.streams {
+            let held: usize = stream.events.iter().map(|event| event.bytes).sum();
+            assert_eq!(stream.bytes, held, "stream {id}");
+            assert!(stream.events.len() <= self.bounds.events.max(1), "stream {id}");
+            if stream.reader.is_none() {
+                // What stands for an answer that was too large comes on top.
+                assert!(held <= self.bounds.bytes + NOT_KEPT_BYTES, "stream {id}: {held} bytes");
+            }
+            let numbers = stream.events.iter().map(|event| event.number);
+            assert!(numbers.clone().zip(numbers.skip(1)).all(|(one, next)| next == one + 1), "stream {id}");
         }
     }
 
     /// The number of the newest message of a stream.
     pub(crate) fn newest(&self, id: u64) -> Option<u64> {
         self.streams.get(&id).map(|stream| stream.next - 1)
+    }
+}
+
+impl Stream {
+    /// Puts a small message in the place of one that is larger than `limit`, which nobody gets from here any more.
+    fn shrink(&mut self, index: usize, limit: usize, account: &Account) {
+        let Some(event) = self.events.get_mut(index).filter(|event| event.bytes > limit) else { return };
+        let Some(request) = answer_to(&event.message) else { return };
+        let Outgoing { message, text, charge } = Outgoing::small(not_kept(&request, event.bytes), account);
+        self.bytes = self.bytes - event.bytes + text.len();
+        let (message, charge) = (Arc::new(message), Arc::new(charge));
+        *event = Event { number: event.number, message, bytes: text.len(), _charge: charge };
+    }
+}
+
+/// The request that a message answers.
+fn answer_to(message: &ServerJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(response.id.clone()),
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        _ => None,
     }
 }
 
@@ -293,12 +426,22 @@ fn read(text: &str) -> Option<ServerJsonRpcMessage> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::Budget;
     use super::*;
     use rmcp::model::{NumberOrString, ServerResult};
     use std::time::Duration;
 
-    fn message(id: u32) -> ServerJsonRpcMessage {
-        ServerJsonRpcMessage::response(ServerResult::empty(()), NumberOrString::Number(id.into()))
+    fn message(id: u32) -> Outgoing {
+        let message = ServerJsonRpcMessage::response(ServerResult::empty(()), NumberOrString::Number(id.into()));
+        Outgoing::small(message, &account())
+    }
+
+    fn account() -> Account {
+        Budget::default().account(None)
+    }
+
+    fn streams(bounds: Resumption) -> Streams {
+        Streams::new(bounds, None, account())
     }
 
     fn bounds(events: usize, bytes: usize, streams: usize) -> Resumption {
@@ -320,8 +463,8 @@ mod tests {
 
     #[test]
     fn a_stream_keeps_its_newest_messages() {
-        let mut streams = Streams::new(bounds(3, usize::MAX, 8), None);
-        let id = streams.open(request(1), None);
+        let mut streams = streams(bounds(3, usize::MAX, 8));
+        let id = streams.open(request(1), None, None).expect("a free id");
         for number in 0..5 {
             streams.push(id, message(number));
         }
@@ -330,20 +473,75 @@ mod tests {
         assert_eq!(read(&mut streams, id, reader, 4), [5]);
     }
 
+    /// What the message of an event says, if it is an error.
+    fn error_of(event: &Event) -> Option<String> {
+        match &*event.message {
+            JsonRpcMessage::Error(error) => Some(error.error.message.to_string()),
+            _ => None,
+        }
+    }
+
+    fn event(streams: &mut Streams, id: u64, reader: u64, after: u64) -> Event {
+        match streams.next(id, reader, after, false) {
+            Next::Event(event) => event,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
-    fn one_message_is_kept_whatever_its_size() {
-        let mut streams = Streams::new(bounds(8, 1, 8), None);
-        let id = streams.open(request(1), None);
-        streams.push(id, message(1));
-        streams.push(id, message(2));
+    fn a_large_answer_goes_to_its_reader_and_is_not_kept() {
+        let mut streams = streams(bounds(8, 10, 8));
+        let id = streams.open(request(1), None, None).expect("a free id");
         let reader = streams.attach(id, true).expect("a stream");
-        assert_eq!(read(&mut streams, id, reader, 0), [2]);
+        streams.push(id, message(1));
+        streams.end(&request(1));
+        assert_eq!(error_of(&event(&mut streams, id, reader, 0)), None);
+        // Who comes back for it is told to ask again.
+        let second = streams.attach(id, true).expect("a stream");
+        let text = error_of(&event(&mut streams, id, second, 0)).expect("an error");
+        assert!(text.contains("send the request again"), "{text}");
+        assert!(matches!(streams.next(id, second, 1, false), Next::End));
+    }
+
+    #[test]
+    fn a_large_answer_that_nobody_reads_is_not_held() {
+        let mut streams = streams(bounds(8, 10, 8));
+        let [gone, absent] = [1, 2].map(|id| streams.open(request(id), None, None).expect("a free id"));
+        let reader = streams.attach(gone, true);
+        for id in [gone, absent] {
+            streams.push(id, message(1));
+        }
+        streams.detach(gone, reader);
+        for id in [gone, absent] {
+            let reader = streams.attach(id, true).expect("a stream");
+            assert!(error_of(&event(&mut streams, id, reader, 0)).is_some());
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_kept_for_a_short_time_only() {
+        let mut streams = streams(bounds(8, 1000, 8));
+        let [read, unread] = [1, 2].map(|id| streams.open(request(id), None, None).expect("a free id"));
+        for id in [1, 2] {
+            streams.push(u64::from(id), message(id));
+            streams.end(&request(id));
+        }
+        let reader = streams.attach(read, true).expect("a stream");
+        assert_eq!(super::tests::read(&mut streams, read, reader, 0), [1]);
+        streams.detach(read, Some(reader));
+        streams.forget_expired();
+        assert!(streams.newest(read).is_some(), "the connection may have broken");
+        // As if that time had gone by.
+        let past = Instant::now().checked_sub(KEEP_READ).expect("a clock that runs for a while");
+        streams.streams.get_mut(&read).expect("a stream").read = Some(past);
+        streams.forget_expired();
+        assert_eq!((streams.newest(read), streams.newest(unread)), (None, Some(1)));
     }
 
     #[test]
     fn ended_streams_are_bounded_and_running_ones_stay() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 2), None);
-        let ids: Vec<_> = (1..=5).map(|number| streams.open(request(number), None)).collect();
+        let mut streams = streams(bounds(8, usize::MAX, 2));
+        let ids: Vec<_> = (1..=5).map(|number| streams.open(request(number), None, None).expect("a free id")).collect();
         for number in [1, 2, 4, 5] {
             streams.end(&request(number));
         }
@@ -353,19 +551,19 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_used_again_leaves_nobody_waiting() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
-        let first = streams.open(request(1), None);
-        let reader = streams.attach(first, true).expect("a stream");
-        let second = streams.open(request(1), None);
-        assert!(matches!(streams.next(first, reader, 0, false), Next::End));
-        assert_eq!((streams.of_request(&request(1)), streams.running()), (Some(second), 1));
+    fn an_id_is_in_use_until_it_is_answered() {
+        let mut streams = streams(bounds(8, usize::MAX, 8));
+        let first = streams.open(request(1), None, None).expect("a free id");
+        assert_eq!(streams.open(request(1), None, None), None);
+        assert_eq!((streams.of_request(&request(1)), streams.running()), (Some(first), 1));
+        assert_eq!(streams.end(&request(1)), Some(first));
+        assert!(streams.open(request(1), None, None).is_some());
     }
 
     #[test]
     fn a_resumed_stream_has_one_reader() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
-        let id = streams.open(request(1), None);
+        let mut streams = streams(bounds(8, usize::MAX, 8));
+        let id = streams.open(request(1), None, None).expect("a free id");
         let first = streams.attach(id, true).expect("a stream");
         streams.push(id, message(1));
         let second = streams.attach(id, true).expect("a stream");
@@ -375,7 +573,7 @@ mod tests {
 
     #[test]
     fn a_second_standalone_reader_waits_for_the_first_to_leave() {
-        let mut streams = Streams::new(bounds(8, usize::MAX, 8), None);
+        let mut streams = streams(bounds(8, usize::MAX, 8));
         let first = streams.attach(STANDALONE, false).expect("a stream");
         let second = streams.attach(STANDALONE, false).expect("a stream");
         streams.push(STANDALONE, message(1));

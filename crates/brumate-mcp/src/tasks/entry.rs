@@ -46,7 +46,7 @@ pub(super) struct Open {
 /// How a task ended.
 #[derive(Debug)]
 pub(super) struct Ended {
-    payload: TaskPayload,
+    pub(super) payload: TaskPayload,
     pub(super) bytes: usize,
     pub(super) at: Instant,
     /// A client has seen it.

@@ -162,9 +162,16 @@ impl Tasks {
         };
         {
             let mut entries = self.lock();
-            let (largest, room) = (entries.limits.result_bytes, entries.limits.bytes);
+            let (largest, room, own_room) =
+                (entries.limits.result_bytes, entries.limits.bytes, entries.limits.bytes_each);
+            let owner = entries.by_id.get(id).and_then(|entry| entry.owner.clone());
+            let owner = owner.as_ref();
             if bytes > largest {
                 (payload, bytes, message) = failed_because(&format!("the result is larger than {largest} bytes"));
+            } else if owner.is_some() && !entries.make_room(owner, |entries| entries.bytes_of(owner) + bytes > own_room)
+            {
+                let text = "there is no room for the result: too many of yours wait to be fetched";
+                (payload, bytes, message) = failed_because(text);
             } else if !entries.make_room(None, |entries| entries.bytes + bytes > room) {
                 let text = "there is no room for the result: too many others wait to be fetched";
                 (payload, bytes, message) = failed_because(text);
@@ -356,6 +363,12 @@ impl Entries {
         });
     }
 
+    /// Bytes of the results of `owner`.
+    fn bytes_of(&self, owner: Option<&Principal>) -> usize {
+        let own = self.by_id.values().filter(|entry| entry.owner.as_ref() == owner);
+        own.filter_map(|entry| entry.ended.as_ref()).map(|ended| ended.bytes).sum()
+    }
+
     /// Makes room for one more of `owner`.
     fn admit(&mut self, owner: Option<&Principal>) -> Result<(), NoRoom> {
         let of_owner = |entries: &Self| entries.by_id.values().filter(|entry| entry.owner.as_ref() == owner).count();
@@ -393,4 +406,30 @@ fn failed(message: String, error: &ErrorData) -> (TaskPayload, usize, Option<Str
 
 fn failed_because(text: &str) -> (TaskPayload, usize, Option<String>) {
     failed(text.to_owned(), &ErrorData::internal_error(text.to_owned(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{CallToolResult, ContentBlock};
+
+    #[tokio::test]
+    async fn a_principal_has_room_of_its_own_for_results() {
+        let limits = TaskLimits { bytes_each: 1500, bytes: 10_000, ..TaskLimits::default() };
+        let tasks = Tasks::new(limits);
+        let mut completed = Vec::new();
+        for owner in ["ada", "ada", "bob"].map(Principal::new) {
+            let task = tasks.reserve(Some(&owner)).expect("room for a task");
+            let id = task.handle().id.clone();
+            let text = ContentBlock::text("x".repeat(1000));
+            task.run(std::future::ready(TaskEnd::Result(CallToolResult::success(vec![text]))));
+            while tasks.lock().by_id[&id].ended.is_none() {
+                tokio::task::yield_now().await;
+            }
+            let entries = tasks.lock();
+            let payload = entries.by_id[&id].ended.as_ref().map(|ended| &ended.payload);
+            completed.push(matches!(payload, Some(TaskPayload::Completed { .. })));
+        }
+        assert_eq!(completed, [true, false, true], "the second of ada's is one too many");
+    }
 }

@@ -210,6 +210,36 @@ async fn servers_are_mounted_by_path_and_by_host() {
     }
 }
 
+/// The address of messages is the one that clients see: below the path of the proxy in front.
+#[tokio::test]
+async fn the_older_transport_names_addresses_as_clients_see_them() {
+    let options = HttpOptions::new().legacy_sse().public_url("https://mcp.example/tools").expect("a URL");
+    let options = options.trust_proxy("10.0.0.0/8").expect("a network");
+    let router = App::new().mount("", server("old"), options).router();
+    let cases = [
+        ("mcp.example", "127.0.0.1", None, "/tools/messages/"),
+        ("localhost", "10.0.0.1", Some("/other"), "/other/messages/"),
+        ("localhost", "192.0.2.1", Some("/other"), "/tools/messages/"),
+    ];
+    for (host, peer, prefix, expected) in cases {
+        let mut request = Request::get("/sse").header("host", host);
+        if let Some(prefix) = prefix {
+            request = request.header("x-forwarded-prefix", prefix);
+        }
+        let mut request = request.body(Body::empty()).expect("a request");
+        let address = std::net::SocketAddr::new(peer.parse().expect("an address"), 1);
+        request.extensions_mut().insert(axum::extract::ConnectInfo(address));
+        let Ok(mut stream) = router.clone().oneshot(request).await;
+        assert_eq!(stream.headers()["x-accel-buffering"], "no");
+        let frame = stream.frame().await.expect("an event").expect("a frame").into_data().expect("data");
+        let first = std::str::from_utf8(&frame).expect("text").to_owned();
+        assert!(first.contains(&format!("data: {expected}?session_id=")), "{host} {peer} {prefix:?}: {first}");
+    }
+    for url in ["mcp.example", "ftp://mcp.example", "https://", "https://a@b/", "https://a/?b", "https://a/b c"] {
+        assert!(HttpOptions::new().public_url(url).is_err(), "{url}");
+    }
+}
+
 /// The address of messages includes where the server is mounted.
 #[tokio::test]
 async fn the_older_transport_works_below_a_path() {

@@ -133,9 +133,13 @@ async fn a_lost_stream_is_resumed_by_its_session_only() {
     };
     let resumed = resume(&own, &first).await;
     assert_eq!(resumed[1..], rest, "after an empty event, what was missed");
-    assert_eq!(resume(&other, &first).await, []);
-    assert_eq!(resume(&own, "1-999").await, []);
-    assert_eq!(resume(&own, "nonsense").await, []);
+    // Anything else is an error: a client that hears nothing would wait for its answer.
+    for (http, id) in [(&other, first.as_str()), (&own, "1-999"), (&own, "9-0"), (&own, "nonsense")] {
+        let refused = http.clone().with("last-event-id", id).send("GET", "/mcp", Body::empty()).await;
+        let refused = read(refused).await;
+        assert_eq!((refused.status, events(&refused.body)), (StatusCode::BAD_REQUEST, vec![]), "{id}");
+        assert!(refused.body.contains("Last-Event-ID"), "{}", refused.body);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,125 @@
+//! Where clients reach the server from outside: through proxies, perhaps below a path of theirs.
+
+use axum::extract::ConnectInfo;
+use http::request::Parts;
+use std::net::{IpAddr, SocketAddr};
+
+/// The header in which proxies say what they have taken off the path.
+const PREFIX: &str = "x-forwarded-prefix";
+/// Longest prefix that is taken from a header.
+const MAX_PREFIX: usize = 512;
+
+/// Addresses of proxies: one, or a network (`10.0.0.0/8`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Network {
+    /// Reads an address or a network. `None` for everything else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse().ok()?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        (bits <= most).then_some(Self { address, bits })
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differs = u32::from(own) ^ u32::from(other);
+                differs.checked_shr(32 - u32::from(self.bits)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differs = u128::from(own) ^ u128::from(other);
+                differs.checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What is known of the way to the server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outside {
+    /// The path below which clients reach the server, without a `/` at the end.
+    pub(crate) prefix: String,
+    /// Whose `X-Forwarded-Prefix` is believed.
+    pub(crate) proxies: Vec<Network>,
+}
+
+impl Outside {
+    /// The path below which the client of a request reaches the server, without a `/` at the end.
+    pub(crate) fn prefix(&self, head: &Parts) -> String {
+        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip());
+        let believed = peer.is_some_and(|peer| self.proxies.iter().any(|proxy| proxy.contains(peer)));
+        let told = head.headers.get(PREFIX).filter(|_| believed).and_then(|prefix| prefix.to_str().ok());
+        told.and_then(path_prefix).unwrap_or_else(|| self.prefix.clone())
+    }
+}
+
+/// A path without the `/` at its end. `None` for what is none.
+pub(crate) fn path_prefix(text: &str) -> Option<String> {
+    let path = text.trim_end_matches('/');
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
+    let whole = path.is_empty() || (path.starts_with('/') && !path.starts_with("//"));
+    (whole && path.len() <= MAX_PREFIX && path.bytes().all(fits)).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_have_their_addresses() {
+        for (network, address, expected) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.1", "127.0.0.2", false),
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("0.0.0.0/0", "1.2.3.4", true),
+            ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+            ("::1", "::1", true),
+            ("fd00::/8", "fdff::1", true),
+            ("fd00::/8", "fe00::1", false),
+            ("::/0", "fe00::1", true),
+            ("::/0", "1.2.3.4", false),
+        ] {
+            let network = Network::parse(network).expect("a network");
+            assert_eq!(network.contains(address.parse().expect("an address")), expected, "{network:?} {address}");
+        }
+        for text in ["", "localhost", "10.0.0.0/33", "10.0.0.0/", "::1/129", "10.0.0.0/-1", "10.0.0"] {
+            assert_eq!(Network::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_believed_from_a_proxy_alone() {
+        let outside = Outside { prefix: "/set".to_owned(), proxies: Network::parse("10.0.0.1").into_iter().collect() };
+        let prefix = |peer: &str, told: Option<&str>| {
+            let mut request = http::Request::builder();
+            if let Some(told) = told {
+                request = request.header(PREFIX, told);
+            }
+            let (mut head, ()) = request.body(()).expect("a request").into_parts();
+            head.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().expect("an address"), 1)));
+            outside.prefix(&head)
+        };
+        for (peer, told, expected) in [
+            ("10.0.0.1", Some("/tools/"), "/tools"),
+            ("10.0.0.1", Some("/a/b"), "/a/b"),
+            ("10.0.0.1", Some("//evil.example"), "/set"),
+            ("10.0.0.1", Some("https://evil.example"), "/set"),
+            ("10.0.0.1", Some("/a\"b"), "/set"),
+            ("10.0.0.1", None, "/set"),
+            ("10.0.0.2", Some("/tools"), "/set"),
+        ] {
+            assert_eq!(prefix(peer, told), expected, "{peer} {told:?}");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! All sessions over HTTP, before 2026-07-28: rmcp's session manager, ours.
+//!
+//! Other than rmcp's own: log messages go to the stream of the request they belong to, a session is idle only while
+//! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
+
+use super::super::Limits;
+use super::super::clients::Client;
+use super::super::output::Reservation;
+use super::super::principal::{Refusal, Scope};
+use super::super::store::{EventStore, Journal};
+use super::super::streams::{STANDALONE, Streams};
+use super::super::unanswerable::{id_in_use, too_many_requests};
+use super::reader::Reader;
+use super::{LEVEL_REQUEST, RequestStream, Session, SessionError, lock};
+use futures::{Stream, StreamExt as _};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use rmcp::transport::common::server_side_http::ServerSseMessage;
+use rmcp::transport::streamable_http_server::SessionManager;
+use rmcp::transport::streamable_http_server::session::RestoreOutcome;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Messages from the client that wait for the server to take them.
+const INBOX: usize = 64;
+
+/// Requests of one session that are not answered yet. More are answered with an error.
+const MAX_RUNNING: usize = 1024;
+
+/// How often the event store is told which sessions are in use, at most.
+const TOUCH_EVERY: Duration = Duration::from_secs(60);
+
+/// How often streams that nobody comes back for are looked for, and sessions whose token was revoked.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// All sessions of one endpoint.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    limits: Limits,
+    store: Option<Arc<dyn EventStore>>,
+    reaping: Mutex<bool>,
+    this: Weak<Self>,
+}
+
+impl Sessions {
+    pub(crate) fn new(limits: Limits, store: Option<Arc<dyn EventStore>>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            sessions: Mutex::default(),
+            limits,
+            store,
+            reaping: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    fn find(&self, id: &Arc<str>) -> Result<Arc<Session>, SessionError> {
+        let session = self.look(id).ok_or(SessionError::NotFound)?;
+        session.touch();
+        if let Some(credential) = Scope::client().and_then(|client| client.credential) {
+            *lock(&session.credential) = Some(credential);
+        }
+        Ok(session)
+    }
+
+    /// The session, if there is one of that name for whoever asks.
+    fn look(&self, id: &Arc<str>) -> Option<Arc<Session>> {
+        let session = lock(&self.sessions).get(id).cloned()?;
+        Scope::admits(session.principal.as_ref()).then_some(session)
+    }
+
+    /// Whether there is one of that name, whoever's it is.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        lock(&self.sessions).contains_key(id)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.sessions).len()
+    }
+
+    /// Waits until no request runs in any of them.
+    pub(crate) async fn finished(&self) {
+        let runs = |session: &Arc<Session>| lock(&session.streams).running() > 0;
+        while lock(&self.sessions).values().any(runs) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Ends all of them.
+    pub(crate) fn end_all(&self) {
+        for (_, session) in lock(&self.sessions).drain() {
+            session.ended.cancel();
+        }
+    }
+
+    /// Ends sessions that have been idle for too long or whose token was revoked, and forgets streams that nobody comes back for,
+    /// from now on.
+    fn reap(&self) {
+        let mut reaping = lock(&self.reaping);
+        if std::mem::replace(&mut *reaping, true) {
+            return;
+        }
+        let (this, idle) = (self.this.clone(), self.limits.idle);
+        let pause = (idle / 4).clamp(Duration::from_millis(10), SWEEP_EVERY);
+        tokio::spawn(async move {
+            let mut touched = Instant::now();
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(this) = this.upgrade() else { return };
+                let left = this.sweep(idle);
+                // Requests need not wait for the store.
+                if let Some(store) = &this.store
+                    && touched.elapsed() >= (idle / 4).min(TOUCH_EVERY)
+                {
+                    touched = Instant::now();
+                    let ids: Vec<&str> = left.iter().map(AsRef::as_ref).collect();
+                    if let Err(error) = store.touch(&ids) {
+                        tracing::error!(%error, "the event store failed");
+                    }
+                }
+            }
+        });
+    }
+
+    /// One round of [`Sessions::reap`]. Returns the sessions that are left.
+    fn sweep(&self, idle: Duration) -> Vec<Arc<str>> {
+        let mut ended = Vec::new();
+        let left: Vec<Arc<Session>> = {
+            let mut sessions = lock(&self.sessions);
+            sessions.retain(|id, session| {
+                let reason = match session.idle() >= idle {
+                    true => "an idle session was ended",
+                    false if session.is_revoked() => "a session whose token was revoked was ended",
+                    false => return true,
+                };
+                tracing::info!(session = %id, "{reason}");
+                ended.push(session.clone());
+                false
+            });
+            sessions.values().cloned().collect()
+        };
+        for session in ended {
+            session.ended.cancel();
+            if let Some(journal) = &session.journal {
+                journal.remove();
+            }
+        }
+        for session in left {
+            lock(&session.streams).forget_expired();
+        }
+        lock(&self.sessions).keys().cloned().collect()
+    }
+
+    /// A session of whoever asks, if there is room for one.
+    fn admit(
+        &self,
+        id: &Arc<str>,
+        streams: Streams,
+        client: Client,
+        journal: Option<Journal>,
+        level: Option<String>,
+    ) -> Result<SessionTransport, SessionError> {
+        self.reap();
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let session = Arc::new(Session {
+            principal: client.principal,
+            account: client.account,
+            credential: Mutex::new(client.credential),
+            max_message: self.limits.resumption.bytes,
+            streams: Mutex::new(streams),
+            inbox: sender,
+            initialized: Mutex::default(),
+            version: Mutex::default(),
+            used: Mutex::new(Instant::now()),
+            waiting: Mutex::default(),
+            ended: CancellationToken::new(),
+            retry: self.limits.retry,
+            journal,
+            level: Mutex::new(level),
+        });
+        let mut sessions = lock(&self.sessions);
+        let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
+        if sessions.len() >= self.limits.sessions
+            || (session.principal.is_some() && mine() >= self.limits.sessions_each)
+        {
+            Scope::refuse(Refusal::TooManySessions);
+            return Err(SessionError::TooMany);
+        }
+        sessions.insert(id.clone(), session.clone());
+        Ok(SessionTransport { session, inbox })
+    }
+
+    async fn accept(&self, id: &Arc<str>, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
+        let session = self.find(id)?;
+        session.inbox.send(message).await.map_err(|_| SessionError::Ended)
+    }
+}
+
+/// The stream and the number of an event's id.
+fn event_id(text: &str) -> Option<(u64, u64)> {
+    let (stream, number) = text.split_once('-')?;
+    Some((stream.parse().ok()?, number.parse().ok()?))
+}
+
+/// The server's end of a session.
+pub(crate) struct SessionTransport {
+    session: Arc<Session>,
+    inbox: mpsc::Receiver<ClientJsonRpcMessage>,
+}
+
+impl Transport<RoleServer> for SessionTransport {
+    type Error = SessionError;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        std::future::ready(self.session.route(message))
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        tokio::select! {
+            biased;
+            () = self.session.ended.cancelled() => None,
+            message = self.inbox.recv() => message,
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.session.ended.cancel();
+        Ok(())
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = SessionError;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(Arc<str>, SessionTransport), SessionError> {
+        let id: Arc<str> = crate::random_id().into();
+        let journal = self.store.clone().map(|store| Journal::new(store, id.clone()));
+        let client = Scope::client().ok_or(SessionError::NotFound)?;
+        let streams = Streams::new(self.limits.resumption.clone(), journal.clone(), client.account.clone());
+        let transport = self.admit(&id, streams, client, journal, None)?;
+        Ok((id, transport))
+    }
+
+    async fn restore_session(&self, id: Arc<str>) -> Result<RestoreOutcome<SessionTransport>, SessionError> {
+        let Some(store) = &self.store else { return Ok(RestoreOutcome::NotSupported) };
+        let failed = |error| {
+            tracing::error!(%error, "a session could not be read from the event store");
+            SessionError::NotFound
+        };
+        let Some(stored) = store.session(&id).map_err(failed)? else { return Err(SessionError::NotFound) };
+        let streams = store.streams(&id).map_err(failed)?;
+        let journal = Journal::new(store.clone(), id.clone());
+        let client = Scope::client().ok_or(SessionError::NotFound)?;
+        let account = client.account.clone();
+        let streams = Streams::restore(self.limits.resumption.clone(), journal.clone(), streams, account);
+        let transport = self.admit(&id, streams, client, Some(journal), stored.level)?;
+        tracing::info!(session = %id, "a session of an earlier process goes on");
+        Ok(RestoreOutcome::Restored(transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &Arc<str>,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionError> {
+        let session = self.find(id)?;
+        let (sender, answer) = oneshot::channel();
+        *lock(&session.initialized) = Some(sender);
+        session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
+        tokio::select! {
+            answer = answer => answer.map_err(|_| SessionError::Ended),
+            () = session.ended.cancelled() => Err(SessionError::Ended),
+        }
+    }
+
+    async fn has_session(&self, id: &Arc<str>) -> Result<bool, SessionError> {
+        Ok(self.look(id).is_some())
+    }
+
+    async fn close_session(&self, id: &Arc<str>) -> Result<(), SessionError> {
+        if let Some(session) = self.look(id) {
+            lock(&self.sessions).remove(id);
+            session.ended.cancel();
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &Arc<str>,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.find(id)?;
+        let ClientJsonRpcMessage::Request(request) = &mut message else { return Err(SessionError::NotFound) };
+        if let (ClientRequest::SetLevelRequest(set), Some(journal)) = (&request.request, &session.journal)
+            && let Ok(serde_json::Value::String(level)) = serde_json::to_value(set.params.level)
+        {
+            journal.set_level(&level);
+        }
+        let token = request.request.get_meta().get_progress_token();
+        let head = request.request.extensions().get::<http::request::Parts>();
+        let reservation = head.and_then(|head| head.extensions.get::<Reservation>()).cloned();
+        let opened = {
+            let mut streams = lock(&session.streams);
+            match streams.running() {
+                running if running >= MAX_RUNNING => Err(too_many_requests(&request.id, MAX_RUNNING)),
+                _ => (streams.open(request.id.clone(), token, reservation)).ok_or_else(|| id_in_use(&request.id)),
+            }
+        };
+        let stream = match opened {
+            Ok(stream) => stream,
+            // A stream of its own for each: the call that has the id does not hear of it.
+            Err(answer) => {
+                let mut message = ServerSseMessage::default();
+                message.message = Some(Arc::new(answer));
+                return Ok(futures::stream::once(std::future::ready(message)).left_stream());
+            }
+        };
+        let origin = RequestStream { session: session.clone(), stream };
+        request.request.extensions_mut().insert(origin);
+        let reader = session.read(stream, 0, true).ok_or(SessionError::Ended)?;
+        session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
+        Ok(reader.into_stream().right_stream())
+    }
+
+    async fn accept_message(&self, id: &Arc<str>, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
+        if let ClientJsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(request) = &cancelled.params.request_id
+        {
+            // Nothing more comes for it, not even an answer.
+            lock(&self.find(id)?.streams).end(request);
+        }
+        let begins = matches!(&message, ClientJsonRpcMessage::Notification(notification)
+            if matches!(notification.notification, ClientNotification::InitializedNotification(_)));
+        self.accept(id, message).await?;
+        if begins && let Some(level) = self.find(id).ok().and_then(|session| lock(&session.level).take()) {
+            let set = serde_json::json!({"method": "logging/setLevel", "params": {"level": level}});
+            if let Ok(set) = serde_json::from_value::<ClientRequest>(set) {
+                let request = RequestId::String(LEVEL_REQUEST.into());
+                self.accept(id, ClientJsonRpcMessage::request(set, request)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &Arc<str>,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.find(id)?;
+        let reader = session.read(STANDALONE, 0, false);
+        if reader.is_none() {
+            Scope::refuse(Refusal::TooManyStreams);
+        }
+        Ok(futures::stream::iter(reader).flat_map(Reader::into_stream))
+    }
+
+    async fn resume(
+        &self,
+        id: &Arc<str>,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.find(id)?;
+        let event = event_id(&last_event_id);
+        // An id that was never given out would skip what comes.
+        let newest = |stream| lock(&session.streams).newest(stream);
+        let known = event.filter(|(stream, after)| newest(*stream).is_some_and(|newest| *after <= newest));
+        let reader = known.and_then(|(stream, after)| session.read(stream, after, true));
+        if reader.is_none() {
+            Scope::refuse(Refusal::NothingToResume);
+        }
+        Ok(reader.ok_or(SessionError::NothingToResume)?.into_stream())
+    }
+}
