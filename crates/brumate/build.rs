@@ -1,5 +1,7 @@
 //! How the binary is linked.
 
+#![allow(clippy::disallowed_methods, reason = "it reads the repository")]
+
 /// Size of a huge page on the architectures that are supported, in bytes.
 const HUGE: usize = 2 << 20;
 

@@ -4,8 +4,12 @@
 //! The binaries in `fuzz_targets` give these functions to libFuzzer. `tests/all` runs them on the stored corpus and on
 //! mutations of it, with a stable compiler.
 
+pub mod authorities;
+pub mod compile_gate;
 pub mod exceptions;
+pub mod http;
 pub mod packages;
+pub mod resumption;
 pub mod wheel;
 pub mod wheel_files;
 pub mod wire;
@@ -20,9 +24,13 @@ pub struct Target {
 }
 
 /// Every target, in the order of their names.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 9] = [
+    Target { name: "authorities", run: authorities::run },
+    Target { name: "compile_gate", run: compile_gate::run },
     Target { name: "exceptions", run: exceptions::run },
+    Target { name: "http", run: http::run },
     Target { name: "packages", run: packages::run },
+    Target { name: "resumption", run: resumption::run },
     Target { name: "wheel", run: wheel::run },
     Target { name: "wheel_files", run: wheel_files::run },
     Target { name: "wire", run: wire::run },

@@ -657,3 +657,44 @@ async def long_output(setup: Setup) -> None:
             (output,) = flood['output']
             contains(output, 'line 0\n', f'were cut here; all of it: {uri}]', 'line 19999\n')
             same((await interpreter.read(uri))['text'], ''.join(f'line {n}\n' for n in range(20_000)))
+
+
+async def ranges(setup: Setup) -> None:
+    """A file of 200 MB is read in ranges; asked for as a whole, the answer says how. Hidden files are not handed out."""
+    with Host(setup) as host:
+        async with host.server('--memory', '1GiB', '--files', '1GiB') as client:
+            interpreter = Interpreter(client)
+            made = await interpreter.cell(
+                "with open('large.bin', 'wb') as file:\n"
+                "    for number in range(200):\n"
+                "        file.write(bytes([number]) * 1_000_000)\n"
+                "open('.secret', 'w').write('hidden')\n"
+                "open('umlaut.txt', 'w').write('äöü')"
+            )
+            uri = next(file['uri'] for file in made['files'] if file['name'] == 'large.bin')
+            refused = await interpreter.refused(uri)
+            contains(refused, 'at most 32 MiB', f'{uri}?offset=0&length=33554432')
+            read = await interpreter.read(f'{uri}?offset=149999990&length=20')
+            same(base64.b64decode(read['blob']), bytes([149]) * 10 + bytes([150]) * 10)
+            same((read['uri'], read['_meta']['brumate/size']), (f'{uri}?offset=149999990&length=20', 200_000_000))
+            # Beyond the end there is nothing, and no more than there is.
+            read = await interpreter.read(f'{uri}?offset=199999999')
+            same(base64.b64decode(read['blob']), bytes([199]))
+            same(base64.b64decode((await interpreter.read(f'{uri}?offset=300000000&length=5'))['blob']), b'')
+            # Half a character is no text.
+            text = uri.replace('large.bin', 'umlaut.txt')
+            same((await interpreter.read(f'{text}?offset=2'))['text'], 'öü')
+            same(base64.b64decode((await interpreter.read(f'{text}?offset=1&length=3'))['blob']), 'äöü'.encode()[1:4])
+            for wrong in ('?offset=-1', '?offset=1&offset=2', '?start=1', '?'):
+                contains(await interpreter.refused(f'{text}{wrong}'), 'not found')
+            contains(await interpreter.refused(uri.replace('large.bin', '.secret')), 'not found')
+            # What a cell said in full is handed out, and nothing can be laid in its place.
+            session = made['session_info']['session_id']
+            await interpreter.cell("open('.output', 'w').write('mine')", session)
+            long = await interpreter.cell("print('y' * 100_000)", session)
+            contains(long['output'][0], f'all of it: kernel://{session}/.output%2F3.txt]')
+            same((await interpreter.read(f'kernel://{session}/.output%2F3.txt'))['text'], 'y' * 100_000 + '\n')
+            for name in ('.output', '.output/3.txt'):
+                wanted = {'session_id': session, 'filename': name, 'content': 'x'}
+                refused = await interpreter.client.call_raw('upload_file', wanted)
+                contains(str(refused), 'belong to the outputs of cells')

@@ -69,7 +69,30 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Image`] when the file is damaged or of another version of Brumate, [`EngineError::Io`] when it cannot
-    /// be read; those of [`Engine::machine`].
+    /// [`EngineError::Outdated`] when what it began with cannot be had any more, [`EngineError::Image`] when the file is damaged,
+    /// [`EngineError::Io`] when it cannot be read; those of [`Engine::machine`].
     fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
+
+    /// Checks whether [`Engine::wake`] would find what the session in the file `path` began with. Starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wake`], above all [`EngineError::Outdated`].
+    fn can_wake<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Makes a fresh session with the files that the one in the file `path` has in its working directory, and nothing else of it. For
+    /// a session that cannot be woken; the file stays.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Outdated`] when its files cannot be read either; those of [`Engine::wake`].
+    fn recover<'a>(
+        &'a self,
+        _path: &'a Path,
+        _spec: MachineSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async { Err(EngineError::Unavailable("this engine recovers no files".to_owned())) })
+    }
 }

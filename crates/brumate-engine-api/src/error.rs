@@ -56,6 +56,10 @@ pub enum EngineError {
     /// A session cannot be put to sleep, or not be woken; the text says why.
     #[error("{0}")]
     Image(String),
+    /// A sleeping session cannot be woken, because what it began with is of another version and not there any more; the text says
+    /// which. Its files can be had ([`Engine::recover`](crate::Engine::recover)).
+    #[error("{0}")]
+    Outdated(String),
     /// A file of a session cannot be read or written.
     #[error("{0}")]
     File(FileError),

@@ -15,8 +15,12 @@ pub struct Limits {
     pub grace: Duration,
     /// Linear memory, in bytes. At the limit Python raises `MemoryError`.
     pub memory_bytes: u64,
-    /// Bytes the guest may keep in its writable file layer. At the limit: `ENOSPC`.
+    /// Bytes the guest may keep in its writable file layer, which lives in memory. Granted host directories do not count. At the limit:
+    /// `ENOSPC`.
     pub file_bytes: u64,
+    /// Bytes the guest may write to granted host directories over its life, files that it makes counted as 4 KiB each. At the limit:
+    /// `EDQUOT`.
+    pub mount_bytes: u64,
     /// Files, directories and links the guest may create. At the limit: `ENOSPC`.
     pub inodes: u64,
     /// Bytes of stdout and stderr kept per [`Execute`](crate::Execute); the rest is counted and dropped.
@@ -31,6 +35,7 @@ impl Default for Limits {
             grace: Duration::from_secs(2),
             memory_bytes: 1 << 30,
             file_bytes: 256 << 20,
+            mount_bytes: 1 << 30,
             inodes: 65_536,
             output_bytes: 1 << 20,
         }

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::{Image, Layer, Limits};
 
@@ -19,6 +20,9 @@ pub struct Mount {
 /// Order for a machine.
 #[derive(Debug, Default)]
 pub struct MachineSpec {
+    /// Whose machine it is. Principals take turns where machines have something done for them, such as compiling a module of their own.
+    /// Default: one that has no name.
+    pub principal: Arc<str>,
     /// What it is forked from. One that is not built yet is replaced by [`Image::plain`].
     pub image: Image,
     /// Limits of this machine.

@@ -39,6 +39,32 @@ pub trait Session: Send + Sync {
         directory: &'a str,
     ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>>;
 
+    /// Begins a transaction: until [`Session::commit`] or [`Session::roll_back`], the present state stays at hand, and a cell or
+    /// file that is written counts only for whoever goes on in it. One that was not ended is committed first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::execute`].
+    fn begin(&self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Ends a transaction: what was done counts. Without one it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::RolledBack`] when the machine ended in the transaction and the session is as it was before;
+    /// [`EngineError::MachineExited`] when the session is lost.
+    fn commit(&self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Ends a transaction: the session is as it was before, files included. Without one it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::MachineExited`] when the session is lost.
+    fn roll_back(&self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Estimates how many bytes [`Session::hibernate`] would write, rather too many. `None` when that cannot be known.
+    fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>>;
+
     /// Mounts layers, and keeps the session like that.
     ///
     /// # Errors

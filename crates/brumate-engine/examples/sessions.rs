@@ -3,6 +3,8 @@
 //!
 //! `sessions [LIVE]` with `BRUMATE_CACHE_DIR` set. Times are in microseconds, sizes in bytes.
 
+#![allow(clippy::disallowed_methods, reason = "it reads its own files")]
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

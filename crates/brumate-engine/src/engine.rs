@@ -24,9 +24,11 @@ pub(crate) enum Purpose {
     Run,
     /// Compile modules, on all cores.
     Compile,
+    /// Compile modules in one thread.
+    CompileAlone,
 }
 
-/// The configuration; both purposes give compatible code.
+/// The configuration; all purposes give compatible code.
 fn config(purpose: Purpose) -> Config {
     let mut config = Config::new();
     config

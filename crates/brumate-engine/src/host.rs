@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use wasmtime::{
-    AsContextMut, Caller, Func, Global, Instance, Memory, ResourceLimiter, StoreContextMut, Table, Tag, TypedFunc,
-};
+use wasmtime::{AsContextMut, Caller, Func, Global, Instance, Memory, StoreContextMut, Table, Tag, TypedFunc};
 
+use crate::account::Account;
 use crate::caps::clock::Clock;
 use crate::code::ModuleSource;
 use crate::files::Installs;
@@ -14,12 +13,6 @@ use crate::libc::ffi::Closures;
 use crate::libc::mem::GuestMemory;
 use crate::link::{Helper, Libraries};
 use crate::vfs::Vfs;
-
-/// Table slots a guest may use, in elements of 8 bytes. The bundle needs about 60,000.
-const MAX_TABLE_ELEMENTS: usize = 1 << 20;
-
-/// Largest garbage-collected heap (exception objects), in bytes.
-const MAX_GC_HEAP: usize = 64 << 20;
 
 /// Data of the store. Everything is plain process memory, so that a fork copies it.
 pub(crate) struct Host {
@@ -43,8 +36,8 @@ pub(crate) struct Host {
     pub(crate) clock: Clock,
     /// Environment read once by the guest's start-up: `NAME=value`.
     pub(crate) environment: Vec<String>,
-    /// Memory limit and peak.
-    pub(crate) memory: MemoryLimit,
+    /// What the guest may hold, and holds.
+    pub(crate) account: Account,
     /// How the guest gets packages, once the machine is someone's.
     pub(crate) installs: Option<Installs>,
 }
@@ -71,49 +64,6 @@ impl Host {
             let origin = loaded.get(*index).and_then(|library| library.origin.as_ref());
             origin.is_none_or(|origin| present.contains(&origin.layer))
         });
-    }
-}
-
-/// Limits on what wasm may grow.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MemoryLimit {
-    /// Linear memory may not grow beyond, in bytes.
-    pub(crate) max_bytes: u64,
-    /// Largest size so far, in bytes.
-    pub(crate) peak_bytes: u64,
-    /// A request was refused since the last reset.
-    pub(crate) refused: bool,
-}
-
-impl ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // The exception heap has no maximum of its own kind and starts empty; the linear memory starts at 30 MiB.
-        if current == 0 || maximum.is_none() && desired <= MAX_GC_HEAP {
-            return Ok(true);
-        }
-        let allowed = desired as u64 <= self.max_bytes;
-        if allowed {
-            self.peak_bytes = self.peak_bytes.max(desired as u64);
-        } else {
-            self.refused = true;
-        }
-        Ok(allowed)
-    }
-
-    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= MAX_TABLE_ELEMENTS)
-    }
-
-    fn instances(&self) -> usize {
-        crate::link::MAX_INSTANCES
-    }
-
-    fn memories(&self) -> usize {
-        4
-    }
-
-    fn tables(&self) -> usize {
-        16
     }
 }
 

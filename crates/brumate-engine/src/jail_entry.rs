@@ -4,6 +4,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
 use crate::channel::Channel;
+use crate::code::process::Limits;
 use crate::jail::{self, CONTROL_FD, JailConfig, ProbeResult, Profile, Require};
 
 /// Descriptors a zygote and its machines may have open.
@@ -11,6 +12,12 @@ const OPEN_FILES: u64 = 4096;
 
 /// Processes one zygote's user may have: machines and their checkpoints.
 const PROCESSES: u64 = 16_384;
+
+/// Private writable memory of the builder of an image, in bytes: the largest image and what the host needs beside it. What exceeds it fails.
+const BUILD_DATA: u64 = 3 << 30;
+
+/// CPU time of the builder of an image, in seconds. Then it is killed, and the image is not there.
+const BUILD_CPU_SECONDS: u64 = 300;
 
 /// Runs an internal command. To be called at the very start of `main`, before any thread exists: these processes jail
 /// themselves and must be single-threaded then. `None` when `arguments` (without the program's name) are not for it.
@@ -21,7 +28,7 @@ pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     }
     let run: fn(OwnedFd) -> ExitCode = match command.to_str()? {
         "zygote" => crate::zygote::main,
-        "compile" => crate::client::compiler::main,
+        "compile" => crate::code::process::main,
         "probe-zygote" => |socket| probe(socket, Profile::Zygote),
         "probe-compile" => |socket| probe(socket, Profile::Compile),
         _ => return None,
@@ -70,24 +77,37 @@ fn control_socket() -> Option<OwnedFd> {
     }
 }
 
-/// Jails this process for running guests; returns the walls that could not be raised.
+/// Jails this process for running guests, or as the builder of an image; returns the walls that could not be raised.
 ///
 /// # Errors
 /// When a mandatory wall (any wall, with `all`) cannot be raised.
-pub(crate) fn enter_zygote(all: bool, keep: &[RawFd]) -> Result<Vec<String>, String> {
+pub(crate) fn enter_zygote(all: bool, keep: &[RawFd], builder: bool) -> Result<Vec<String>, String> {
     crate::bundle::map_files();
     let mut config = config(Profile::Zygote);
+    if builder {
+        config.limits.data_bytes = Some(BUILD_DATA);
+        config.limits.cpu_seconds = Some(BUILD_CPU_SECONDS);
+    }
     config.require = if all { Require::All } else { Require::Best };
     config.keep = keep.to_vec();
     enter(Profile::Zygote, &config)
 }
 
-/// Jails this process for compiling.
+/// Jails this process for compiling, within `limits`.
 ///
 /// # Errors
 /// When a mandatory wall cannot be raised.
-pub(crate) fn enter_compile() -> Result<Vec<String>, String> {
-    enter(Profile::Compile, &config(Profile::Compile))
+pub(crate) fn enter_compile(limits: Limits) -> Result<Vec<String>, String> {
+    let mut config = config(Profile::Compile);
+    let own = &mut config.limits;
+    own.data_bytes = limits.memory;
+    own.cpu_seconds = limits.cpu_seconds;
+    own.nice = limits.nice;
+    if let Some(memory) = limits.memory {
+        // What it writes is held in memory, too.
+        own.file_bytes = own.file_bytes.min(memory);
+    }
+    enter(Profile::Compile, &config)
 }
 
 fn enter(profile: Profile, config: &JailConfig) -> Result<Vec<String>, String> {

@@ -21,6 +21,9 @@
 //!
 //! **Not here:** MCP, HTTP, sessions, resolving packages. See `ARCHITECTURE.md` in the repository.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
+mod account;
 mod blas;
 pub mod bundle;
 mod caps;
@@ -38,6 +41,7 @@ pub mod libc;
 mod link;
 mod machine;
 mod memory;
+mod meter;
 #[doc(hidden)]
 pub mod module;
 mod page_map;

@@ -91,6 +91,11 @@ extern "C" fn on_stop(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::
 }
 
 extern "C" fn on_cpu_limit(_: libc::c_int) {
+    cpu_time_is_used_up();
+}
+
+/// Interrupts the execution that runs, if one does, since its CPU time is used up. Async-signal-safe.
+pub(crate) fn cpu_time_is_used_up() {
     if RUNNING.load(ORDER) != 0 {
         CPU_LIMIT.store(true, Ordering::Relaxed);
         interrupt();
@@ -167,6 +172,8 @@ pub(crate) fn install() {
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         // A reader that went away is an error, not a death.
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        // A file that becomes too large as well: `EFBIG`.
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
@@ -309,10 +316,19 @@ mod tests {
 
     use super::*;
 
-    /// Asks this process, and waits until the handler, on whatever thread, has heard it.
+    /// Asks this process, and waits until the handler, on whatever thread, has heard it. A signal before it that another thread handles may
+    /// be the last to be written down; then it is asked again.
     fn stop(execution: u64) {
-        queue(pidfd_open(getpid(), PidfdFlags::empty()).unwrap().as_fd(), execution).unwrap();
-        while STOPPED.load(ORDER) != execution {
+        const PATIENCE: usize = 100_000;
+        let pidfd = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+        queue(pidfd.as_fd(), execution).unwrap();
+        for turn in 1.. {
+            if STOPPED.load(ORDER) == execution {
+                return;
+            }
+            if turn % PATIENCE == 0 {
+                queue(pidfd.as_fd(), execution).unwrap();
+            }
             std::thread::yield_now();
         }
     }

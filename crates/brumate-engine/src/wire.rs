@@ -4,6 +4,8 @@
 //! in postcard's format. Descriptors travel with the header (`SCM_RIGHTS`). Each side treats the other's bytes as hostile:
 //! no length is trusted before it is bounded, and buffers grow only with what has arrived.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::api::bounded;
@@ -109,8 +111,16 @@ pub enum ModuleRequest {
         /// Where it is.
         origin: Origin,
     },
-    /// The bytes themselves, after [`ModuleReply::Unknown`].
-    Bytes(Vec<u8>),
+    /// The bytes themselves, after [`ModuleReply::Unknown`]; answered by [`ModuleReply::Charged`]. The guest brought them and pays for
+    /// compiling.
+    Bytes {
+        /// The module.
+        bytes: Vec<u8>,
+        /// Memory that compiling may take, in bytes.
+        memory: u64,
+        /// CPU time that it may take.
+        cpu: Duration,
+    },
 }
 
 /// A file of a layer.
@@ -131,6 +141,13 @@ pub enum ModuleReply {
     Unknown,
     /// It cannot be compiled.
     Failed(String),
+    /// The compiled module is the one descriptor that follows, unless it failed.
+    Charged {
+        /// CPU time that compiling took.
+        cpu: Duration,
+        /// Why there is none.
+        failed: Option<String>,
+    },
 }
 
 /// Server → machine.
@@ -177,6 +194,9 @@ pub enum ToMachine {
     /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
     /// the machine's own page map (proc_pid_pagemap(5)).
     Follow,
+    /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`ToMachine::Execute`] with a
+    /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
+    Keep,
     /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
     /// own page map (proc_pid_pagemap(5)).
     Freeze,
@@ -185,6 +205,9 @@ pub enum ToMachine {
         /// Changes of the session so far.
         generation: u64,
     },
+    /// Take over the files in the working directory of what the descriptor that follows describes; answered by
+    /// [`FromMachine::Recovered`].
+    Recover,
     /// Parse a source text.
     Analyze(String),
     /// Run one.
@@ -250,6 +273,8 @@ pub enum FromMachine {
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         layers: Vec<LayerId>,
     },
+    /// Answer to [`ToMachine::Recover`]: why it failed, if it did.
+    Recovered(Option<String>),
     /// Answer to [`ToMachine::Remount`], or what came of a [`ToMachine::Install`] with layers.
     Mounted(Result<(), LayerProblem>),
     /// Answer to [`ToMachine::Analyze`].

@@ -20,6 +20,8 @@
 //! Requirements come from strangers, so everything here is bounded and free of global state: markers are evaluated
 //! as they are parsed instead of being interned, which is why the PEP 508 parser is our own.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod bundle;
 pub mod cache;
 mod error;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks, is_modern};
-use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, Sessions};
+use brumate_session::sessions::{Admit, CellRequest, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
@@ -35,6 +35,11 @@ use crate::{arguments, tasks, tool};
 /// What a client is told that comes back too late.
 const GONE: &str = "The code does not wait for this input any more: it was given already, or came too late, and the code was \
                     interrupted. What a session had done until then is kept. Run the code again.";
+
+/// What a client is told whose answer reached another process than the one that asked.
+const ELSEWHERE: &str = "The code that asked for this input does not run in this server: it waits in another one, or in one that has \
+                         ended. Where several servers share an address, all requests of a client must reach the same one. \
+                         Run the code again.";
 
 /// Which tools a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -347,6 +352,12 @@ impl PythonServer {
     }
 }
 
+/// Bytes of an answer with a file of `bytes`: in base 64, or text with what JSON escapes, and what is around it.
+fn answer_bytes(bytes: u64) -> usize {
+    const AROUND: u64 = 4096;
+    usize::try_from(bytes.saturating_add(bytes / 3 + AROUND)).unwrap_or(usize::MAX)
+}
+
 fn error_result(message: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
@@ -427,6 +438,7 @@ impl ServerHandler for PythonServer {
                 Resumed::Call(call) => call,
                 Resumed::Again(required) => return Ok(required.into()),
                 Resumed::Gone => return Ok(error_result(GONE.to_owned()).into()),
+                Resumed::Elsewhere => return Ok(error_result(ELSEWHERE.to_owned()).into()),
             },
             None => {
                 let digest = questions::digest(&request);
@@ -453,13 +465,14 @@ impl ServerHandler for PythonServer {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
             return Ok(ListResourcesResult::default());
         };
-        Ok(ListResourcesResult::with_all_items(interpreter.resources().await))
+        let cursor = request.and_then(|request| request.cursor);
+        interpreter.resources(cursor.as_deref()).await
     }
 
     async fn list_resource_templates(
@@ -481,7 +494,12 @@ impl ServerHandler for PythonServer {
         let interpreter =
             self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
         let cancel = self.stop.child_token();
-        let read = AssertUnwindSafe(interpreter.read(&request.uri, is_modern(&context), &cancel)).catch_unwind();
+        let asked = context.clone();
+        let admit = Admit::new(move |bytes| {
+            Box::pin(async move { lowlevel::reserve_answer(&asked, answer_bytes(bytes)).await })
+        });
+        let read = interpreter.read(&request.uri, is_modern(&context), admit, &cancel);
+        let read = AssertUnwindSafe(read).catch_unwind();
         tokio::select! {
             read = read => match read {
                 Ok(read) => read.map(Into::into),
@@ -491,6 +509,7 @@ impl ServerHandler for PythonServer {
                 }
             },
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
+            () = lowlevel::session_ended(&context) => Err(ErrorData::internal_error("the session has ended", None)),
         }
     }
 

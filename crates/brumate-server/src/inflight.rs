@@ -1,21 +1,47 @@
 //! Which requests still wait for their answer.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use brumate_mcp::lowlevel::AnswerRoom;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// The requests of one connection that are not answered yet.
+/// Requests of one connection that are not answered yet. More are answered with an error.
+pub(crate) const MAX_IN_FLIGHT: usize = 1024;
+
+/// Why a request is not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotBegun {
+    /// Another one with its id is not answered yet.
+    IdInUse,
+    /// There are [`MAX_IN_FLIGHT`].
+    TooMany,
+}
+
+/// The requests of one connection that are not answered yet, with the room that their answers take.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    ids: Mutex<HashSet<RequestId>>,
+    ids: Mutex<HashMap<RequestId, AnswerRoom>>,
     changed: Notify,
 }
 
 impl InFlight {
-    pub(crate) fn begin(&self, id: RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    /// Begins a request.
+    ///
+    /// # Errors
+    ///
+    /// Its id is in use, or there are too many.
+    pub(crate) fn begin(&self, id: RequestId, room: AnswerRoom) -> Result<(), NotBegun> {
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.contains_key(&id) {
+            return Err(NotBegun::IdInUse);
+        }
+        if ids.len() >= MAX_IN_FLIGHT {
+            return Err(NotBegun::TooMany);
+        }
+        ids.insert(id, room);
+        Ok(())
     }
 
     /// The request is answered, or its answer will never be sent.
@@ -43,6 +69,9 @@ impl InFlight {
 mod tests {
     use std::sync::Arc;
 
+    use brumate_mcp::lowlevel::AnswerBudget;
+    use rmcp::model::Extensions;
+
     use super::*;
 
     #[tokio::test]
@@ -50,8 +79,10 @@ mod tests {
         let calls = Arc::new(InFlight::default());
         calls.idle().await;
         let (one, two) = (RequestId::Number(1), RequestId::String("two".into()));
-        calls.begin(one.clone());
-        calls.begin(two.clone());
+        let room = || AnswerBudget::default().enter(&mut Extensions::new());
+        calls.begin(one.clone(), room()).unwrap();
+        calls.begin(two.clone(), room()).unwrap();
+        assert_eq!(calls.begin(one.clone(), room()), Err(NotBegun::IdInUse));
         let waiting = tokio::spawn({
             let calls = Arc::clone(&calls);
             async move { calls.idle().await }
@@ -59,7 +90,13 @@ mod tests {
         calls.end(&one);
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
+        assert_eq!(calls.begin(two.clone(), room()), Err(NotBegun::IdInUse));
         calls.end(&two);
         waiting.await.unwrap();
+        for number in 0..MAX_IN_FLIGHT {
+            calls.begin(RequestId::Number(number as i64), room()).unwrap();
+        }
+        assert_eq!(calls.begin(one, room()), Err(NotBegun::IdInUse));
+        assert_eq!(calls.begin(RequestId::Number(-1), room()), Err(NotBegun::TooMany));
     }
 }

@@ -12,6 +12,8 @@
 //! level gets stdout as `info`, stderr as `warning` and the loading of packages as `debug`. The final result holds
 //! everything in any case.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod arguments;
 mod clients;
 mod escape;

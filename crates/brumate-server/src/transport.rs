@@ -8,11 +8,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brumate_mcp::lowlevel::AnswerBudget;
 use brumate_session::CancellationToken;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, GetMeta,
+    JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -20,13 +21,15 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::inflight::InFlight;
+use crate::inflight::{InFlight, MAX_IN_FLIGHT, NotBegun};
 use crate::wire::{Parsed, parse_line, too_long};
 
 /// Longest line that is read: room for the longest code that is run, with every byte escaped.
 const MAX_LINE_BYTES: usize = 16 << 20;
 /// How many lines that are no messages are answered. A peer that echoes what it gets must not keep us busy for ever.
 const MAX_REFUSALS: usize = 1000;
+/// Refusals that wait to be written. A client that does not read misses those beyond.
+const MAX_WAITING_REFUSALS: usize = 64;
 /// After the end of the input, calls may take this long to end on their own.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
@@ -39,6 +42,7 @@ pub(crate) struct LineTransport<R, W> {
     received: VecDeque<Parsed>,
     output: Arc<Output<W>>,
     calls: Arc<InFlight>,
+    budget: AnswerBudget,
     /// The client has begun a session; before that rmcp takes anything but a request as a reason to give up.
     opened: bool,
     refusals_left: usize,
@@ -79,6 +83,7 @@ where
             received: VecDeque::new(),
             output: Arc::new(output),
             calls: Arc::default(),
+            budget: AnswerBudget::default(),
             opened: false,
             refusals_left: MAX_REFUSALS,
             refusals: JoinSet::new(),
@@ -127,34 +132,47 @@ where
     fn take_received(&mut self) -> Option<ClientJsonRpcMessage> {
         while let Some(parsed) = self.received.pop_front() {
             match parsed {
-                Parsed::Message(message) => {
-                    if self.accept(&message) {
-                        return Some(*message);
-                    }
+                Parsed::Message(mut message) => match self.accept(&mut message) {
+                    Ok(true) => return Some(*message),
+                    Ok(false) => {}
+                    Err(answer) => self.refuse(answer),
+                },
+                Parsed::Refused(answer) if self.refusals_left > 0 => {
+                    self.refusals_left -= 1;
+                    self.refuse(answer);
                 }
-                Parsed::Refused(answer) => {
-                    if self.refusals_left > 0 {
-                        self.refusals_left -= 1;
-                        let output = Arc::clone(&self.output);
-                        // In a task, because `receive` may be dropped at any time and half a line must not be
-                        // written. A client that does not read is noticed by the output itself.
-                        self.refusals.spawn(async move {
-                            let _ = output.write(&answer).await;
-                        });
-                        while self.refusals.try_join_next().is_some() {}
-                    }
-                }
+                Parsed::Refused(_) => {}
             }
         }
         None
     }
 
-    fn accept(&mut self, message: &ClientJsonRpcMessage) -> bool {
+    /// Answers what is not passed on.
+    fn refuse(&mut self, answer: Box<ServerJsonRpcMessage>) {
+        while self.refusals.try_join_next().is_some() {}
+        if self.refusals.len() >= MAX_WAITING_REFUSALS {
+            return;
+        }
+        let output = Arc::clone(&self.output);
+        // In a task, because `receive` may be dropped at any time and half a line must not be written. A client that does not read
+        // is noticed by the output itself.
+        self.refusals.spawn(async move {
+            let _ = output.write(&answer).await;
+        });
+    }
+
+    /// Takes note of a message; whether it is passed on.
+    ///
+    /// # Errors
+    ///
+    /// The answer to a request whose id is in use, or that is one too many.
+    fn accept(&mut self, message: &mut ClientJsonRpcMessage) -> Result<bool, Box<ServerJsonRpcMessage>> {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.calls.begin(request.id.clone());
+                let room = self.budget.enter(request.request.extensions_mut());
+                self.calls.begin(request.id.clone(), room).map_err(|reason| not_begun(&request.id, reason))?;
                 self.opened |= opens_session(&request.request);
-                true
+                Ok(true)
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -162,9 +180,9 @@ where
                 {
                     self.calls.end(id);
                 }
-                self.opened
+                Ok(self.opened)
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.opened,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Ok(self.opened),
         }
     }
 
@@ -193,6 +211,21 @@ where
             }
         }
     }
+}
+
+/// The answer to a request that is not begun.
+fn not_begun(id: &RequestId, reason: NotBegun) -> Box<ServerJsonRpcMessage> {
+    let (code, text) = match reason {
+        NotBegun::IdInUse => {
+            let text = "the id of this request is in use: an earlier request with it is not answered yet".to_owned();
+            (ErrorCode::INVALID_REQUEST, text)
+        }
+        NotBegun::TooMany => {
+            let text = format!("{MAX_IN_FLIGHT} requests are not answered yet: wait for some of them, then try again");
+            (ErrorCode::INTERNAL_ERROR, text)
+        }
+    };
+    Box::new(JsonRpcMessage::error(ErrorData::new(code, text, None), Some(id.clone())))
 }
 
 /// Does rmcp leave its opening phase at this request? Others are answered, and the phase goes on.

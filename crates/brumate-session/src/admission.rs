@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::allowance::{Allowances, OverLimit, Spent};
 
@@ -41,8 +42,10 @@ struct State {
 #[derive(Default)]
 struct Account {
     running: usize,
-    waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
+    waiting: VecDeque<(u64, Answer)>,
     spent: Spent,
+    /// Cancelled when the runs that are under way are to end.
+    revoked: CancellationToken,
 }
 
 /// Why a call is not let in.
@@ -52,6 +55,8 @@ pub(crate) enum Refused {
     Busy { running: usize, waiting: usize },
     /// The principal has used what it may.
     OverLimit(OverLimit),
+    /// The principal may use nothing any more.
+    Revoked,
 }
 
 impl std::fmt::Debug for Admission {
@@ -85,13 +90,34 @@ impl Admission {
             Asked::Waits(receiver, place) => (receiver, place),
         };
         // Senders are dropped with the gate alone; then nobody could run.
-        receiver.await.map_err(|_| Refused::Busy { running: self.gate.max_running, waiting: 0 })
+        receiver.await.unwrap_or(Err(Refused::Busy { running: self.gate.max_running, waiting: 0 }))
+    }
+
+    /// Takes a principal's access away: its runs that are under way are ended, and those that wait are refused. What comes later is
+    /// let in, unless its allowance is [revoked](crate::Allowance::revoked) as well.
+    pub fn revoke(&self, principal: &str) {
+        let waiting = {
+            let mut state = self.gate.state();
+            let state = &mut *state;
+            let Some(account) = state.accounts.get_mut(principal) else { return };
+            std::mem::take(&mut account.revoked).cancel();
+            let waiting = std::mem::take(&mut account.waiting);
+            state.waiting -= waiting.len();
+            state.turns.retain(|name| **name != *principal);
+            waiting
+        };
+        for (_, sender) in waiting {
+            drop(sender.send(Err(Refused::Revoked)));
+        }
     }
 }
 
+/// Where a call that waits hears whether it is let in.
+type Answer = oneshot::Sender<Result<Permit, Refused>>;
+
 enum Asked {
     Granted(Permit),
-    Waits(oneshot::Receiver<Permit>, Place),
+    Waits(oneshot::Receiver<Result<Permit, Refused>>, Place),
 }
 
 impl Gate {
@@ -106,6 +132,9 @@ impl Gate {
 
     fn ask(self: &Arc<Self>, principal: &str) -> Result<Asked, Refused> {
         let allowance = self.allowances.of(principal);
+        if allowance.revoked {
+            return Err(Refused::Revoked);
+        }
         let each = self.runs_each(principal);
         let mut state = self.state();
         let state = &mut *state;
@@ -123,7 +152,8 @@ impl Gate {
         if state.running < self.max_running && account.running < each && account.waiting.is_empty() {
             state.running += 1;
             account.running += 1;
-            return Ok(Asked::Granted(Permit::new(self, name)));
+            let revoked = account.revoked.clone();
+            return Ok(Asked::Granted(Permit::new(self, name, revoked)));
         }
         let limit = each.saturating_mul(WAITING_PER_RUN);
         if account.waiting.len() >= limit {
@@ -145,6 +175,17 @@ impl Gate {
         Ok(Asked::Waits(receiver, place))
     }
 
+    /// Why a run that waits may not begin: what has run meanwhile may have used what there was.
+    fn refuse(&self, principal: &str, account: &mut Account) -> Option<Refused> {
+        let allowance = self.allowances.of(principal);
+        if allowance.revoked {
+            return Some(Refused::Revoked);
+        }
+        let limit = allowance.cpu_per_hour?;
+        let retry_after = account.spent.exceeds(limit, Instant::now())?;
+        Some(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }))
+    }
+
     /// Gives free places to those whose turn it is.
     fn give(self: &Arc<Self>) {
         let mut given = Vec::new();
@@ -161,15 +202,23 @@ impl Gate {
                     state.turns.push_back(name);
                     continue;
                 }
+                if let Some(refused) = self.refuse(&name, account) {
+                    // Of all that wait, as of one that asks now.
+                    let waiting = std::mem::take(&mut account.waiting);
+                    state.waiting -= waiting.len();
+                    given.extend(waiting.into_iter().map(|(_, sender)| (sender, Err(refused.clone()))));
+                    continue;
+                }
                 let Some((_, sender)) = account.waiting.pop_front() else { continue };
                 account.running += 1;
                 state.running += 1;
                 state.waiting -= 1;
                 passed = 0;
+                let revoked = account.revoked.clone();
                 if !account.waiting.is_empty() {
                     state.turns.push_back(Arc::clone(&name));
                 }
-                given.push((sender, Permit::new(self, name)));
+                given.push((sender, Ok(Permit::new(self, name, revoked))));
             }
         }
         // Outside of the lock: a permit that nobody waits for any more comes back at once.
@@ -224,11 +273,17 @@ pub(crate) struct Permit {
     /// Since when code runs, and how much CPU time it may take.
     running: Option<(Instant, Duration)>,
     spent: Duration,
+    revoked: CancellationToken,
 }
 
 impl Permit {
-    fn new(gate: &Arc<Gate>, principal: Arc<str>) -> Self {
-        Self { gate: Arc::clone(gate), principal, running: None, spent: Duration::ZERO }
+    fn new(gate: &Arc<Gate>, principal: Arc<str>, revoked: CancellationToken) -> Self {
+        Self { gate: Arc::clone(gate), principal, running: None, spent: Duration::ZERO, revoked }
+    }
+
+    /// Cancelled when the run has to end, because its principal's access was taken away.
+    pub(crate) fn revoked(&self) -> &CancellationToken {
+        &self.revoked
     }
 
     /// Code begins to run, and takes at most `cpu`. Should it not be known what it took, it is taken for as much as the time
@@ -360,5 +415,60 @@ mod tests {
         tokio::time::advance(Duration::from_secs(60)).await;
         drop(permit);
         assert!(gate.enter("a").await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_is_asked_again_what_it_has_used() {
+        let limit = Duration::from_secs(60);
+        let allowances = Allowances::new(move |_| Allowance { cpu_per_hour: Some(limit), ..Allowance::default() });
+        let gate = Admission::new(1, allowances);
+        let mut running = gate.enter("a").await.unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..WAITING_PER_RUN {
+            let gate = gate.clone();
+            waiting.push(tokio::spawn(async move { gate.enter("a").await.map(drop) }));
+            settle().await;
+        }
+        let other = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("b").await.map(drop) }
+        });
+        settle().await;
+        running.begins(Duration::from_secs(100));
+        running.took(Duration::from_secs(90));
+        drop(running);
+        for call in waiting {
+            let refused = call.await.unwrap();
+            assert!(matches!(refused, Err(Refused::OverLimit(OverLimit::Cpu { .. }))), "{refused:?}");
+        }
+        other.await.unwrap().unwrap();
+        assert_eq!((gate.running(), gate.waiting()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn whose_access_is_revoked_loses_what_runs_and_what_waits() {
+        let gate = Admission::new(1, Allowances::default());
+        let running = gate.enter("a").await.unwrap();
+        let wait = |name: &'static str| {
+            let gate = gate.clone();
+            tokio::spawn(async move { gate.enter(name).await.map(drop) })
+        };
+        let (first, second, other) = (wait("a"), wait("a"), wait("b"));
+        settle().await;
+        assert!(!running.revoked().is_cancelled());
+        gate.revoke("a");
+        gate.revoke("nobody");
+        assert!(running.revoked().is_cancelled());
+        for call in [first, second] {
+            assert_eq!(call.await.unwrap(), Err(Refused::Revoked));
+        }
+        assert!(!other.is_finished(), "the run has not ended yet");
+        drop(running);
+        other.await.unwrap().unwrap();
+        // A principal that is known again is let in.
+        assert!(!gate.enter("a").await.unwrap().revoked().is_cancelled());
+        assert_eq!((gate.running(), gate.waiting()), (0, 0));
+        let nobody = Allowances::new(|_| Allowance { revoked: true, ..Allowance::default() });
+        assert_eq!(Admission::new(1, nobody).enter("a").await.err(), Some(Refused::Revoked));
     }
 }

@@ -18,10 +18,13 @@ pub struct Allowance {
     pub runs: Option<usize>,
     /// Sessions, awake or asleep.
     pub sessions: Option<usize>,
-    /// Bytes of its sleeping sessions.
+    /// Bytes of its sessions on disk; those that are awake count with what they would take.
     pub disk_bytes: Option<u64>,
     /// CPU time that code may take in an hour. As much may be taken at once; it comes back evenly.
     pub cpu_per_hour: Option<Duration>,
+    /// It may use nothing any more: no run begins, and none that waits. [`Admission::revoke`](crate::Admission::revoke) ends those that
+    /// are under way.
+    pub revoked: bool,
 }
 
 /// What all of them may use.
@@ -78,7 +81,10 @@ pub enum OverLimit {
         limit: usize,
     },
     /// Too much disk space.
-    #[error("your sleeping sessions fill {}, as much as they may; clear one that is not needed", format_size(*limit))]
+    #[error(
+        "your sessions may take {} of the disk, and there is not enough left; keep less data, or clear one that is not needed",
+        format_size(*limit)
+    )]
     Disk {
         /// Bytes.
         limit: u64,

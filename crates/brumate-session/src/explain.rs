@@ -24,6 +24,8 @@ pub const GRACE: Setting = Setting { flag: "--grace", variable: "BRUMATE_GRACE" 
 pub const MEMORY: Setting = Setting { flag: "--memory", variable: "BRUMATE_MEMORY" };
 /// Bytes of files a guest may write.
 pub const FILES: Setting = Setting { flag: "--files", variable: "BRUMATE_FILES" };
+/// Bytes a guest may write to mounted directories.
+pub const MOUNT_LIMIT: Setting = Setting { flag: "--mount-limit", variable: "BRUMATE_MOUNT_LIMIT" };
 /// Bytes of output that are kept.
 pub const OUTPUT_LIMIT: Setting = Setting { flag: "--output-limit", variable: "BRUMATE_OUTPUT_LIMIT" };
 /// Runs at the same time.
@@ -40,12 +42,13 @@ pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: 
 pub const INPUT_TIMEOUT: Setting = Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT" };
 
 /// Every setting that a text can name.
-pub const SETTINGS: [Setting; 11] = [
+pub const SETTINGS: [Setting; 12] = [
     TIMEOUT,
     CPU_TIMEOUT,
     GRACE,
     MEMORY,
     FILES,
+    MOUNT_LIMIT,
     OUTPUT_LIMIT,
     MAX_CONCURRENT,
     MAX_LIVE_SESSIONS,
@@ -147,6 +150,10 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
             format_size(limits.file_bytes),
             limits.inodes
+        )),
+        "OSError" if evalue.contains("Quota exceeded") => Some(format!(
+            "Note: the code may write at most {} to mounted directories (set by {MOUNT_LIMIT}).",
+            format_size(limits.mount_bytes)
         )),
         "OverflowError" if evalue.ends_with("too large to convert to C long") => Some(INTEGERS.to_owned()),
         "ValueError" if evalue.ends_with("out of bounds for int32") => Some(INTEGERS.to_owned()),
@@ -271,6 +278,7 @@ mod tests {
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "int64"),
             ("ValueError", "high is out of bounds for int32", "int64"),
+            ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
             ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
         ] {

@@ -24,6 +24,8 @@
 //!
 //! The engine is a trait of `brumate-engine-api` that speaks in messages, so that nothing here knows how a machine is made.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod admission;
 mod allowance;
 mod choice;

@@ -190,7 +190,7 @@ fn judged(outcome: Outcome, limits: &Limits) -> Result<Option<ReturnValue>, Stri
 /// The value if it is JSON and not too large; otherwise what can be shown of it.
 fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
     if serde_json::from_str::<IgnoredAny>(&value.json).is_err() {
-        return Err("The machine sent a return value that is not JSON; this is a defect of Brumate.".to_owned());
+        return Err("The code damaged its interpreter: the return value it sent is not JSON.".to_owned());
     }
     let limit = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
     if value.json.len() <= limit {

@@ -174,6 +174,9 @@ pub enum Failure {
     /// The principal has used what it may.
     #[error("the server is busy: {0}")]
     OverLimit(OverLimit),
+    /// The principal's access was taken away, before or while the code ran.
+    #[error("the access to this server was revoked")]
+    Revoked,
     /// The call was cancelled before the code ran.
     #[error("the call was cancelled")]
     Cancelled,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{Admission, Permit, Refused};
+use crate::admission::{Admission, Refused};
 use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
@@ -88,6 +88,11 @@ impl Runner {
         &self.admission
     }
 
+    /// Takes a principal's access away: see [`Admission::revoke`].
+    pub fn revoke(&self, principal: &str) {
+        self.admission.revoke(principal);
+    }
+
     /// The package service.
     pub fn packages(&self) -> &Packages {
         &self.packages
@@ -152,7 +157,8 @@ impl Runner {
         let asker = Asker::new(request.questions);
         let execute =
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
-        let spec = MachineSpec { image, limits: self.settings.limits, ..MachineSpec::default() };
+        let principal = request.principal.as_str().into();
+        let spec = MachineSpec { principal, image, limits: self.settings.limits, ..MachineSpec::default() };
         // Code that installs packages itself knows of modules that nobody else knows.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let job = Job { spec, execute, inference, asker, principal: request.principal, phases: request.phases };
@@ -211,12 +217,24 @@ impl Runner {
     ) -> Result<Driven, Failure> {
         let Job { spec, execute, inference, asker, principal, phases } = job;
         let phases = phases.as_ref();
+        let mut permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Failure::Cancelled),
+            admitted = self.admission.enter(&principal) => admitted.map_err(|refused| match refused {
+                Refused::Busy { running, waiting } => Failure::Busy { running, waiting },
+                Refused::OverLimit(over) => Failure::OverLimit(over),
+                Refused::Revoked => Failure::Revoked,
+            })?,
+        };
+        Phases::admit(phases);
+        let revoked = permit.revoked().clone();
         let ready = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
-            ready = self.make_ready(spec, &execute.code, inference, &principal, phases, &events) => ready?,
+            () = revoked.cancelled() => return Err(Failure::Revoked),
+            ready = self.make_ready(spec, &execute.code, inference, &events) => ready?,
         };
-        let Prepared { mut permit, mut machine, dependencies } = match ready {
+        let Prepared { mut machine, dependencies } = match ready {
             Ready::Machine(prepared) => prepared,
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
@@ -226,7 +244,12 @@ impl Runner {
         };
         permit.begins(self.limits().cpu);
         Phases::start(phases);
-        let end = self.execute(&mut *machine, execute, asker, &events, cancel).await?;
+        let end = tokio::select! {
+            biased;
+            // The machine ends with this.
+            () = revoked.cancelled() => return Err(Failure::Revoked),
+            end = self.execute(&mut *machine, execute, asker, &events, cancel) => end?,
+        };
         if let RunEnd::Ended(outcome) = &end {
             permit.took(outcome.cpu);
         }
@@ -239,15 +262,8 @@ impl Runner {
         spec: MachineSpec,
         code: &str,
         inference: Inference,
-        principal: &str,
-        phases: Option<&Arc<Phases>>,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Ready, Failure> {
-        let permit = self.admission.enter(principal).await.map_err(|refused| match refused {
-            Refused::Busy { running, waiting } => Failure::Busy { running, waiting },
-            Refused::OverLimit(over) => Failure::OverLimit(over),
-        })?;
-        Phases::admit(phases);
         // Before a machine is taken: most mistakes in metadata cost nothing.
         let stated = match dependencies::stated(&self.settings.dependencies, code) {
             Ok(stated) => stated,
@@ -278,7 +294,7 @@ impl Runner {
             let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
         let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
-        Ok(Ready::Machine(Prepared { permit, machine, dependencies }))
+        Ok(Ready::Machine(Prepared { machine, dependencies }))
     }
 
     /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
@@ -484,7 +500,6 @@ impl Found {
 
 /// A machine with its packages.
 struct Prepared {
-    permit: Permit,
     machine: Box<dyn Machine>,
     /// The requirements, as the caller would write them.
     dependencies: Vec<String>,
@@ -495,7 +510,7 @@ fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
     let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;
     let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
-    Ok(MachineSpec { image, limits: spec.limits, mounts, stdin, layers })
+    Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, layers })
 }
 
 /// Ends the machine when its run is over or nobody waits for it any more.

@@ -31,7 +31,7 @@ pub struct FakeEngine {
     state: Arc<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     alive: AtomicUsize,
     made: AtomicUsize,
@@ -39,8 +39,31 @@ struct State {
     stamps: AtomicU64,
     /// Sessions that end now leave their wills.
     vanished: AtomicBool,
+    /// How many times too large estimates of sessions are; 0: there are none.
+    estimates: AtomicUsize,
+    /// Largest session that the disk takes, in bytes.
+    disk: AtomicU64,
+    /// Sessions that sleep are of another version.
+    outdated: AtomicBool,
     executed: Mutex<Vec<Execute>>,
     prepared: Mutex<Vec<String>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            alive: AtomicUsize::default(),
+            made: AtomicUsize::default(),
+            most_alive: AtomicUsize::default(),
+            stamps: AtomicU64::default(),
+            vanished: AtomicBool::default(),
+            estimates: AtomicUsize::new(1),
+            disk: AtomicU64::new(u64::MAX),
+            outdated: AtomicBool::default(),
+            executed: Mutex::default(),
+            prepared: Mutex::default(),
+        }
+    }
 }
 
 impl State {
@@ -79,6 +102,28 @@ impl FakeEngine {
         self.state.vanished.store(vanished, Ordering::SeqCst);
     }
 
+    /// Estimates of sessions are `factor` times too large; 0: there are none.
+    pub fn set_estimates(&self, factor: usize) {
+        self.state.estimates.store(factor, Ordering::SeqCst);
+    }
+
+    /// Sessions of more than `bytes` cannot be written: the disk is full.
+    pub fn set_disk(&self, bytes: u64) {
+        self.state.disk.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Sessions that sleep are of another version while this is so.
+    pub fn set_outdated(&self, outdated: bool) {
+        self.state.outdated.store(outdated, Ordering::SeqCst);
+    }
+
+    fn check_version(&self) -> Result<(), EngineError> {
+        match self.state.outdated.load(Ordering::SeqCst) {
+            true => Err(EngineError::Outdated("another Brumate put it to sleep".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// Everything that was executed so far.
     pub fn executed(&self) -> Vec<Execute> {
         self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -111,7 +156,23 @@ impl Engine for FakeEngine {
 
     fn wake<'a>(&'a self, path: &'a Path, _spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
+            self.check_version()?;
             let memory = Memory::read(path)?;
+            Ok(Box::new(FakeSession::new(self.fake_machine(), memory)) as Box<dyn Session>)
+        })
+    }
+
+    fn can_wake<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.check_version() })
+    }
+
+    fn recover<'a>(
+        &'a self,
+        path: &'a Path,
+        _spec: MachineSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async move {
+            let memory = Memory { files: Memory::read(path)?.files, ..Memory::default() };
             Ok(Box::new(FakeSession::new(self.fake_machine(), memory)) as Box<dyn Session>)
         })
     }

@@ -14,6 +14,8 @@
 //! assert!(rolls.iter().all(|roll| (1..=6).contains(roll)));
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 use std::path::PathBuf;
 
 /// Names the variable with the seed of a run: a decimal number.

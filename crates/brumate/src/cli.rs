@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use brumate_session::sessions::SessionId;
 use brumate_session::units::{parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -85,9 +86,12 @@ pub(crate) struct Options {
     /// Memory of a run
     #[arg(long, global = true, env = env_vars::MEMORY, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) memory: u64,
-    /// Bytes of files that a run may write
+    /// Bytes of files that a run may keep in the sandbox; directories of `--mount` do not count
     #[arg(long, global = true, env = env_vars::FILES, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) files: u64,
+    /// Bytes that a run may write to directories of `--mount`; each file it makes counts 4 KiB
+    #[arg(long, global = true, env = env_vars::MOUNT_LIMIT, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    pub(crate) mount_limit: u64,
     /// Bytes of output that are kept of a run, and of its return value
     #[arg(long, global = true, env = env_vars::OUTPUT_LIMIT, default_value = "1MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) output_limit: u64,
@@ -122,7 +126,7 @@ pub(crate) struct Options {
     /// Sessions in all
     #[arg(long, global = true, env = env_vars::MAX_SESSIONS, default_value_t = 1000, value_name = "NUMBER")]
     pub(crate) max_sessions: usize,
-    /// Disk space of sleeping sessions
+    /// Disk space of sessions; those that are awake count with what they would take
     #[arg(long, global = true, env = env_vars::SESSIONS_DISK, default_value = "10GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) sessions_disk: u64,
     /// Sessions sleep after this time without use, or `never`: only when others need their place
@@ -166,6 +170,13 @@ pub(crate) struct HttpArgs {
     /// times
     #[arg(long, global = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
+    /// URL under which clients reach the server through a proxy, such as `https://example.com/tools`: its host is let in, and `sse`
+    /// names its addresses below its path
+    #[arg(long, global = true, env = env_vars::PUBLIC_URL, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Address or network (`10.0.0.0/8`) of a proxy whose `X-Forwarded-Prefix` is believed; may be given several times
+    #[arg(long, global = true, env = env_vars::TRUSTED_PROXY, value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) trusted_proxy: Vec<String>,
     /// File with the hashes of tokens (`brumate token`); clients then need one
     #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
     pub(crate) auth_tokens: Option<PathBuf>,
@@ -356,9 +367,44 @@ pub(crate) enum SessionsAction {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
         /// Which
-        #[arg(value_name = "ID", required_unless_present = "all", allow_hyphen_values = true)]
+        #[arg(value_name = "ID", required_unless_present = "all")]
         ids: Vec<String>,
     },
+    /// Copy them to a directory with the images that they need, also while a server uses them; one that is running code is
+    /// copied without its state
+    Backup {
+        /// A directory that is not there yet, or empty
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Copy a backup into a data directory that has no sessions; no server may be using it
+    Restore {
+        /// The directory that `backup` wrote
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+}
+
+/// The command line of this process, with ids of sessions that begin with a dash told apart from flags.
+pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let (ids, mut others): (Vec<OsString>, Vec<OsString>) = {
+        let given: Vec<OsString> = given.into_iter().collect();
+        let has = |word: &str| given.iter().any(|argument| argument == word);
+        if !has("sessions") || !has("remove") || has("--") {
+            return given;
+        }
+        // Flags with two dashes are words; an id that begins with two has to stand behind `--`.
+        let is_id = |argument: &OsString| {
+            let text = argument.to_str().unwrap_or_default();
+            text.starts_with('-') && !text.starts_with("--") && SessionId::parse(text).is_some()
+        };
+        given.into_iter().partition(is_id)
+    };
+    if !ids.is_empty() {
+        others.push("--".into());
+        others.extend(ids);
+    }
+    others
 }
 
 /// Arguments of `exec`.
@@ -451,13 +497,25 @@ mod tests {
 
     #[test]
     fn sessions_are_listed_and_removed() {
-        let parsed = |line: &[&str]| Cli::try_parse_from([&["brumate", "sessions"], line].concat()).map(|cli| cli.mode);
+        let parsed = |line: &[&str]| {
+            let line = [&["brumate", "sessions"], line].concat().into_iter().map(OsString::from);
+            Cli::try_parse_from(arguments(line)).map(|cli| (cli.mode, cli.options.data_dir))
+        };
         assert!(matches!(
             parsed(&["list", "--json"]),
-            Ok(Mode::Sessions(SessionsArgs { action: SessionsAction::List { json: true } }))
+            Ok((Mode::Sessions(SessionsArgs { action: SessionsAction::List { json: true } }), None))
         ));
-        // Ids may begin with a dash.
-        assert!(parsed(&["remove", "-abcdefghijklmn_"]).is_ok());
+        // Ids may begin with a dash, and flags stand before or behind them.
+        let id = "-abcdefghijklmn_";
+        for line in [&["remove", id][..], &["remove", id, "--data-dir", "d"], &["remove", "--data-dir", "d", id]] {
+            let Ok((Mode::Sessions(SessionsArgs { action: SessionsAction::Remove { ids, .. } }), dir)) = parsed(line)
+            else {
+                panic!("{line:?}")
+            };
+            assert_eq!((ids, dir.is_some()), (vec![id.to_owned()], line.len() > 2));
+        }
+        assert!(parsed(&["remove", "--", "--bcdefghijklmn_"]).is_ok());
+        assert!(parsed(&["backup", "d"]).is_ok() && parsed(&["restore", "d", "--data-dir", "e"]).is_ok());
         assert!(parsed(&["remove", "a", "b"]).is_ok() && parsed(&["remove", "--all"]).is_ok());
         for line in [&["remove"][..], &["remove", "--all", "a"], &[]] {
             assert!(parsed(line).is_err(), "{line:?}");

@@ -71,8 +71,10 @@ variables! {
     PACKAGE_POLICY = "BRUMATE_PACKAGE_POLICY" since "0.1.0";
     /// Lock whose packages are used; as `--locked`.
     LOCKED = "BRUMATE_LOCKED" since "0.1.0";
-    /// Bytes of files that code may write; as `--files`.
+    /// Bytes of files that code may keep in the sandbox; as `--files`.
     FILES = "BRUMATE_FILES" since "0.1.0";
+    /// Bytes that code may write to mounted directories; as `--mount-limit`.
+    MOUNT_LIMIT = "BRUMATE_MOUNT_LIMIT" since "0.2.0";
     /// Time between KeyboardInterrupt and SIGKILL; as `--grace`.
     GRACE = "BRUMATE_GRACE" since "0.1.0";
     /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
@@ -87,6 +89,10 @@ variables! {
     ALLOW_HOST = "BRUMATE_ALLOW_HOST" since "0.1.0";
     /// Origins of web pages that are let in, separated by commas; as `--allow-origin`.
     ALLOW_ORIGIN = "BRUMATE_ALLOW_ORIGIN" since "0.1.0";
+    /// URL under which clients reach the server; as `--public-url`.
+    PUBLIC_URL = "BRUMATE_PUBLIC_URL" since "0.2.0";
+    /// Addresses of proxies, separated by commas; as `--trusted-proxy`.
+    TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.2.0";
     /// File of tokens; as `--auth-tokens`.
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
     /// `true`: nobody needs a token; as `--allow-unauthenticated`.

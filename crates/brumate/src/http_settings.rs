@@ -78,6 +78,9 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
         serving.allow_hosts.push(if own.contains(':') && !own.starts_with('[') { format!("[{own}]") } else { own });
     }
     serving.allow_origins.clone_from(&args.allow_origin);
+    serving.public_url.clone_from(&args.public_url);
+    serving.trusted_proxies.clone_from(&args.trusted_proxy);
+    serving.options().map_err(|error| format!("`--public-url` or `--trusted-proxy`: {error}"))?;
     if args.event_store.is_some() && transport == Transport::Stateless {
         return Err(
             "`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned()
@@ -122,6 +125,9 @@ mod tests {
             (vec!["streamable-http", "--path", "mcp"], "`--path` must be like"),
             (vec!["streamable-http", "--path", "/metrics"], "free"),
             (vec!["sse", "--path", "/mcp"], "must not be `/mcp`"),
+            (vec!["sse", "--public-url", "example.com"], "no URL like"),
+            (vec!["sse", "--public-url", "https://user@example.com/"], "no URL like"),
+            (vec!["sse", "--trusted-proxy", "proxy.example"], "no address"),
             (vec!["streamable-http-stateless", "--event-store", "a"], "has none"),
             (vec!["sse", "--auth-tokens", "a", "--allow-unauthenticated"], "exclude each other"),
         ] {

@@ -10,8 +10,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::env_vars;
 
-/// Warnings, but not rmcp's, which repeat what clients send.
-const DEFAULT: &str = "warn,rmcp=error";
+/// Warnings, but nothing of rmcp's: its lines repeat what clients send, and call it an error when one of them goes away.
+const DEFAULT: &str = "warn,rmcp=off";
 /// What `--verbose` shows.
 const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
 

@@ -2,6 +2,8 @@
 //!
 //! Flags become settings (`settings`), settings become a runner (`sandbox`) over the engine (`engine`), and each mode is a file of `commands`.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod cli;
 mod commands;
 mod engine;
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         return code;
     }
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::arguments(std::env::args_os()));
     let settings = match Settings::resolve(&cli, &Environment::of_this_process()) {
         Ok(settings) => settings,
         Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),

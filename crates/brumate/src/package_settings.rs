@@ -120,6 +120,7 @@ fn lock(file: &Path) -> Result<Lock, String> {
     Lock::read(&text, directory).map_err(|error| format!("{}: {error}", file.display()))
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn read(file: &Path, limit: u64) -> Result<String, String> {
     use std::io::Read as _;
     let wrong = |reason: String| format!("{} cannot be read: {reason}", file.display());

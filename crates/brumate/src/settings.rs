@@ -30,6 +30,8 @@ const MIN_OUTPUT: u64 = 1 << 10;
 const MAX_OUTPUT: u64 = 64 << 20;
 /// Most files; they live in the memory of the machine.
 const MAX_FILES: u64 = 64 << 30;
+/// Most bytes written to mounted directories.
+const MAX_MOUNT_LIMIT: u64 = 1 << 40;
 /// Most interpreters kept ready per image.
 const MAX_READY: usize = 64;
 /// Most runs at the same time.
@@ -96,6 +98,7 @@ impl Settings {
             grace: within("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
             memory_bytes: within("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
             file_bytes: within("--files", options.files, 0..=MAX_FILES, format_size)?,
+            mount_bytes: within("--mount-limit", options.mount_limit, 0..=MAX_MOUNT_LIMIT, format_size)?,
             output_bytes: within("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
             ..Limits::default()
         };

@@ -3,6 +3,12 @@
 //! Everything comes from this repository: messages and modules from the engine's own tests, wheels from the bundle, and
 //! texts from `texts.rs`. Two runs write the same files.
 
+#![allow(clippy::disallowed_methods, reason = "it reads the repository")]
+
+#[path = "../../../crates/brumate/tests/all/support/bombs.rs"]
+#[expect(dead_code, reason = "a corpus wants small doses")]
+mod bombs;
+mod connections;
 mod damage;
 #[path = "../../../crates/brumate-engine/tests/all/exceptions/generator.rs"]
 mod generator;
@@ -27,8 +33,12 @@ const LARGEST_MESSAGE: usize = 10_000;
 type Input = (String, Vec<u8>);
 
 fn main() -> io::Result<()> {
+    write("authorities", connections::authorities())?;
+    write("compile_gate", small_bombs())?;
     write("exceptions", modules())?;
+    write("http", connections::connections())?;
     write("packages", [texts::packages(), wheels::for_metadata()?].concat())?;
+    write("resumption", connections::steps())?;
     write("wheel", wheels::whole()?)?;
     write("wheel_files", [texts::wheel_files(), wheels::texts()?].concat())?;
     write("wire", messages())
@@ -50,6 +60,19 @@ fn write(target: &str, inputs: Vec<Input>) -> io::Result<()> {
         std::fs::write(directory.join(name), bytes)?;
     }
     Ok(())
+}
+
+/// A small dose of every kind of module that is much work for a compiler, and of those that hold memory; damaged ones.
+fn small_bombs() -> Vec<Input> {
+    let name = |bomb: &bombs::Bomb| bomb.name.replace(' ', "-");
+    // None needs more than a few kilobytes, not even a jump table inside of its blocks.
+    let mut inputs: Vec<Input> = bombs::BOMBS.iter().map(|bomb| (name(bomb), (bomb.make)(3))).collect();
+    inputs.extend(bombs::BOMBS.iter().map(|bomb| (name(bomb) + "-more", (bomb.make)(40))));
+    inputs.push(("own-memory".to_owned(), bombs::own_memory(1)));
+    inputs.push(("own-table".to_owned(), bombs::own_table(1)));
+    damage::add(&mut inputs, "locals-in-loops");
+    damage::add(&mut inputs, "many-imports");
+    inputs
 }
 
 /// Modules with exception handling of the old form, whole and damaged.

@@ -1,8 +1,11 @@
 //! The properties of the fuzz targets, on the stored corpus and on mutations of it.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod mutation;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use brumate_fuzz::{TARGETS, Target};
 use brumate_test_support::{count, seed};
@@ -31,6 +34,54 @@ fn run_corpus(target: Target) {
         if (target.run)(&bytes) { accepted += 1 } else { refused += 1 }
     }
     assert!(accepted > 0 && refused > 0, "{}: {accepted} accepted, {refused} refused", target.name);
+}
+
+/// What each target runs for in the long tier.
+const LONG_RUN: Duration = Duration::from_secs(60 * 60);
+/// Growth of resident memory that is no leak, in bytes.
+const SLACK: u64 = 256 << 20;
+
+/// Memory of this process that is resident, in bytes.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("the kernel's numbers");
+    let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number of pages");
+    pages * 4096
+}
+
+/// Runs mutations of the corpus, and of those that were accepted, until the time is over; the process does not grow by it.
+fn run_long(target: Target) {
+    let seconds = std::env::var("BRUMATE_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let until = Instant::now() + seconds.map_or(LONG_RUN, Duration::from_secs);
+    let (mut inputs, seed) = (corpus(target), seed());
+    let own = inputs.len();
+    let (mut round, mut first) = (0, None);
+    while Instant::now() < until {
+        for index in 0..inputs.len() {
+            let (name, bytes) = inputs[index].clone();
+            let (_, other) = &inputs[round as usize % inputs.len()];
+            let mutated = mutation::mutated(&mut mutation::random(seed, &name, round), &bytes, other);
+            // What was printed last names the input when the property does not hold.
+            eprintln!("{}/{name}, mutation {round}", target.name);
+            let accepted = (target.run)(&mutated);
+            if accepted && inputs.len() < 4 * own {
+                let name = format!("{name}+{round}");
+                inputs.push((name, mutated));
+            }
+        }
+        round += 1;
+        if round == 100 {
+            first = Some(resident());
+        }
+    }
+    let (first, last) = (first.unwrap_or_default(), resident());
+    eprintln!(
+        "{}: {round} rounds of {} inputs, resident {} MiB, then {} MiB",
+        target.name,
+        inputs.len(),
+        first >> 20,
+        last >> 20
+    );
+    assert!(first == 0 || last <= first + SLACK, "{}: from {first} to {last} bytes", target.name);
 }
 
 /// Runs mutations of every file.
@@ -64,6 +115,14 @@ macro_rules! targets {
             fn holds_for_mutations_of_the_corpus() {
                 run_mutations(target());
             }
+
+            mod long_tier {
+                #[test]
+                #[ignore = "long tier"]
+                fn holds_for_an_hour_without_growth() {
+                    super::super::run_long(super::target());
+                }
+            }
         })+
 
         #[test]
@@ -79,4 +138,4 @@ macro_rules! targets {
     };
 }
 
-targets! { exceptions, packages, wheel, wheel_files, wire }
+targets! { authorities, compile_gate, exceptions, http, packages, resumption, wheel, wheel_files, wire }

@@ -51,6 +51,7 @@ impl NativeModule {
     ///
     /// # Errors
     /// When the wheel does not hold it, which the build has ruled out.
+    #[expect(clippy::disallowed_methods, reason = "the bundle is ours")]
     pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
         let wheel = WHEELS
             .iter()

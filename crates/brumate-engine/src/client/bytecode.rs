@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Sandbox;
-use super::compiler::Trust;
 use super::error::Error;
 use crate::api::{Ended, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, MachineSpec, Outcome};
-use crate::code::compile::{self, Kind, MAX_MODULE};
+use crate::code::compile::{self, MAX_MODULE};
 use crate::memory::Mapped;
 use crate::vfs::{Archive, ArchiveLimits};
 
@@ -79,7 +78,8 @@ impl Sandbox {
             });
             let modules = found.await.map_err(std::io::Error::other)??;
             let jobs = modules.iter().map(|(path, bytes)| async move {
-                if let Err(error) = self.shared.compilers.module(Kind::Side, bytes, path, Trust::Layer).await {
+                // Wheels take turns: whoever wants one does not wait for all of another.
+                if let Err(error) = self.shared.compilers.of_wheel(bytes, path, &layer.name).await {
                     tracing::debug!(%error, "a module of a wheel does not compile");
                 }
             });

@@ -1,75 +1,59 @@
 //! Compiling modules in jailed processes of their own, into the cache.
+//!
+//! | whose module | places | limits of the process | who pays |
+//! |---|---|---|---|
+//! | the bundle's | one a core | none | nobody: it is compiled once |
+//! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | nobody: it is compiled once |
+//! | a guest's own | [`GUEST_PLACES`], all on one core, in turn | what is left to the run, at most [`GUEST_MEMORY`] and [`GUEST_CPU`]; [`WALL`] | the run: its memory while it lasts, its CPU time |
 
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use super::channel::{AsyncChannel, pair};
-use super::error::Error;
+use super::error::{Error, cut};
 use super::spawn::{Child, spawn};
-use crate::channel::Channel;
+use super::turns::Turns;
 use crate::code::cache::ModuleCache;
-use crate::code::compile::{self, Kind, compile as compile_module};
-use crate::engine::{Purpose, engine};
-use crate::wire::{ModuleKey, WireError};
+pub(crate) use crate::code::compile::Trust;
+use crate::code::compile::{self, Kind};
+use crate::code::process::{Answer, Limits, Order};
+use crate::module::gate;
+use crate::wire::ModuleKey;
 
 /// Longest compilation of one module.
-const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
+const WALL: Duration = Duration::from_secs(300);
 
-/// Server → compiler; the output file follows.
-#[derive(Debug, Serialize, Deserialize)]
-struct Job {
-    kind: Kind,
-    bytes: Vec<u8>,
-}
+/// Memory of the process that compiles a module of a wheel, in bytes.
+const WHEEL_MEMORY: u64 = 4 << 30;
 
-/// Compiler → server.
-#[derive(Debug, Serialize, Deserialize)]
-enum Answer {
-    Compiled,
-    Failed(String),
-}
+/// CPU time of the process that compiles a module of a wheel.
+const WHEEL_CPU: Duration = Duration::from_secs(600);
 
-/// `brumate internal compile`: compiles what it is given until the connection ends.
-pub(crate) fn main(socket: OwnedFd) -> ExitCode {
-    let channel = Channel::new(socket);
-    match serve(&channel) {
-        Ok(()) | Err(WireError::Closed) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
-}
+/// Memory of the process that compiles a guest's own module, in bytes, when more is left to its run.
+const GUEST_MEMORY: u64 = 1 << 30;
 
-fn serve(channel: &Channel) -> Result<(), WireError> {
-    let ready =
-        crate::jail_entry::enter_compile().and_then(|_| engine(Purpose::Compile).map_err(|error| format!("{error:#}")));
-    loop {
-        let (job, fds): (Job, _) = channel.receive()?;
-        let Some(output) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
-        let compiled = match &ready {
-            Ok(engine) => compile_module(engine, job.kind, &job.bytes),
-            Err(reason) => Err(reason.clone()),
-        };
-        let written = compiled.and_then(|code| {
-            std::io::Write::write_all(&mut File::from(output), &code).map_err(|error| error.to_string())
-        });
-        channel.send(&match written {
-            Ok(()) => Answer::Compiled,
-            Err(reason) => Answer::Failed(reason),
-        })?;
-    }
-}
+/// CPU time of the process that compiles a guest's own module, when more is left to its run.
+const GUEST_CPU: Duration = Duration::from_secs(60);
+
+/// Guests' modules that are compiled at the same time, one of each principal. They share one core.
+const GUEST_PLACES: usize = 4;
+
+/// How much other work goes before a stranger's module.
+const NICE: i32 = 5;
+
+/// Largest compiled module, in bytes.
+const MAX_CODE: u64 = 1 << 30;
 
 /// One compiler process.
 struct Process {
     channel: AsyncChannel,
-    _child: Child,
+    child: Child,
 }
 
 /// Compiles on demand; a compiler that saw a guest's own bytes is not used for anything else afterwards.
@@ -77,8 +61,10 @@ struct Process {
 pub(crate) struct Compilers {
     program: PathBuf,
     cache: Arc<ModuleCache>,
-    /// One compilation a core.
+    /// For the bundle.
     permits: Semaphore,
+    wheels: Turns,
+    guests: Turns,
     /// Idle processes that have only seen modules of the bundle.
     idle: Mutex<Vec<Process>>,
 }
@@ -89,29 +75,39 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// Whose bytes are compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// Of the bundle.
-    Bundle,
-    /// Of a wheel that the operator lets in: strangers' bytes, but the same for everyone who asks for them, and as large as the
-    /// cache of wheels allows. What comes of them is kept.
-    Layer,
-    /// A guest's.
-    Guest,
+/// Who has a module of its own compiled, and what that may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// Whose turn it takes.
+    pub(crate) principal: &'a str,
+    /// Memory of its run, in bytes.
+    pub(crate) memory: u64,
+    /// CPU time that is left to its run.
+    pub(crate) cpu: Duration,
+}
+
+/// What came of compiling a guest's own module.
+#[derive(Debug)]
+pub(crate) struct Charged {
+    pub(crate) file: Result<Arc<File>, Error>,
+    /// CPU time that it took.
+    pub(crate) cpu: Duration,
 }
 
 impl Compilers {
     pub(crate) fn new(program: PathBuf, cache: Arc<ModuleCache>) -> Compilers {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Compilers { program, cache, permits: Semaphore::new(cores), idle: Mutex::new(Vec::new()) }
+        let (permits, idle) = (Semaphore::new(cores), Mutex::new(Vec::new()));
+        // One place more than one wheel may have: another's is not kept waiting by the first.
+        let (wheels, guests) = (Turns::new(cores + 1, cores), Turns::new(GUEST_PLACES, 1));
+        Compilers { program, cache, permits, wheels, guests, idle }
     }
 
-    /// The compiled module, from the cache or made now.
+    /// The compiled module of the bundle, from the cache or made now.
     ///
     /// # Errors
     /// When it does not compile.
-    pub(crate) async fn module(&self, kind: Kind, bytes: &[u8], name: &str, trust: Trust) -> Result<Arc<File>, Error> {
+    pub(crate) async fn bundled(&self, kind: Kind, bytes: &[u8], name: &str) -> Result<Arc<File>, Error> {
         let key = compile::key(bytes);
         if let Some(file) = self.cache.get(&key) {
             return Ok(file);
@@ -120,36 +116,79 @@ impl Compilers {
         if let Some(file) = self.cache.get(&key) {
             return Ok(file);
         }
-        let failed = |reason: String| Error::Compile { name: name.to_owned(), reason };
         let mut process = match self.take_idle() {
-            Some(process) if trust == Trust::Bundle => process,
-            _ => self.start()?,
+            Some(process) => process,
+            None => self.start(Limits::NONE).await?,
         };
         let mut output = File::from(memory_file("module")?);
-        let job = Job { kind, bytes: bytes.to_vec() };
-        let answer = tokio::time::timeout(COMPILE_TIMEOUT, async {
-            process.channel.send(&job, &[output.as_fd()]).await?;
-            process.channel.receive::<Answer>().await
-        })
-        .await;
-        match answer {
-            Err(_) => Err(failed(format!("it takes longer than {} s", COMPILE_TIMEOUT.as_secs()))),
-            Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"))),
-            Ok(Ok(Answer::Failed(reason))) => Err(failed(reason)),
-            Ok(Ok(Answer::Compiled)) => match trust {
-                Trust::Bundle => {
-                    self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(process);
-                    self.store(&key, &mut output)
-                }
-                Trust::Layer => {
-                    drop(process);
-                    self.store(&key, &mut output)
-                }
-                Trust::Guest => {
-                    drop(process);
-                    seal(output)
-                }
-            },
+        process.compile(&Order { kind, trust: Trust::Bundle, bytes }, &output, name).await?;
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(process);
+        self.store(&key, &mut output).await
+    }
+
+    /// The compiled module of a wheel, from the cache or made now. It takes the turn of `principal`.
+    ///
+    /// # Errors
+    /// When it does not compile, or not within the limits.
+    pub(crate) async fn of_wheel(&self, bytes: &[u8], name: &str, principal: &str) -> Result<Arc<File>, Error> {
+        let key = compile::key(bytes);
+        if let Some(file) = self.cache.get(&key) {
+            return Ok(file);
+        }
+        let _place = self.wheels.enter(principal).await;
+        if let Some(file) = self.cache.get(&key) {
+            return Ok(file);
+        }
+        let cpu_seconds = Some(WHEEL_CPU.as_secs());
+        let limits = Limits { memory: Some(WHEEL_MEMORY), cpu_seconds, one_core: false, nice: NICE };
+        let mut process = self.start(limits).await?;
+        let mut output = File::from(memory_file("module")?);
+        let order = Order { kind: Kind::Side, trust: Trust::Layer, bytes };
+        if let Err(error) = process.compile(&order, &output, name).await {
+            return Err(process.explain(error, name, limits).await);
+        }
+        drop(process);
+        self.store(&key, &mut output).await
+    }
+
+    /// The compiled module that a guest brought. It is not kept: a guest must not fill the disk.
+    pub(crate) async fn of_guest(&self, bytes: &[u8], asker: Asker<'_>) -> Charged {
+        const NAME: &str = "a module of the guest";
+        let free = |file| Charged { file, cpu: Duration::ZERO };
+        // It may have the bytes of a wheel.
+        if let Some(file) = self.cache.get(&compile::key(bytes)) {
+            return free(Ok(file));
+        }
+        let failed = |reason: String| free(Err(Error::Compile { name: NAME.to_owned(), reason }));
+        if bytes.len() > gate::GUEST.bytes {
+            return failed(format!("a module of {} bytes is larger than allowed ({})", bytes.len(), gate::GUEST.bytes));
+        }
+        let _place = self.guests.enter(asker.principal).await;
+        let (memory, cpu) = (asker.memory.min(GUEST_MEMORY), asker.cpu.min(GUEST_CPU));
+        if cpu.is_zero() {
+            return failed("no CPU time is left to compile it".to_owned());
+        }
+        // The kernel counts whole seconds; a part of one would be none.
+        let limits =
+            Limits { memory: Some(memory), cpu_seconds: Some(cpu.as_secs().max(1)), one_core: true, nice: NICE };
+        let began = Instant::now();
+        let compiled = async {
+            let mut process = self.start(limits).await?;
+            let output = File::from(memory_file("module")?);
+            let order = Order { kind: Kind::Side, trust: Trust::Guest, bytes };
+            match process.compile(&order, &output, NAME).await {
+                Ok(cpu) => Ok((cpu, seal(output, memory))),
+                Err(Failure { error, cpu: Some(cpu) }) => Ok((cpu, Err(error))),
+                Err(failure) => Err(process.explain(failure, NAME, limits).await),
+            }
+        };
+        match compiled.await {
+            // One thread takes no more CPU time than time passes.
+            Ok((cpu, file)) => Charged { file, cpu: cpu.min(began.elapsed()) },
+            Err(error) => {
+                let most = Duration::from_secs(limits.cpu_seconds.unwrap_or(0));
+                Charged { file: Err(error), cpu: began.elapsed().min(most) }
+            }
         }
     }
 
@@ -162,24 +201,70 @@ impl Compilers {
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop()
     }
 
-    fn start(&self) -> Result<Process, Error> {
+    async fn start(&self, limits: Limits) -> Result<Process, Error> {
         let (channel, theirs) = pair()?;
         let child = spawn(&self.program, "compile", theirs)?;
-        Ok(Process { channel, _child: child })
+        let process = Process { channel, child };
+        process.channel.send(&limits, &[]).await?;
+        Ok(process)
     }
 
     /// Copies what the compiler wrote into the cache: its own descriptor must not reach the file that is trusted later.
-    fn store(&self, key: &ModuleKey, output: &mut File) -> Result<Arc<File>, Error> {
+    async fn store(&self, key: &ModuleKey, output: &mut File) -> Result<Arc<File>, Error> {
         output.rewind()?;
         let mut file = self.cache.create()?;
         let mut limited = output.take(MAX_CODE);
-        std::io::copy(&mut limited, file.as_file_mut())?;
+        std::io::copy(&mut limited, file.as_file_mut()).map_err(|source| self.cache.refused(source))?;
         Ok(self.cache.commit(key, file)?)
     }
 }
 
-/// Largest compiled module, in bytes.
-const MAX_CODE: u64 = 1 << 30;
+/// Why a process has compiled nothing.
+struct Failure {
+    error: Error,
+    /// CPU time that it took, when the process has lived to tell.
+    cpu: Option<Duration>,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        failure.error
+    }
+}
+
+impl Process {
+    /// Has it compile into `output`; returns its CPU time so far.
+    async fn compile(&mut self, order: &Order<'_>, output: &File, name: &str) -> Result<Duration, Failure> {
+        let failed = |reason, cpu| Failure { error: Error::Compile { name: name.to_owned(), reason }, cpu };
+        let answer = tokio::time::timeout(WALL, async {
+            self.channel.send(order, &[output.as_fd()]).await?;
+            self.channel.receive::<Answer>().await
+        });
+        match answer.await {
+            Err(_) => Err(failed(format!("it takes longer than {} s", WALL.as_secs()), Some(WALL))),
+            Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"), None)),
+            Ok(Ok(Answer { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
+            Ok(Ok(Answer { failed: None, cpu })) => Ok(cpu),
+        }
+    }
+
+    /// The limit that ended the process, if one did.
+    async fn explain(mut self, failure: Failure, name: &str, limits: Limits) -> Error {
+        if failure.cpu.is_some() {
+            return failure.error;
+        }
+        let reason = match (self.child.ended().await, limits.cpu_seconds, limits.memory) {
+            (Some(libc::SIGKILL | libc::SIGXCPU), Some(seconds), _) => {
+                format!("compiling it takes more than the {seconds} s of CPU time that are left for it")
+            }
+            (Some(_), _, Some(memory)) => {
+                format!("compiling it takes more than the {} MiB of memory that are left for it", memory >> 20)
+            }
+            _ => return failure.error,
+        };
+        Error::Compile { name: name.to_owned(), reason }
+    }
+}
 
 /// A file in memory for a jailed process to write into.
 pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
@@ -187,13 +272,19 @@ pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
 }
 
-/// Makes what was compiled from a guest's bytes unchangeable. It is not kept: a guest must not fill the disk.
-fn seal(output: File) -> Result<Arc<File>, Error> {
-    use rustix::fs::{SealFlags, fcntl_add_seals};
+/// Makes what was compiled from a guest's bytes unchangeable.
+fn seal(output: File, memory: u64) -> Result<Arc<File>, Error> {
+    use rustix::fs::{SealFlags, SeekFrom, fcntl_add_seals, seek};
     fcntl_add_seals(&output, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)
         .map_err(std::io::Error::from)?;
-    if output.metadata()?.len() > MAX_CODE {
-        return Err(Error::Compile { name: "a module of the guest".to_owned(), reason: "too much code".to_owned() });
+    let failed = |reason: &str| Error::Compile { name: "a module of the guest".to_owned(), reason: reason.to_owned() };
+    let length = output.metadata()?.len();
+    if length > memory.min(MAX_CODE) {
+        return Err(failed("too much code"));
+    }
+    // A hole would become memory when it is read.
+    if length > 0 && seek(&output, SeekFrom::Hole(0)).map_err(std::io::Error::from)? < length {
+        return Err(failed("its code has holes"));
     }
     Ok(Arc::new(output))
 }

@@ -2,10 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::channel::AsyncChannel;
+use super::compiler::Asker;
 use super::mounted::{self, Mounted, Plan};
 use super::mounts::Mounts;
 use super::pool::Pool;
@@ -30,6 +33,31 @@ pub(super) struct Conversation<'a> {
     pub(super) clock: &'a Clock,
     pub(super) interrupter: &'a Interrupter,
     pub(super) dropped: &'a mut u64,
+    pub(super) compiling: &'a mut Compiling,
+}
+
+/// What compiling the modules may take that a machine's guest brings, and what it has taken.
+#[derive(Debug)]
+pub(super) struct Compiling {
+    /// Whose turn it takes.
+    pub(super) principal: Arc<str>,
+    /// Memory of the machine, in bytes.
+    pub(super) memory: u64,
+    /// CPU time of one execution.
+    pub(super) cpu: Duration,
+    /// What was taken since the last execution's outcome.
+    pub(super) spent: Duration,
+}
+
+/// CPU time of the compilers when a session wakes, at least: its modules were within an execution's each, not all together.
+const WAKING_CPU: Duration = Duration::from_secs(60);
+
+impl Compiling {
+    /// What one question may take. In an execution that has taken `spent` so, all of them together have its time; otherwise each has it.
+    fn asker(&self, spent: Option<Duration>) -> Asker<'_> {
+        let cpu = spent.map_or(self.cpu.max(WAKING_CPU), |spent| self.cpu.saturating_sub(spent));
+        Asker { principal: &self.principal, memory: self.memory, cpu }
+    }
 }
 
 /// What the guest of one execution has asked, and how it is answered.
@@ -61,6 +89,7 @@ impl Conversation<'_> {
         self.channel.send(question, fds).await?;
         let mut pauses = bundle::native_modules().len();
         let mut questions = Questions::default();
+        let mut spent = matches!(question, ToMachine::Execute { .. }).then_some(Duration::ZERO);
         if let ToMachine::Execute { request, .. } = question {
             questions.input = request.allow_stdin;
             questions.install = request.allow_install;
@@ -139,14 +168,17 @@ impl Conversation<'_> {
                 FromMachine::Module(request) => {
                     let compiles_bundle = compiles_bundle(&self.shared.cache, &request);
                     let find = |id: &_| self.mounted.find(id);
-                    let answered = answer(&self.shared.cache, &self.shared.compilers, &find, request);
+                    let asker = self.compiling.asker(spent);
+                    let answered = answer(&self.shared.cache, &self.shared.compilers, &find, asker, request);
                     // Compiling the bundle, once, is not the guest's time; everything else is.
-                    let (reply, file) = if compiles_bundle && pauses > 0 {
+                    let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                         pauses -= 1;
                         self.clock.paused(answered).await
                     } else {
                         answered.await
                     };
+                    self.compiling.spent += cpu;
+                    spent = spent.map(|spent| spent + cpu);
                     let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
                     self.channel.send(&ToMachine::Module(reply), &fds).await?;
                 }

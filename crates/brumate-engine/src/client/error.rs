@@ -106,6 +106,10 @@ pub enum Error {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] crate::code::cache::CacheError),
+    /// A sleeping session cannot be woken by this version of Brumate on this host; its files can be had ([`super::Sandbox::recover`]). The
+    /// text says why.
+    #[error("{0}")]
+    Outdated(String),
     /// A session cannot be put to sleep or woken; the text says why.
     #[error("{0}")]
     Image(String),

@@ -1,6 +1,8 @@
 //! Base images on disk: made on first use, verified when they are opened, replaced when they are damaged.
 //!
-//! A file's name is the key of everything that went into the image. It appears by `rename` after `fsync`.
+//! A file's name is the key of everything that went into the image, and of nothing else: two versions of Brumate whose bundle and
+//! driver are the same share it. It appears by `rename` after `fsync`. Nothing here is removed but what is damaged: a sleeping session
+//! may need an image that an earlier Brumate made, and finds it by what it is ([`Images::find`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,10 +17,19 @@ use crate::api::Image;
 use crate::bundle;
 use crate::code::cache::{CacheError, hex, lock, private_directory};
 use crate::code::compile::TRANSLATION;
-use crate::image::file::{self, FORMAT, Header};
+use crate::image::file::{self, FORMAT, GuestFiles, Header, Origin};
+use crate::link::trampoline_module;
 
 /// Ending of an image's name.
 const SUFFIX: &str = ".image";
+
+/// Images in a cache that are looked at for one that an earlier Brumate made. One of so many versions ago is not found.
+const MAX_LOOKED_AT: usize = 4096;
+
+/// Version of what host and driver say to each other beside the interface of CPython: functions of the driver that the host calls,
+/// functions of the host that guests may hold, events. To be counted up when one needs something new of the other; images from
+/// before are not loaded then.
+const PROTOCOL: u32 = 1;
 
 /// An image that was found whole.
 #[derive(Debug, Clone)]
@@ -32,8 +43,10 @@ pub(crate) struct Verified {
 pub(crate) struct Images {
     path: PathBuf,
     directory: OwnedFd,
-    /// Verified files of this process.
+    /// Verified files of this process, by key.
     verified: Mutex<HashMap<[u8; 32], Verified>>,
+    /// Those that were found by what they are.
+    found: Mutex<HashMap<[u8; 32], Verified>>,
 }
 
 impl Images {
@@ -44,7 +57,12 @@ impl Images {
     pub(crate) fn open(root: &Path) -> Result<Images, CacheError> {
         let path = root.join("images");
         let directory = private_directory(root, &[&path])?;
-        Ok(Images { path, directory, verified: Mutex::new(HashMap::new()) })
+        Ok(Images { path, directory, verified: Mutex::default(), found: Mutex::default() })
+    }
+
+    /// Whether there is a directory of images below `root`.
+    pub(crate) fn are_in(root: &Path) -> bool {
+        root.join("images").is_dir()
     }
 
     /// The image, if it is there and whole. Reads all of it the first time.
@@ -71,6 +89,58 @@ impl Images {
         }
     }
 
+    /// The image with this id that this Brumate can load, whichever one made it. Reads the headers of all, and all of that one.
+    pub(crate) fn find(&self, id: &[u8; 32]) -> Option<Verified> {
+        let mut known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(id) {
+            return Some(found.clone());
+        }
+        for (name, file, header) in self.all() {
+            if header.id != *id || header.runtime != runtime() {
+                continue;
+            }
+            match file::verify(&file, &header.key) {
+                Ok(header) => {
+                    let found = Verified { file: Arc::new(file), header };
+                    known.insert(*id, found.clone());
+                    return Some(found);
+                }
+                Err(error) => tracing::warn!(%name, %error, "an image of another version is damaged"),
+            }
+        }
+        None
+    }
+
+    /// The images there are, with their headers, whole or not.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, File, Header)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(SUFFIX)).take(MAX_LOOKED_AT).filter_map(move |name| {
+            let file = File::from(rustix::fs::openat(&self.directory, &name, flags, Mode::empty()).ok()?);
+            let header = file::header(&file).ok()?;
+            Some((name, file, header))
+        })
+    }
+
+    /// Takes over an image that another cache had, unless it is there. Returns whether it was not.
+    ///
+    /// # Errors
+    /// `InvalidData` when it is damaged; others when the disk refuses.
+    pub(super) fn take_over(&self, mut from: File) -> std::io::Result<bool> {
+        let key = file::header(&from)?.key;
+        file::verify(&from, &key)?;
+        if rustix::fs::statat(&self.directory, name(&key), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            return Ok(false);
+        }
+        let mut temporary = tempfile::Builder::new().prefix(".building-").tempfile_in(&self.path)?;
+        std::io::copy(&mut from, temporary.as_file_mut())?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(self.path.join(name(&key))).map_err(|error| error.error)?;
+        rustix::fs::fsync(&self.directory)?;
+        Ok(true)
+    }
+
     /// Whether there is a file for the image, whole or not.
     pub(crate) fn exists(&self, image: &Image) -> bool {
         rustix::fs::statat(&self.directory, name(&key(image)), AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -81,10 +151,11 @@ impl Images {
     /// # Errors
     /// When the builder's file is malformed, or the disk refuses.
     pub(crate) fn commit(&self, image: &Image, built: &File) -> Result<Verified, CacheError> {
-        let io = |source: std::io::Error| CacheError::Io { path: self.path.clone(), source };
+        let io = |source: std::io::Error| CacheError::of(&self.path, source);
         let key = key(image);
         let temporary = tempfile::Builder::new().prefix(".building-").tempfile_in(&self.path).map_err(io)?;
-        file::complete(built, temporary.as_file(), key).map_err(io)?;
+        let origin = Origin { key, runtime: runtime() };
+        file::complete(built, temporary.as_file(), origin, &guest_files()).map_err(io)?;
         temporary.as_file().sync_all().map_err(io)?;
         temporary.persist(self.path.join(name(&key))).map_err(|error| io(error.error))?;
         rustix::fs::fsync(&self.directory).map_err(|errno| io(errno.into()))?;
@@ -104,20 +175,37 @@ fn name(key: &[u8; 32]) -> String {
     format!("{}{SUFFIX}", hex(key))
 }
 
-/// Digest of everything an image is made from. What the CPU or wasmtime's settings change is not part of an image.
-fn key(image: &Image) -> [u8; 32] {
-    /// What goes into every image. Each machine asks for a key, and this is some hundred kilobytes.
-    static COMMON: LazyLock<Sha256> = LazyLock::new(|| {
+/// Digest of what an image needs again when it is loaded: its format, the interpreter and how it is translated, what is mounted. What
+/// it needs of the driver's files it has with it.
+fn runtime() -> [u8; 32] {
+    static RUNTIME: LazyLock<[u8; 32]> = LazyLock::new(|| {
         let mut sha = Sha256::new();
-        add(&mut sha, env!("CARGO_PKG_VERSION").as_bytes());
-        add(&mut sha, &FORMAT.to_le_bytes());
-        add(&mut sha, &TRANSLATION.to_le_bytes());
+        for number in [FORMAT, TRANSLATION, PROTOCOL] {
+            add(&mut sha, &number.to_le_bytes());
+        }
+        add(&mut sha, &trampoline_module());
         for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
             add(&mut sha, archive.sha256.as_bytes());
         }
         for wheel in bundle::wheels() {
             add(&mut sha, wheel.sha256.as_bytes());
         }
+        sha.finalize().into()
+    });
+    *RUNTIME
+}
+
+/// The driver's files, to be kept with an image.
+fn guest_files() -> GuestFiles {
+    bundle::GUEST.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect()
+}
+
+/// Digest of everything an image is made from. What the CPU or wasmtime's settings change is not part of an image.
+fn key(image: &Image) -> [u8; 32] {
+    /// What goes into every image. Each machine asks for a key, and this is some hundred kilobytes.
+    static COMMON: LazyLock<Sha256> = LazyLock::new(|| {
+        let mut sha = Sha256::new();
+        add(&mut sha, &runtime());
         for (path, content) in bundle::GUEST {
             add(&mut sha, path.as_bytes());
             add(&mut sha, content);

@@ -82,15 +82,29 @@ impl Machine {
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
-        let theirs = match &self.spare {
-            Some(_) => None,
-            None => {
-                let (channel, theirs) = pair()?;
-                self.spare = Some(channel);
-                Some(theirs)
-            }
-        };
+        let theirs = self.spare_socket()?;
         self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
+    }
+
+    /// Lets the machine see to its checkpoint, as it does after [`Machine::execute_and_keep`]: what becomes of it is to be
+    /// [heard](Machine::hear_kept).
+    ///
+    /// # Errors
+    /// When the machine has ended.
+    pub(super) async fn keep_checkpoint(&mut self) -> Result<(), Error> {
+        let theirs = self.spare_socket()?;
+        let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
+        self.tell(&ToMachine::Keep, &fds).await
+    }
+
+    /// The socket of the next checkpoint that the machine forks by itself, if it has none yet.
+    fn spare_socket(&mut self) -> Result<Option<OwnedFd>, Error> {
+        if self.spare.is_some() {
+            return Ok(None);
+        }
+        let (channel, theirs) = pair()?;
+        self.spare = Some(channel);
+        Ok(Some(theirs))
     }
 
     /// Waits for what has become of the checkpoint after an execution: there is another one, or `None` when it follows. To be
@@ -138,6 +152,7 @@ impl Machine {
         let (shared, pool) = (self.shared.clone(), self.pool.clone());
         let mut machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
         machine.mounted.set(self.layers());
+        machine.compiling.principal = self.compiling.principal.clone();
         machine.will = self.will.clone().filter(|_| checkpoint);
         Ok(Paused { machine })
     }
@@ -153,6 +168,18 @@ impl Machine {
         match self.converse(&ToMachine::Freeze, &fds, None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Frozen(Ok(generation)) => Ok(generation),
             FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
+            _ => Err(self.misbehaved("an answer to another question").await),
+        }
+    }
+
+    /// Takes over the files in the working directory of what `from` describes.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when they cannot be read, or are more than this machine may have; it is of no use then.
+    pub(super) async fn recover(&mut self, from: &File) -> Result<(), Error> {
+        match self.converse(&ToMachine::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+            FromMachine::Recovered(None) => Ok(()),
+            FromMachine::Recovered(Some(reason)) => Err(Error::Image(cut(reason))),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }

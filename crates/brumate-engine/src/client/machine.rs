@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 use super::blank::Blank;
 use super::channel::AsyncChannel;
-use super::conversation::Conversation;
+use super::conversation::{Compiling, Conversation};
 use super::error::{Died, EXIT_TIMEOUT, Error, cut};
 use super::files;
 use super::lifecycle::new_session;
@@ -56,6 +56,8 @@ pub struct Machine {
     pub(super) spare: Option<AsyncChannel>,
     /// It was told how its checkpoints can follow.
     pub(super) followed: bool,
+    /// For the modules that its guest brings.
+    pub(super) compiling: Compiling,
 }
 
 impl Machine {
@@ -68,6 +70,7 @@ impl Machine {
         let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
         let blank = take(&pool, spec.limits, stdin, &mounts).await?;
         let mut machine = Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?);
+        machine.compiling.principal = spec.principal.clone();
         machine.mount(&spec.layers).await?;
         Ok(machine)
     }
@@ -81,6 +84,7 @@ impl Machine {
         let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
         let blank = take(&pool, self.limits, None, &mounts).await?;
         let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
+        machine.compiling.principal = self.compiling.principal.clone();
         machine.mount(&self.layers()).await?;
         if let Some(will) = will {
             machine.tell_will(will).await?;
@@ -118,6 +122,12 @@ impl Machine {
             will: None,
             spare: None,
             followed: false,
+            compiling: Compiling {
+                principal: Arc::default(),
+                memory: limits.memory_bytes,
+                cpu: limits.cpu,
+                spent: Duration::ZERO,
+            },
         }
     }
 
@@ -174,6 +184,7 @@ impl Machine {
             return Err(self.misbehaved("an answer to another question").await);
         };
         outcome.stopped = outcome.stopped.or(stopped);
+        outcome.cpu = outcome.cpu.saturating_add(std::mem::take(&mut self.compiling.spent));
         let listed = match (directory, listed) {
             (None, None) => Ok(Vec::new()),
             (Some(directory), Some(reply)) => match self.listing(directory, reply).await {
@@ -227,6 +238,7 @@ impl Machine {
             clock: &clock,
             interrupter,
             dropped: &mut dropped,
+            compiling: &mut self.compiling,
         };
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
@@ -265,6 +277,13 @@ impl Machine {
     /// As [`Process::page_map`].
     pub(super) fn page_map(&self) -> Option<File> {
         self.process.page_map()
+    }
+
+    /// Bytes that this machine may be more than its image: of memory and of files, which it keeps in memory. `None` where that
+    /// cannot be had.
+    pub(super) fn changed_bytes(&self) -> Option<u64> {
+        let more = self.process.anonymous_bytes()?.saturating_sub(self.pool.footprint());
+        Some(more.saturating_add(UNSEEN))
     }
 
     /// Kills the process at a limit or on request.
@@ -316,6 +335,10 @@ impl Machine {
         })
     }
 }
+
+/// What is added to the memory that a machine has got to itself, in bytes: what was copied ahead for it before its memory was looked
+/// at may have changed, and every file has something beside pages.
+const UNSEEN: u64 = 4 << 20;
 
 /// A machine of `pool` that has been told what it is for.
 async fn take(

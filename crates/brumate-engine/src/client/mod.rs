@@ -5,11 +5,13 @@
 
 mod blank;
 mod bytecode;
+mod carry;
 mod channel;
 pub(crate) mod compiler;
 mod conversation;
 mod error;
 mod files;
+mod footprint;
 mod images;
 mod layers;
 mod lifecycle;
@@ -26,6 +28,8 @@ mod sleep;
 mod spawn;
 mod stop;
 mod temporary;
+mod transaction;
+mod turns;
 mod will;
 mod zygote;
 
@@ -36,6 +40,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::Mutex;
 
+pub use carry::{copy_images, take_images};
 pub use error::{Died, Error};
 pub use layers::layers_of;
 pub use lifecycle::Paused;
@@ -54,7 +59,7 @@ use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
 use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
-use compiler::{Compilers, Trust};
+use compiler::Compilers;
 use images::Images;
 use pool::Pool;
 use zygote::{Ingredients, Zygote};
@@ -109,6 +114,9 @@ impl std::fmt::Debug for SandboxConfig {
 /// The zygote of one image, if it runs.
 type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
 
+/// Which zygote is meant: that of an image as this Brumate makes it, or of the one with this id, which another has made.
+type PoolKey = (Image, Option<[u8; 32]>);
+
 /// What all machines of a sandbox share.
 pub(crate) struct Shared {
     pub(crate) cache: Arc<ModuleCache>,
@@ -123,7 +131,7 @@ pub(crate) struct Shared {
     /// An image is, or was, being built in the background.
     building: AtomicBool,
     /// Zygotes by image; each is started by the first who needs it, while the others wait.
-    pools: std::sync::Mutex<HashMap<Image, Slot>>,
+    pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -193,9 +201,13 @@ impl Sandbox {
 
     /// A new machine of exactly that image.
     pub(crate) async fn machine_of(&self, image: &Image, spec: MachineSpec) -> Result<Machine, Error> {
+        self.machine_of_pool(&(image.clone(), None), spec).await
+    }
+
+    async fn machine_of_pool(&self, image: &PoolKey, spec: MachineSpec) -> Result<Machine, Error> {
         let mut last = Error::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
-            let pool = self.shared.pool(image).await?;
+            let pool = self.shared.pool_of(image).await?;
             let started = Machine::start(self.shared.clone(), pool.clone(), &spec);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;
@@ -267,22 +279,28 @@ impl Sandbox {
 
 impl Shared {
     /// Takes no more machines from `pool`. Those it has given may live on.
-    async fn retire(&self, image: &Image, pool: &Arc<Pool>) {
+    async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
         let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
         if let Some(slot) = slot {
             slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
         }
     }
 
-    /// The living zygote of an image; a dead one is replaced.
+    /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
     pub(crate) async fn pool(&self, image: &Image) -> Result<Arc<Pool>, Error> {
+        self.pool_of(&(image.clone(), None)).await
+    }
+
+    /// As [`Shared::pool`], also of images that others have made.
+    async fn pool_of(&self, wanted: &PoolKey) -> Result<Arc<Pool>, Error> {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            if !pools.contains_key(image) && pools.len() >= MAX_IMAGES {
+            if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
             }
-            pools.entry(image.clone()).or_default().clone()
+            pools.entry(wanted.clone()).or_default().clone()
         };
+        let (image, made_by_another) = wanted;
         let mut current = slot.lock().await;
         if let Some(pool) = current.as_ref()
             && pool.zygote().is_alive()
@@ -303,7 +321,10 @@ impl Shared {
             compilers: &self.compilers,
             layers: image.layers(),
         };
-        let verified = prepare::image(self, ingredients, image).await?;
+        let verified = match made_by_another {
+            None => prepare::image(self, ingredients, image).await?,
+            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
+        };
         let zygote = Zygote::start(ingredients, &verified.file).await?;
         let pool = Pool::new(zygote, image.clone(), verified.header, self.ready);
         *current = Some(pool.clone());
@@ -311,14 +332,16 @@ impl Shared {
     }
 }
 
+/// What is said of an image that is not in the cache any more.
+const GONE: &str = "the image that it began with is not in the cache any more";
+
 /// Images, and with them zygotes, that one sandbox uses.
 const MAX_IMAGES: usize = 32;
 
 /// Compiles the interpreter's own modules.
 async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
     let helper = trampoline_module();
-    let main =
-        shared.compilers.module(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", Trust::Bundle);
-    let trampoline = shared.compilers.module(Kind::Helper, &helper, "the trampoline", Trust::Bundle);
+    let main = shared.compilers.bundled(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter");
+    let trampoline = shared.compilers.bundled(Kind::Helper, &helper, "the trampoline");
     tokio::try_join!(main, trampoline)
 }

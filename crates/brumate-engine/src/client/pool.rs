@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::blank::Blank;
@@ -25,6 +25,8 @@ pub(crate) struct Pool {
     /// How many are kept.
     target: usize,
     filling: AtomicBool,
+    /// Anonymous memory that a machine has when it is forked, in bytes.
+    footprint: OnceLock<u64>,
 }
 
 impl Pool {
@@ -36,6 +38,7 @@ impl Pool {
             ready: Mutex::new(VecDeque::new()),
             target,
             filling: AtomicBool::new(false),
+            footprint: OnceLock::new(),
         };
         let pool = Arc::new(pool);
         pool.refill();
@@ -56,11 +59,23 @@ impl Pool {
         &self.base
     }
 
+    /// Anonymous memory that its machines have when they are forked, in bytes; 0 where the kernel does not tell.
+    pub(crate) fn footprint(&self) -> u64 {
+        self.footprint.get().copied().unwrap_or(0)
+    }
+
     /// A machine: one that is ready, or a new one.
     ///
     /// # Errors
     /// When none can be forked.
     pub(crate) async fn take(self: &Arc<Self>) -> Result<Blank, Error> {
+        let blank = self.take_any().await?;
+        // All are forks of the same zygote: one tells it.
+        self.footprint.get_or_init(|| blank.process.anonymous_bytes().unwrap_or(0));
+        Ok(blank)
+    }
+
+    async fn take_any(self: &Arc<Self>) -> Result<Blank, Error> {
         loop {
             let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match ready {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::compiler::{Trust, memory_file};
+use super::compiler::memory_file;
 use super::error::Error;
 use super::images::Verified;
 use super::zygote::{Ingredients, build};
@@ -65,7 +65,7 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str]) -> Result<(), E
         let done = &done;
         async move {
             let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
-            shared.compilers.module(Kind::Side, &bytes, module.name(), Trust::Bundle).await?;
+            shared.compilers.bundled(Kind::Side, &bytes, module.name()).await?;
             report(shared, done.fetch_add(1, Ordering::Relaxed) + 1, total, module.name());
             Ok::<(), Error>(())
         }
@@ -99,9 +99,16 @@ pub(super) async fn image(shared: &Shared, ingredients: Ingredients<'_>, image: 
 }
 
 /// Looks for the image, off the async threads: the first time all of it is read.
-async fn find(shared: &Shared, image: &Image) -> Result<Option<Verified>, Error> {
+pub(super) async fn find(shared: &Shared, image: &Image) -> Result<Option<Verified>, Error> {
     let (images, image) = (shared.images.clone(), image.clone());
     let found = tokio::task::spawn_blocking(move || images.get(&image)).await;
+    found.map_err(|error| Error::Unavailable(error.to_string()))
+}
+
+/// As [`find`], by what the image is.
+pub(super) async fn find_by_id(shared: &Shared, id: [u8; 32]) -> Result<Option<Verified>, Error> {
+    let images = shared.images.clone();
+    let found = tokio::task::spawn_blocking(move || images.find(&id)).await;
     found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 

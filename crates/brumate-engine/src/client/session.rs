@@ -2,7 +2,8 @@
 //!
 //! After each cell, as soon as its answer is sent, the machine sees to its checkpoint: a paused copy of itself, that follows from
 //! cell to cell or is forked anew. A cell that crashes, is killed or runs out of memory takes the machine with it; the
-//! checkpoint takes over, and the session is as it was before that cell, files included.
+//! checkpoint takes over, and the session is as it was before that cell, files included. In a transaction
+//! ([`Session::begin`]) the checkpoint stays as it is until the caller has decided.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use super::error::Error;
 use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
+use super::transaction::Transaction;
 use super::will::WillFiles;
 use super::{Sandbox, Woken};
 use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
@@ -30,9 +32,9 @@ pub struct Session {
 pub(super) struct State {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
-    checkpoint: Option<Paused>,
+    pub(super) checkpoint: Option<Paused>,
     /// The machine sees to it by itself, and says how.
-    expected: bool,
+    pub(super) expected: bool,
     /// The one before: it follows, or its state counts no more. Ending its process takes time that nobody should wait for.
     outdated: Option<Paused>,
     /// Counts what has changed the state; the task that sees to the checkpoint hears it.
@@ -40,14 +42,16 @@ pub(super) struct State {
     /// A task sees to the checkpoint while nobody waits.
     kept: bool,
     /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
-    fresh: bool,
+    pub(super) fresh: bool,
+    /// The checkpoint stays that of the state before it.
+    pub(super) transaction: Option<Transaction>,
     /// Last, so that it is dropped when nobody is left who could write it.
     pub(super) will: Option<WillFiles>,
 }
 
 impl State {
     /// Waits for the checkpoint that the machine sees to by itself, if it does. One that has not come to be is asked for again.
-    async fn meet(&mut self) {
+    pub(super) async fn meet(&mut self) {
         if !self.expected {
             return;
         }
@@ -75,6 +79,9 @@ impl State {
 
     /// What there is to do while nobody waits; returns when to ask again. A session in use is left alone: the next cell comes first.
     async fn keep(&mut self, quiet: &mut Quiet) -> Result<Option<Duration>, Error> {
+        if self.transaction.is_some() {
+            return Ok(Some(LOOK_AGAIN));
+        }
         let changes = *self.changes.borrow();
         let before = std::mem::replace(quiet, Quiet { changes, checkpoint: false });
         if before.changes == changes {
@@ -128,7 +135,8 @@ impl Session {
         let changes = watch::Sender::default();
         let seen = changes.subscribe();
         let (checkpoint, outdated, will) = (None, None, None);
-        let state = State { machine, checkpoint, expected: false, outdated, changes, kept: !fresh, fresh, will };
+        let (expected, kept, transaction) = (false, !fresh, None);
+        let state = State { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, will };
         let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         if !fresh {
             session.keep_later(seen);
@@ -166,9 +174,14 @@ impl Session {
         directory: Option<&str>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let mut state = self.ready().await?;
-        match state.machine.execute_and_keep(request, events, directory).await {
+        let in_transaction = state.transaction.is_some();
+        let ran = match in_transaction {
+            true => state.machine.execute_and(request, events, directory, None).await,
+            false => state.machine.execute_and_keep(request, events, directory).await,
+        };
+        match ran {
             Ok((outcome, listed)) => {
-                state.expected = true;
+                state.expected = !in_transaction;
                 self.moved_on(state);
                 Ok((outcome, listed))
             }
@@ -189,12 +202,26 @@ impl Session {
     /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
     pub(super) async fn ready(&self) -> Result<MutexGuard<'_, State>, Error> {
         let mut state = self.state.lock().await;
-        state.checkpoint().await?;
+        state.stands()?;
+        match state.transaction {
+            // Its checkpoint is the one that it began with.
+            Some(_) => state.meet().await,
+            None => state.checkpoint().await?,
+        }
         Ok(state)
+    }
+
+    /// The session, whatever it does; for what needs no checkpoint.
+    pub(super) async fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().await
     }
 
     /// The state is another one from now on. The old checkpoint follows, or the next is forked, while nobody waits.
     pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
+        if let Some(transaction) = &mut state.transaction {
+            transaction.change();
+            return;
+        }
         state.fresh = false;
         self.renew_checkpoint(state);
     }
@@ -229,19 +256,30 @@ impl Session {
         match result {
             Err(Error::MachineDied { reason, output_dropped, peak_memory_bytes }) => {
                 let lost = Error::MachineDied { reason: reason.clone(), output_dropped, peak_memory_bytes };
-                let rolled_back = Error::RolledBack { reason, output_dropped, peak_memory_bytes };
-                Err(if self.roll_back(state).await { rolled_back } else { lost })
+                let rolled_back = Error::RolledBack { reason: reason.clone(), output_dropped, peak_memory_bytes };
+                if !self.take_over(state).await {
+                    return Err(lost);
+                }
+                if let Some(transaction) = &mut state.transaction {
+                    transaction.fail(reason);
+                }
+                Err(rolled_back)
             }
             other => other,
         }
     }
 
-    /// The checkpoint takes over from a machine that has ended; false when that fails.
-    async fn roll_back(&self, state: &mut State) -> bool {
+    /// The checkpoint takes over from a machine that has ended, or whose state counts no more; false when that fails.
+    pub(super) async fn take_over(&self, state: &mut State) -> bool {
         state.meet().await;
         let machine = match state.checkpoint.take() {
             Some(checkpoint) => checkpoint.resume().await,
-            None if state.fresh => state.machine.again(state.will.as_ref()).await,
+            None if state.fresh => {
+                if let Some(transaction) = &state.transaction {
+                    state.machine.mounted.set(transaction.layers().to_vec());
+                }
+                state.machine.again(state.will.as_ref()).await
+            }
             None => return false,
         };
         let Ok(machine) = machine else { return false };
@@ -259,6 +297,7 @@ impl Session {
     /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
+        state.stands()?;
         state.meet().await;
         let paused = state.machine.fork().await;
         let paused = self.judge(&mut state, paused).await?;
@@ -272,9 +311,16 @@ impl Session {
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
         let mut state = self.state.lock().await;
+        state.stands()?;
         state.meet().await;
         let size = state.machine.hibernate(path).await;
         self.judge(&mut state, size).await
+    }
+
+    /// Estimates how many bytes [`Session::hibernate`] would write, rather too many: it compresses. `None` where the kernel does not
+    /// tell.
+    pub async fn estimated_bytes(&self) -> Option<u64> {
+        self.state.lock().await.machine.changed_bytes()
     }
 
     /// Stops the cell that runs now, or the next one: KeyboardInterrupt, then SIGKILL and a roll-back.

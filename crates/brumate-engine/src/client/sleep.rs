@@ -3,6 +3,8 @@
 //! A file is a header of ours (which Brumate, which base image, which session), what the session's machine wrote of itself,
 //! which only a machine in the jail reads again, and a trailer that proves it whole. It appears by `rename` after `fsync`:
 //! at every instant the name stands for the old session or the new one.
+//!
+//! What a session needs to wake is its format and its base image, by what that is. Which Brumate wrote the file does not matter.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use super::Sandbox;
 use super::compiler::memory_file;
 use super::error::Error;
+use super::images::Images;
 use super::machine::Machine;
 use super::pool::Pool;
-use super::{temporary, will};
+use super::session::Session;
+use super::{PoolKey, prepare, temporary, will};
 use crate::api::bounded;
 use crate::api::{Image, Layer, LayerId, MAX_LAYERS, MachineSpec};
 use crate::image::file::FORMAT;
@@ -150,7 +154,7 @@ impl Header {
     /// Reads one; what follows it is not touched.
     ///
     /// # Errors
-    /// When it is none, or of another Brumate.
+    /// [`Error::Image`] when it is none, [`Error::Outdated`] when it is of another format.
     pub(super) fn read(from: &mut impl Read) -> Result<Header, Error> {
         let mut length = [0; 4];
         from.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
@@ -164,16 +168,23 @@ impl Header {
         if header.magic != MAGIC {
             return Err(damaged("it is something else"));
         }
-        if header.format != FORMAT || header.version != env!("CARGO_PKG_VERSION") {
-            return Err(Error::Image(format!(
-                "the session cannot be woken: Brumate {} put it to sleep, and this is {}",
-                header.version,
-                env!("CARGO_PKG_VERSION")
-            )));
+        if header.format != FORMAT {
+            return Err(header.outdated("which has another format"));
         }
         Ok(header)
     }
+
+    /// Says that this Brumate cannot wake the session.
+    fn outdated(&self, why: &str) -> Error {
+        // The text comes out of a file.
+        let version: String = self.version.escape_debug().take(MAX_VERSION).collect();
+        let own = env!("CARGO_PKG_VERSION");
+        Error::Outdated(format!("Brumate {version} put it to sleep, {why}; this is Brumate {own}"))
+    }
 }
+
+/// Characters of a version that are shown.
+const MAX_VERSION: usize = 32;
 
 #[cfg(test)]
 impl Header {
@@ -230,38 +241,90 @@ impl Sandbox {
     /// ([`super::layers_of`]).
     ///
     /// # Errors
-    /// [`Error::MissingLayers`] when one of these is not there; [`Error::Image`] when the file is damaged, of another version of Brumate, or of a session that still runs;
-    /// [`Error::Io`] when it cannot be read; those of [`Sandbox::machine`].
+    /// [`Error::MissingLayers`] when one of these is not there; [`Error::Outdated`] when the image that it began with cannot be had;
+    /// [`Error::Image`] when the file is damaged, or of a session that still runs; [`Error::Io`] when it cannot be read; those of
+    /// [`Sandbox::machine`].
     pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
         will::adopt(path).await?;
         let path = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || {
-            let mut file = File::open(path)?;
-            Ok::<_, Error>((Header::read(&mut file)?, file))
-        });
-        let (header, file) = opened.await.map_err(io::Error::other)??;
+        let (header, file) = open(path).await?;
         let (layers, mut missing) = find(&header.layers, &spec.layers);
         let (base_layers, missing_in_base) = find(&header.base_layers, &spec.layers);
         missing.extend(missing_in_base);
         if !missing.is_empty() {
             return Err(Error::MissingLayers { layers: missing });
         }
-        let image = Image::of(header.modules).with_layers(base_layers);
+        let image = Image::of(header.modules.clone()).with_layers(base_layers);
         let spec = MachineSpec { layers: Vec::new(), ..spec };
         // The machine is forked meanwhile.
         let loading = tokio::task::spawn_blocking(move || load(file));
-        let mut machine = self.machine_of(&image, spec).await?;
+        let base = self.base_of(image, &header).await?;
+        let mut machine = self.machine_of_pool(&base, spec).await?;
         let (payload, generation) = loading.await.map_err(io::Error::other)??;
         if machine.pool.base().id != header.base {
-            return Err(Error::Image(format!(
-                "the session cannot be woken: this Brumate's image `{image}` is not the one it began with"
-            )));
+            return Err(header.outdated(super::GONE));
         }
         machine.session = header.session;
         machine.give(&layers).await?;
         let revoked = machine.thaw(&payload, generation).await?;
         Ok(Woken { machine, revoked })
     }
+}
+
+impl Sandbox {
+    /// Which image a session wakes from: this Brumate's, or one that another has made and that is in the cache.
+    async fn base_of(&self, image: Image, header: &Header) -> Result<PoolKey, Error> {
+        let own = prepare::find(&self.shared, &image).await?;
+        if own.as_ref().is_some_and(|own| own.header.id == header.base) {
+            return Ok((image, None));
+        }
+        match prepare::find_by_id(&self.shared, header.base).await? {
+            Some(_) => Ok((image, Some(header.base))),
+            // One that is not built yet may be the one.
+            None if own.is_none() => Ok((image, None)),
+            None => Err(header.outdated(super::GONE)),
+        }
+    }
+
+    /// Checks whether what the session asleep in `path` began with can be had. Starts nothing; an image that is not built yet is
+    /// taken for the right one.
+    ///
+    /// # Errors
+    /// As [`Sandbox::wake`].
+    pub async fn can_wake(&self, path: &Path) -> Result<(), Error> {
+        will::adopt(path).await?;
+        let (header, _) = open(path.to_owned()).await?;
+        if !header.base_layers.is_empty() {
+            // Its wheels are not at hand.
+            return Ok(());
+        }
+        self.base_of(Image::of(header.modules.clone()), &header).await.map(drop)
+    }
+
+    /// A new session with the files that the one asleep in `path` has in its working directory, and nothing else of it. For a session
+    /// that cannot be woken; the file stays.
+    ///
+    /// # Errors
+    /// [`Error::Outdated`] when its files cannot be read either, [`Error::Image`] when the file is damaged, [`Error::Io`] when it cannot
+    /// be read; those of [`Sandbox::machine`].
+    pub async fn recover(&self, path: &Path, spec: MachineSpec) -> Result<Session, Error> {
+        will::adopt(path).await?;
+        let (_, file) = open(path.to_owned()).await?;
+        let loading = tokio::task::spawn_blocking(move || load(file));
+        let mut machine = self.machine(spec).await?;
+        let (payload, _) = loading.await.map_err(io::Error::other)??;
+        machine.recover(&payload).await?;
+        Ok(Session::new(machine))
+    }
+}
+
+/// Opens a sleeping session and reads its header; what follows comes next.
+async fn open(path: std::path::PathBuf) -> Result<(Header, File), Error> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let mut file = File::open(path)?;
+        Ok::<_, Error>((Header::read(&mut file)?, file))
+    });
+    opened.await.map_err(io::Error::other)?
 }
 
 /// Those of `given` that are `wanted`, and those that are missing.
@@ -299,16 +362,37 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
     Ok(layers)
 }
 
-/// Checks the file of a sleeping session: whole, and of a kind that this version knows. Reads all of it.
+/// Checks the file of a sleeping session: whole, and with an image in `cache_dir` that it wakes from, or that may still be built. Reads
+/// all of it, and makes nothing.
 ///
 /// # Errors
-/// [`Error::Image`] when it is damaged or of another version, [`Error::Io`] when it cannot be read.
-pub fn check_asleep(path: &Path) -> Result<(), Error> {
+/// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot wake it, [`Error::Io`] when it cannot be read.
+pub fn check_asleep(path: &Path, cache_dir: &Path) -> Result<(), Error> {
     let mut file = File::open(path)?;
-    Header::read(&mut file)?;
+    let header = Header::read(&mut file)?;
     let start = file.stream_position()?;
     let trailer = trailer(&mut file, start)?;
-    copy_checked(&mut file, &trailer, io::sink())
+    copy_checked(&mut file, &trailer, io::sink())?;
+    // Wheels that are part of an image are not at hand, and with them its name.
+    if !header.base_layers.is_empty() || !Images::are_in(cache_dir) {
+        return Ok(());
+    }
+    let images = Images::open(cache_dir)?;
+    let own = images.get(&Image::of(header.modules.clone()));
+    match own {
+        Some(own) if own.header.id != header.base && images.find(&header.base).is_none() => {
+            Err(header.outdated(super::GONE))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The id of the base image of the session asleep in `path`.
+///
+/// # Errors
+/// As [`check_asleep`].
+pub(super) fn base_of(path: &Path) -> Result<[u8; 32], Error> {
+    Ok(Header::read(&mut File::open(path)?)?.base)
 }
 
 /// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use super::error::Error;
+use super::error::{EXIT_TIMEOUT, Error};
 use crate::engine::NATIVE_STACK;
 use crate::jail;
 
@@ -29,6 +29,13 @@ pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<C
 const COMPILE_STACK: u64 = 64 << 20;
 
 impl Child {
+    /// Waits for its end; returns the signal that ended it, if one did. `None` as well when it takes too long.
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
+        status.ok()?.ok()?.signal()
+    }
+
     /// Waits for its end.
     pub(crate) async fn wait(&mut self) {
         let _ = self.process.wait().await;

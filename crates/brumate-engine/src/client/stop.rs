@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::mounted::Mounted;
-use super::page_map;
+use super::{footprint, page_map};
 use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
 
 /// A KeyboardInterrupt is sent again after this time, and again: guest code may have swallowed it. Before the second one half of the grace
@@ -43,6 +43,12 @@ impl Process {
     pub(super) fn page_map(&self) -> Option<File> {
         // What lives now was the one with this number then, too.
         page_map::open(self.pid).filter(|_| self.is_alive())
+    }
+
+    /// Bytes of memory that it has beside files; `None` where that cannot be had.
+    pub(super) fn anonymous_bytes(&self) -> Option<u64> {
+        // As above.
+        footprint::anonymous_bytes(self.pid).filter(|_| self.is_alive())
     }
 
     /// False once it has ended.

@@ -6,12 +6,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
-use super::compiler::{Compilers, Trust};
+use super::compiler::{Asker, Charged, Compilers};
 use super::error::{Error, cut};
 use super::mounted;
 use super::patience::Patience;
@@ -21,6 +22,9 @@ use crate::api::{Layer, LayerId};
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
+
+/// Whose turn it is when an image's code brings modules.
+const OPERATOR: &str = "";
 
 /// Requests waiting for a zygote.
 const QUEUE: usize = 1024;
@@ -100,10 +104,17 @@ fn unavailable(reason: String) -> Error {
     Error::Unavailable(reason)
 }
 
+/// Memory that compiling a module takes at most which an image's own code brings, in bytes.
+const BUILD_MEMORY: u64 = 1 << 30;
+
+/// CPU time that compiling such modules takes at most while one image is built. No run pays for it.
+const BUILD_CPU: Duration = Duration::from_secs(60);
+
 /// Serves a zygote's questions until it says that it is done.
 async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock: &Clock) -> Result<FromZygote, Error> {
     let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
     let mut pauses = crate::bundle::native_modules().len();
+    let mut spent = Duration::ZERO;
     loop {
         match channel.receive::<FromZygote>().await.map_err(ended)? {
             done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok(done),
@@ -111,13 +122,16 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             FromZygote::Module(request) => {
                 let compiles_bundle = compiles_bundle(ingredients.cache, &request);
                 let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
-                let answered = answer(ingredients.cache, ingredients.compilers, &find, request);
-                let (reply, file) = if compiles_bundle && pauses > 0 {
+                let cpu = BUILD_CPU.saturating_sub(spent);
+                let asker = Asker { principal: OPERATOR, memory: BUILD_MEMORY, cpu };
+                let answered = answer(ingredients.cache, ingredients.compilers, &find, asker, request);
+                let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
                 } else {
                     answered.await
                 };
+                spent += cpu;
                 let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
                 channel.send(&ToZygote::Module(reply), &fds).await.map_err(ended)?;
             }
@@ -316,49 +330,60 @@ async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError
 pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
     match request {
         ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
-        ModuleRequest::Layer { .. } | ModuleRequest::Bytes(_) => false,
+        ModuleRequest::Layer { .. } | ModuleRequest::Bytes { .. } => false,
     }
 }
 
 /// Answers a question for a module: from the cache, or by compiling what a layer has or a guest brought. `find` knows the
-/// layers of who asks.
+/// layers of who asks. Also returns the CPU time that compiling the guest's own took.
 pub(crate) async fn answer(
     cache: &ModuleCache,
     compilers: &Compilers,
     find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
+    asker: Asker<'_>,
     request: ModuleRequest,
-) -> (ModuleReply, Option<Arc<File>>) {
-    match request {
+) -> (ModuleReply, Option<Arc<File>>, Duration) {
+    let shared = match request {
         ModuleRequest::Key(key) => {
             if let Some(file) = cache.get(&key) {
-                return (ModuleReply::Compiled, Some(file));
-            }
-            match crate::bundle::native_module(&key) {
-                Some(module) => match module.read() {
-                    Ok(bytes) => compiled(compilers, &bytes, module.name(), Trust::Bundle).await,
-                    Err(reason) => (ModuleReply::Failed(reason), None),
-                },
-                None => (ModuleReply::Unknown, None),
+                Ok(file)
+            } else if let Some(module) = crate::bundle::native_module(&key) {
+                match module.read() {
+                    Ok(bytes) => compilers.bundled(Kind::Side, &bytes, module.name()).await,
+                    Err(reason) => return (ModuleReply::Failed(reason), None, Duration::ZERO),
+                }
+            } else {
+                return (ModuleReply::Unknown, None, Duration::ZERO);
             }
         }
         ModuleRequest::Layer { key, origin } => {
-            let Some(layer) = find(&origin.layer) else { return (ModuleReply::Unknown, None) };
-            match module_of(&layer, &origin.path).await {
-                Ok(bytes) if compile::key(&bytes) == key => {
-                    compiled(compilers, &bytes, &origin.path, Trust::Layer).await
-                }
-                // The guest has another file there, or says so.
-                _ => (ModuleReply::Unknown, None),
-            }
+            let bytes = match find(&origin.layer) {
+                Some(layer) => module_of(&layer, &origin.path).await.ok().filter(|bytes| compile::key(bytes) == key),
+                None => None,
+            };
+            // Otherwise the guest has another file there, or says so.
+            let Some(bytes) = bytes else { return (ModuleReply::Unknown, None, Duration::ZERO) };
+            compilers.of_wheel(&bytes, &origin.path, asker.principal).await
         }
-        ModuleRequest::Bytes(bytes) => compiled(compilers, &bytes, "a module of the guest", Trust::Guest).await,
+        ModuleRequest::Bytes { bytes, memory, cpu } => {
+            let asker = Asker { memory: asker.memory.min(memory), cpu: asker.cpu.min(cpu), ..asker };
+            let Charged { file, cpu } = compilers.of_guest(&bytes, asker).await;
+            let (file, failed) = match file {
+                Ok(file) => (Some(file), None),
+                Err(error) => (None, Some(reason(error))),
+            };
+            return (ModuleReply::Charged { cpu, failed }, file, cpu);
+        }
+    };
+    match shared {
+        Ok(file) => (ModuleReply::Compiled, Some(file), Duration::ZERO),
+        Err(error) => (ModuleReply::Failed(reason(error)), None, Duration::ZERO),
     }
 }
 
-async fn compiled(compilers: &Compilers, bytes: &[u8], name: &str, trust: Trust) -> (ModuleReply, Option<Arc<File>>) {
-    match compilers.module(Kind::Side, bytes, name, trust).await {
-        Ok(file) => (ModuleReply::Compiled, Some(file)),
-        Err(Error::Compile { reason, .. }) => (ModuleReply::Failed(reason), None),
-        Err(error) => (ModuleReply::Failed(error.to_string()), None),
+fn reason(error: Error) -> String {
+    match error {
+        Error::Compile { reason, .. } => reason,
+        error => error.to_string(),
     }
 }

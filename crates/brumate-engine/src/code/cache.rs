@@ -31,11 +31,27 @@ pub enum CacheError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The disk is full, or its quota is used up.
+    #[error(
+        "no space is left in the cache directory {0}: free some (it needs about 500 MB), or choose another one with --cache-dir"
+    )]
+    Full(PathBuf),
     /// Others may write to the directory.
     #[error(
         "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
     )]
     NotPrivate(PathBuf),
+}
+
+impl CacheError {
+    /// What the system's answer means for the cache in `path`.
+    pub(crate) fn of(path: &Path, source: std::io::Error) -> CacheError {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => CacheError::Full(path.to_owned()),
+            _ => CacheError::Io { path: path.to_owned(), source },
+        }
+    }
 }
 
 /// The cache of one engine.
@@ -90,10 +106,12 @@ impl ModuleCache {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn create(&self) -> Result<tempfile::NamedTempFile, CacheError> {
-        tempfile::Builder::new()
-            .prefix(".compiling-")
-            .tempfile_in(&self.path)
-            .map_err(|source| CacheError::Io { path: self.path.clone(), source })
+        tempfile::Builder::new().prefix(".compiling-").tempfile_in(&self.path).map_err(|source| self.refused(source))
+    }
+
+    /// What it means that the disk refuses.
+    pub(crate) fn refused(&self, source: std::io::Error) -> CacheError {
+        CacheError::of(&self.path, source)
     }
 
     /// Makes a written file the compiled module of `key`.
@@ -101,7 +119,7 @@ impl ModuleCache {
     /// # Errors
     /// When the disk refuses.
     pub(crate) fn commit(&self, key: &ModuleKey, mut file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
-        let io = |source: std::io::Error| CacheError::Io { path: self.path.clone(), source };
+        let io = |source: std::io::Error| self.refused(source);
         file.as_file().sync_all().map_err(io)?;
         let name = content_name(key, file.as_file_mut()).map_err(io)?;
         file.persist(self.path.join(&name)).map_err(|error| io(error.error))?;
@@ -124,7 +142,7 @@ impl ModuleCache {
 /// When one cannot be made, or others may write to it.
 pub(crate) fn private_directory(root: &Path, directories: &[&Path]) -> Result<OwnedFd, CacheError> {
     let path = directories.last().copied().unwrap_or(root);
-    let io = |source: std::io::Error| CacheError::Io { path: path.to_owned(), source };
+    let io = |source: std::io::Error| CacheError::of(path, source);
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(path).map_err(io)?;
@@ -146,7 +164,7 @@ pub(crate) fn lock(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, CacheErr
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let locked = rustix::fs::openat(directory, "lock", flags, Mode::RUSR | Mode::WUSR)
         .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
-    locked.map_err(|errno| CacheError::Io { path: path.to_owned(), source: errno.into() })
+    locked.map_err(|errno| CacheError::of(path, errno.into()))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

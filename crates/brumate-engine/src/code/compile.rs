@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
-use crate::module::{Options, dylink, translate};
+use crate::module::{Options, dylink, gate, translate};
 use crate::wire::ModuleKey;
 
 /// Changed whenever translation or patches change what is compiled.
@@ -24,6 +24,29 @@ pub(crate) enum Kind {
     Helper,
 }
 
+/// Whose bytes are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Trust {
+    /// Of the bundle.
+    Bundle,
+    /// Of a wheel that the operator lets in: strangers' bytes, but the same for everyone who asks for them, and as large as the
+    /// cache of wheels allows. What comes of them is kept.
+    Layer,
+    /// A guest's.
+    Guest,
+}
+
+impl Trust {
+    /// What a side module may have, before it is compiled.
+    fn bounds(self) -> Option<&'static gate::Bounds> {
+        match self {
+            Trust::Bundle => None,
+            Trust::Layer => Some(&gate::WHEEL),
+            Trust::Guest => Some(&gate::GUEST),
+        }
+    }
+}
+
 /// Key of a module in the cache.
 pub(crate) fn key(bytes: &[u8]) -> ModuleKey {
     Sha256::digest(bytes).into()
@@ -32,10 +55,13 @@ pub(crate) fn key(bytes: &[u8]) -> ModuleKey {
 /// Translates and compiles a module.
 ///
 /// # Errors
-/// A text for the user: what is wrong with the bytes.
-pub(crate) fn compile(engine: &Engine, kind: Kind, bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// A text for the user: what is wrong with the bytes, or which bound they exceed.
+pub(crate) fn compile(engine: &Engine, kind: Kind, trust: Trust, bytes: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.len() > MAX_MODULE {
         return Err(format!("a module of {} bytes is larger than allowed ({MAX_MODULE})", bytes.len()));
+    }
+    if let Some(bounds) = trust.bounds() {
+        gate::check(bytes, bounds).map_err(|error| error.to_string())?;
     }
     let translated = match kind {
         Kind::Helper => bytes.to_vec(),

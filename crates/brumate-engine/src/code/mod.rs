@@ -2,8 +2,9 @@
 
 pub(crate) mod cache;
 pub(crate) mod compile;
+pub(crate) mod process;
 pub(crate) mod publish;
 pub(crate) mod remote;
 mod source;
 
-pub(crate) use source::ModuleSource;
+pub(crate) use source::{Compiled, ModuleSource};

@@ -2,11 +2,14 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use wasmtime::{Engine, Module};
 
 use super::compile;
-use super::source::ModuleSource;
+use super::source::{Compiled, ModuleSource};
+use crate::meter::Meter;
+use crate::module::gate;
 use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, Origin, WireError};
 
 /// Sends a request and waits for the answer and its descriptor.
@@ -15,21 +18,44 @@ pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Optio
 /// Asks the server for each module.
 pub(crate) struct RemoteModules {
     ask: Ask,
+    meter: Arc<Meter>,
 }
 
 impl RemoteModules {
-    /// A source that sends its questions through `ask`.
-    pub(crate) fn new(ask: Ask) -> RemoteModules {
-        RemoteModules { ask }
+    /// A source that sends its questions through `ask`. What compiling takes is taken from `meter`.
+    pub(crate) fn new(ask: Ask, meter: Arc<Meter>) -> RemoteModules {
+        RemoteModules { ask, meter }
     }
-}
 
-impl RemoteModules {
     fn finish(engine: &Engine, reply: (ModuleReply, Option<OwnedFd>)) -> Result<Module, String> {
         match reply {
             (ModuleReply::Compiled, Some(fd)) => load(engine, fd),
             (ModuleReply::Failed(reason), _) => Err(reason),
             _ => Err("the server does not have the module".to_owned()),
+        }
+    }
+
+    /// Has a module of the guest's own compiled.
+    fn own(&mut self, engine: &Engine, bytes: &[u8], memory: u64) -> Result<Compiled, String> {
+        // Here first: counting is the guest's time, and a module that is refused starts no compiler.
+        let counts = gate::check(bytes, &gate::GUEST).map_err(|error| error.to_string())?;
+        if self.meter.is_used_up() {
+            return Err("no CPU time is left to compile it".to_owned());
+        }
+        let request = ModuleRequest::Bytes { bytes: bytes.to_vec(), memory, cpu: self.meter.left() };
+        match (self.ask)(request).map_err(gone)? {
+            (ModuleReply::Charged { cpu, failed: None }, Some(fd)) => {
+                self.meter.charge(cpu);
+                let file = File::from(fd);
+                let code = file.metadata().map_err(|error| error.to_string())?.len();
+                let own_bytes = code.saturating_add(counts.instance_bytes());
+                Ok(Compiled { module: load(engine, file.into())?, own_bytes })
+            }
+            (ModuleReply::Charged { cpu, failed: Some(reason) }, _) => {
+                self.meter.charge(cpu);
+                Err(reason)
+            }
+            reply => Self::finish(engine, reply).map(|module| Compiled { module, own_bytes: 0 }),
         }
     }
 }
@@ -41,7 +67,8 @@ impl ModuleSource for RemoteModules {
         key: ModuleKey,
         origin: Option<&Origin>,
         bytes: &[u8],
-    ) -> Result<Module, String> {
+        memory: u64,
+    ) -> Result<Compiled, String> {
         if bytes.len() > compile::MAX_MODULE {
             return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
         }
@@ -51,10 +78,10 @@ impl ModuleSource for RemoteModules {
         {
             reply = (self.ask)(ModuleRequest::Layer { key, origin: origin.clone() }).map_err(gone)?;
         }
-        if matches!(reply.0, ModuleReply::Unknown) {
-            reply = (self.ask)(ModuleRequest::Bytes(bytes.to_vec())).map_err(gone)?;
+        match reply.0 {
+            ModuleReply::Unknown => self.own(engine, bytes, memory),
+            _ => Self::finish(engine, reply).map(|module| Compiled { module, own_bytes: 0 }),
         }
-        Self::finish(engine, reply)
     }
 
     fn bundled(&mut self, engine: &Engine, key: ModuleKey) -> Result<Module, String> {

@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::channel::Channel;
 use crate::libc::errno::Errno;
@@ -14,9 +15,14 @@ use crate::vfs::{FileType, HostDir, HostEntry, HostFile, HostStat, OpenFlags, Se
 use crate::wire::{self, FromMachine, MountOperation, MountReply, MountRequest, ToMachine};
 
 /// Mounts what the server granted: guest path and read-only flag, by index.
-pub(crate) fn mount_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], channel: &Arc<Channel>) {
+pub(crate) fn mount_host_directories(
+    vfs: &mut Vfs,
+    mounts: &[(String, bool)],
+    channel: &Arc<Channel>,
+    quota: &Arc<Quota>,
+) {
     for (index, (path, read_only)) in mounts.iter().enumerate() {
-        let directory = Granted { index: index as u32, read_only: *read_only, channel: channel.clone() };
+        let directory = Granted::new(index, *read_only, channel, quota);
         // The server has checked the paths; one that cannot be mounted is missing in the guest.
         let _ = vfs.mount_host(path.as_bytes(), Box::new(directory));
     }
@@ -24,9 +30,14 @@ pub(crate) fn mount_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], c
 
 /// Joins the host directories of a file system that was asleep with what is granted now, and mounts what is new. Returns
 /// the paths that are no longer granted; they answer `ESTALE`.
-pub(crate) fn join_host_directories(vfs: &mut Vfs, mounts: &[(String, bool)], channel: &Arc<Channel>) -> Vec<String> {
+pub(crate) fn join_host_directories(
+    vfs: &mut Vfs,
+    mounts: &[(String, bool)],
+    channel: &Arc<Channel>,
+    quota: &Arc<Quota>,
+) -> Vec<String> {
     for (index, (path, read_only)) in mounts.iter().enumerate() {
-        let granted = || Box::new(Granted { index: index as u32, read_only: *read_only, channel: channel.clone() });
+        let granted = || Box::new(Granted::new(index, *read_only, channel, quota));
         if !vfs.attach_host(path.as_bytes(), granted()) {
             let _ = vfs.mount_host(path.as_bytes(), granted());
         }
@@ -77,14 +88,56 @@ impl HostDir for Revoked {
     }
 }
 
+/// Bytes that count for a file or directory that is made.
+const FILE_COST: u64 = 4096;
+
+/// Bytes that a guest may still write to granted directories. What it removes does not come back.
+#[derive(Debug, Default)]
+pub(crate) struct Quota(AtomicU64);
+
+impl Quota {
+    /// Begins anew with so many bytes.
+    pub(crate) fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes at most `bytes`, at least one; returns how many.
+    fn take_some(&self, bytes: u64) -> Result<u64, Errno> {
+        let left = self.0.load(Ordering::Relaxed);
+        if left == 0 && bytes > 0 {
+            return Err(Errno::EDQUOT);
+        }
+        let taken = bytes.min(left);
+        self.set(left - taken);
+        Ok(taken)
+    }
+
+    /// Takes all of `bytes`, or nothing.
+    fn take(&self, bytes: u64) -> Result<(), Errno> {
+        let left = self.0.load(Ordering::Relaxed).checked_sub(bytes).ok_or(Errno::EDQUOT)?;
+        self.set(left);
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.set(self.0.load(Ordering::Relaxed).saturating_add(bytes));
+    }
+}
+
 #[derive(Clone)]
 struct Granted {
     index: u32,
     read_only: bool,
     channel: Arc<Channel>,
+    /// Of all granted directories together.
+    quota: Arc<Quota>,
 }
 
 impl Granted {
+    fn new(index: usize, read_only: bool, channel: &Arc<Channel>, quota: &Arc<Quota>) -> Granted {
+        Granted { index: index as u32, read_only, channel: channel.clone(), quota: quota.clone() }
+    }
+
     fn ask(&self, operation: MountOperation) -> Result<(MountReply, Option<OwnedFd>), Errno> {
         let request = FromMachine::Mount(MountRequest { mount: self.index, operation });
         self.channel.send(&request).map_err(|_| Errno::EIO)?;
@@ -133,6 +186,10 @@ fn stat(stat: &wire::HostStat) -> Result<HostStat, Errno> {
 
 impl HostDir for Granted {
     fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Box<dyn HostFile>, Errno> {
+        let makes = flags.writes() && flags.has(OpenFlags::CREAT) && !self.read_only;
+        if makes {
+            self.quota.take(FILE_COST)?;
+        }
         let operation = MountOperation::Open {
             path: path.to_vec(),
             write: flags.writes(),
@@ -174,6 +231,9 @@ impl HostDir for Granted {
     }
 
     fn create_dir(&mut self, path: &[u8], permissions: u32) -> Result<(), Errno> {
+        if !self.read_only {
+            self.quota.take(FILE_COST)?;
+        }
         self.tell(MountOperation::MakeDirectory { path: path.to_vec(), mode: permissions })
     }
 
@@ -202,6 +262,9 @@ impl HostDir for Granted {
         self.read_only
     }
 }
+
+/// Largest file of the host that a guest makes by setting its length, in bytes: what the jail lets it write (`RLIMIT_FSIZE`). `EFBIG` beyond.
+const LONGEST_FILE: u64 = 8 << 30;
 
 /// A regular file of the host, by descriptor.
 struct OpenFile {
@@ -233,7 +296,11 @@ impl HostFile for OpenFile {
     }
 
     fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<usize, Errno> {
-        rustix::io::pwrite(&self.fd, data, offset).map_err(errno)
+        let quota = &self.directory.quota;
+        let taken = quota.take_some(data.len() as u64)?;
+        let written = rustix::io::pwrite(&self.fd, &data[..taken as usize], offset).map_err(errno);
+        quota.give_back(taken - written.unwrap_or(0) as u64);
+        written
     }
 
     fn stat(&mut self) -> Result<HostStat, Errno> {
@@ -242,7 +309,17 @@ impl HostFile for OpenFile {
     }
 
     fn set_len(&mut self, len: u64) -> Result<(), Errno> {
-        rustix::fs::ftruncate(&self.fd, len).map_err(errno)
+        let more = len.saturating_sub(self.stat()?.size);
+        if more > 0 && len > LONGEST_FILE {
+            return Err(Errno::EFBIG);
+        }
+        let quota = &self.directory.quota;
+        quota.take(more)?;
+        let set = rustix::fs::ftruncate(&self.fd, len).map_err(errno);
+        if set.is_err() {
+            quota.give_back(more);
+        }
+        set
     }
 
     /// The jail cannot set times; the server can, by name. A file that has lost its name, or has got another, is left as

@@ -7,7 +7,7 @@ mod streams;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub(crate) use granted::{join_host_directories, mount_host_directories};
+pub(crate) use granted::{Quota, join_host_directories, mount_host_directories};
 pub(crate) use installs::Installs;
 pub(crate) use streams::{connect_events, event_sink, set_stdin};
 
@@ -15,6 +15,7 @@ use crate::api::PACKAGES;
 use crate::bundle;
 use crate::caps::output::Output;
 use crate::image::ImageError;
+use crate::image::file::GuestFiles;
 use crate::vfs::device::Random;
 use crate::vfs::mount::Conflict;
 use crate::vfs::{
@@ -66,6 +67,18 @@ pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<Output>>) ->
     attached(vfs, output)
 }
 
+/// The driver's files that came with the image of this process, which another Brumate may have made.
+static OF_IMAGE: OnceLock<Vec<(String, LayerBytes)>> = OnceLock::new();
+
+/// Lets file systems of this process be joined with the driver's files of its image. For a zygote, which has one image; its forks
+/// inherit it.
+pub(crate) fn set_guest_files(files: GuestFiles) {
+    let own = |name: &str, content: &[u8]| bundle::GUEST.iter().any(|(path, bytes)| *path == name && *bytes == content);
+    let others = files.into_iter().filter(|(name, content)| !own(name, content));
+    // There is none yet: a zygote loads one image.
+    let _ = OF_IMAGE.set(others.map(|(name, content)| (name, Arc::new(content) as LayerBytes)).collect());
+}
+
 /// Joins a file system with the bundle, the clock and its devices.
 fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
     vfs.set_clock(Box::new(crate::caps::clock::realtime));
@@ -77,6 +90,10 @@ fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError
         vfs.attach_file(path.as_bytes(), embedded(content));
     }
     vfs.attach_file(INSTALLER_LAYER, embedded(INSTALLER));
+    // What this Brumate has as well is joined already.
+    for (path, content) in OF_IMAGE.get().into_iter().flatten() {
+        vfs.attach_file(path.as_bytes(), content.clone());
+    }
     vfs.attach_own_devices();
     for (name, device) in random_devices() {
         vfs.attach_device(name.as_bytes(), device);
@@ -156,4 +173,28 @@ fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>>
 
 fn embedded(bytes: &'static [u8]) -> LayerBytes {
     Arc::new(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_of_another_driver_brings_its_files_along() {
+        let output = Arc::new(Mutex::new(Output::new()));
+        let (name, content) = ("_brumate/of_another_version.py", b"print('old')");
+        let mut vfs = build(&output).unwrap();
+        vfs.mount_file(format!("{HOME}/old.py").as_bytes(), name.as_bytes(), embedded(content), 0o644).unwrap();
+        let saved = postcard::to_allocvec(&vfs).unwrap();
+        let mut without = restored(&saved, &output).unwrap();
+        let error = reopen(&mut without).unwrap_err().to_string();
+        assert!(error.contains("of_another_version.py` is not attached"), "{error}");
+        let own = bundle::GUEST[0];
+        set_guest_files(vec![(own.0.to_owned(), own.1.to_vec()), (name.to_owned(), content.to_vec())]);
+        assert_eq!(OF_IMAGE.get().map(Vec::len), Some(1), "what this version has as well is not kept twice");
+        let mut with = restored(&saved, &output).unwrap();
+        reopen(&mut with).unwrap();
+        let (bytes, _) = with.read_file_at(format!("{HOME}/old.py").as_bytes(), 0, 99).unwrap();
+        assert_eq!(bytes, content);
+    }
 }

@@ -108,6 +108,7 @@ pub(crate) struct Reader<'a> {
 ///
 /// # Errors
 /// When it is damaged.
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) fn read(from: &File) -> Result<(Frozen, Reader<'_>), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let mut stream = zstd::Decoder::new(from).map_err(damaged)?;

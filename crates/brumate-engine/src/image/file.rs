@@ -1,7 +1,8 @@
 //! A base image on disk: one page of header, the linear memory page by page, then everything else.
 //!
-//! The memory begins at [`HEADER_BYTES`], so that processes can map it. Pages of zeros are holes. The header names what
-//! the image was made from ([`Header::key`]) and what it is ([`Header::id`]).
+//! The memory begins at [`HEADER_BYTES`], so that processes can map it. A builder leaves holes for pages of zeros; the file in the cache has
+//! none: on a full tmpfs a process that touches a hole of a mapped file is killed (`SIGBUS`). The header names what the image was made
+//! from ([`Header::key`]), what it is ([`Header::id`]), and what can load it ([`Header::runtime`]).
 
 use std::fs::File;
 use std::io;
@@ -25,13 +26,16 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) const FORMAT: u32 = 3;
 
 /// Largest memory of a base image, in bytes.
-const MAX_MEMORY: u64 = 1 << 30;
+pub(crate) const MAX_MEMORY: u64 = 1 << 30;
 
 /// Largest rest of a base image, in bytes.
 const MAX_METADATA: u64 = 256 << 20;
 
 /// Largest list of pages, in bytes.
 const MAX_PAGES: u64 = 4 << 20;
+
+/// Largest copy of the driver's files, in bytes.
+const MAX_GUEST: u64 = 16 << 20;
 
 const MAGIC: [u8; 8] = *b"brumate\x1a";
 
@@ -52,12 +56,26 @@ pub(crate) struct Header {
     pages: u64,
     /// CRC-32 of all that.
     crc: u32,
+    /// What its state was made with and needs again ([`super::Runtime`]). Brumate 0.1.0 wrote zeros here and below.
+    pub(crate) runtime: [u8; 32],
+    /// Bytes after the pages: a copy of the driver's files, which another Brumate has not. Not part of what the image is.
+    guest: u64,
 }
+
+/// What an image is made from, and by what it can be found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) key: [u8; 32],
+    pub(crate) runtime: [u8; 32],
+}
+
+/// Files of the driver, by the names of their layers.
+pub(crate) type GuestFiles = Vec<(String, Vec<u8>)>;
 
 impl Header {
     /// Length of the file.
     fn end(&self) -> u64 {
-        HEADER_BYTES + self.memory + self.metadata + self.pages
+        HEADER_BYTES + self.memory + self.metadata + self.pages + self.guest
     }
 }
 
@@ -104,11 +122,12 @@ pub(crate) fn write_pages(file: &File, pages: &Pages) -> io::Result<()> {
     write_lengths(file, [memory, metadata, bytes.len() as u64])
 }
 
-/// Copies what a builder wrote into `to` and completes it with a header. The builder is not trusted with the copy.
+/// Copies what a builder wrote into `to` and completes it with the driver's files and a header. The builder is not trusted with
+/// the copy. Pages of zeros take their place on the disk as well: one that is full refuses now, not when they are mapped.
 ///
 /// # Errors
 /// When the builder's file is malformed, or the disk refuses.
-pub(crate) fn complete(from: &File, to: &File, key: [u8; 32]) -> io::Result<Header> {
+pub(crate) fn complete(from: &File, to: &File, origin: Origin, guest: &GuestFiles) -> io::Result<Header> {
     let [memory, metadata, pages] = read_lengths(from)?;
     if memory > MAX_MEMORY || metadata > MAX_METADATA || pages > MAX_PAGES || !memory.is_multiple_of(1 << 16) {
         return Err(io::ErrorKind::InvalidData.into());
@@ -124,16 +143,22 @@ pub(crate) fn complete(from: &File, to: &File, key: [u8; 32]) -> io::Result<Head
         from.read_exact_at(part, at)?;
         sha.update(&part[..length.min(identity.saturating_sub(at) as usize)]);
         crc.update(part);
-        for (index, page) in part.chunks(PAGE_BYTES).enumerate() {
-            if page.iter().any(|&byte| byte != 0) {
-                to.write_all_at(page, at + (index * PAGE_BYTES) as u64)?;
-            }
-        }
+        // Zeros as well: all of the file is allocated before anyone maps it.
+        to.write_all_at(part, at)?;
         at += length as u64;
     }
-    to.set_len(end)?;
-    let (id, crc) = (sha.finalize().into(), crc.finalize());
-    let header = Header { magic: MAGIC, format: FORMAT, key, id, memory, metadata, pages, crc };
+    let guest = postcard::to_allocvec(guest).map_err(io::Error::other)?;
+    crc.update(&guest);
+    to.write_all_at(&guest, end)?;
+    let Origin { key, runtime } = origin;
+    let (id, crc, guest) = (sha.finalize().into(), crc.finalize(), guest.len() as u64);
+    let header = Header { magic: MAGIC, format: FORMAT, key, id, memory, metadata, pages, crc, runtime, guest };
+    to.set_len(header.end())?;
+    match rustix::fs::fallocate(to, rustix::fs::FallocateFlags::empty(), 0, header.end()) {
+        // A file system that cannot promise it.
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        Err(errno) => return Err(errno.into()),
+    }
     to.write_all_at(&postcard::to_allocvec(&header).map_err(io::Error::other)?, 0)?;
     Ok(header)
 }
@@ -151,16 +176,30 @@ pub(crate) fn header(file: &File) -> io::Result<Header> {
     let whole = header.memory <= MAX_MEMORY
         && header.metadata <= MAX_METADATA
         && header.pages <= MAX_PAGES
+        && header.guest <= MAX_GUEST
         && file.metadata()?.len() == header.end();
     if known && whole { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Whether mapping the file could need memory that a full file system does not have: a hole in a tmpfs.
+fn may_lack_memory(file: &File) -> io::Result<bool> {
+    use rustix::fs::{SeekFrom, fstatfs, seek};
+    /// `TMPFS_MAGIC` (statfs(2)). Elsewhere a hole is read without being allocated.
+    const TMPFS: i64 = 0x0102_1994;
+    #[allow(clippy::unnecessary_cast, reason = "the type is another one elsewhere")]
+    let is_tmpfs = fstatfs(file)?.f_type as i64 == TMPFS;
+    Ok(is_tmpfs && seek(file, SeekFrom::Hole(0))? < file.metadata()?.len())
 }
 
 /// Reads the whole image and compares it with its checksum.
 ///
 /// # Errors
-/// `InvalidData` when it is damaged.
+/// `InvalidData` when it is damaged, or not all of it is allocated.
 pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
     let header = header(file)?;
+    if may_lack_memory(file)? {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     // Mapped, because these are the pages that zygotes map: reading would copy them all.
     let content = Mapped::new(file, HEADER_BYTES, header.end() - HEADER_BYTES)?;
     let mut crc = crc32fast::Hasher::new();
@@ -172,7 +211,7 @@ pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
 ///
 /// # Errors
 /// When the image is damaged.
-pub(crate) fn read(file: &File) -> Result<(Header, Frozen, Pages), ImageError> {
+pub(crate) fn read(file: &File) -> Result<(Header, Frozen, Pages, GuestFiles), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let header = header(file).map_err(damaged)?;
     let mut metadata = vec![0; header.metadata as usize];
@@ -182,5 +221,11 @@ pub(crate) fn read(file: &File) -> Result<(Header, Frozen, Pages), ImageError> {
     file.read_exact_at(&mut pages, HEADER_BYTES + header.memory + header.metadata).map_err(damaged)?;
     // A guess that is missing costs time only.
     let pages = postcard::from_bytes(&pages).unwrap_or_default();
-    Ok((header, frozen, pages))
+    let mut guest = vec![0; header.guest as usize];
+    file.read_exact_at(&mut guest, header.end() - header.guest).map_err(damaged)?;
+    let guest = match header.guest {
+        0 => Vec::new(),
+        _ => postcard::from_bytes(&guest).map_err(|error| ImageError::Damaged(error.to_string()))?,
+    };
+    Ok((header, frozen, pages, guest))
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Func, Instance, Module, Ref, StoreContextMut, Val};
+use wasmtime::{Func, Instance, Ref, StoreContextMut, Val};
 
 use super::{Function, ImageError, LibraryRecord, Number, Record};
 use crate::caps::clock::Clock;
+use crate::code::Compiled;
 use crate::files;
 use crate::host::{Host, guest};
 use crate::libc::ffi;
@@ -87,12 +88,19 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
     let engine = store.engine().clone();
     let of_layer = recorded.origin.as_ref().map(|origin| files::layers::read(&store.data().vfs, origin)).transpose();
     let of_layer = of_layer.map_err(ImageError::Damaged)?;
-    let modules = &mut store.data_mut().modules;
-    let module: Module = match of_layer.as_ref().or(recorded.bytes.as_ref()) {
-        Some(bytes) => modules.module(&engine, crate::code::compile::key(bytes), recorded.origin.as_ref(), bytes),
-        None => modules.bundled(&engine, recorded.key),
+    let host = store.data_mut();
+    // What the session has now leaves nothing for the compiler's short life when it was full; its limit is the whole of it then.
+    let memory = host.account.max_bytes;
+    let Compiled { module, own_bytes } = match of_layer.as_ref().or(recorded.bytes.as_ref()) {
+        Some(bytes) => {
+            let key = crate::code::compile::key(bytes);
+            host.modules.module(&engine, key, recorded.origin.as_ref(), bytes, memory)
+        }
+        None => host.modules.bundled(&engine, recorded.key).map(|module| Compiled { module, own_bytes: 0 }),
     }
     .map_err(|reason| ImageError::Engine(format!("{}: {reason}", recorded.path)))?;
+    let file_bytes = recorded.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+    host.account.hold_anyway(own_bytes.saturating_add(file_bytes));
     let index = store.data().libraries.loaded.len();
     let needed: Vec<usize> = recorded.needed.iter().map(|&index| index as usize).collect();
     if needed.iter().any(|&needed| needed >= index) {

@@ -24,6 +24,7 @@ const LAST_CAPABILITY: u32 = 63;
 
 /// Takes a user and group id that no other process of the host has, keeping the capabilities for building the other
 /// walls. Only root can. Returns what to report.
+#[expect(clippy::disallowed_methods, reason = "the kernel's file is short")]
 pub(super) fn take_own_host_id(wanted: Option<u32>) -> Result<String, String> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root can give the jail a user id of its own".into());

@@ -15,7 +15,7 @@ const MIN_GROWTH: u64 = 1 << 20;
 /// Defines the family's imports.
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_get_heap_max", |caller: Caller<'_, Host>| -> u32 {
-        u32::try_from(caller.data().memory.max_bytes).unwrap_or(0xFFFF_0000)
+        u32::try_from(caller.data().account.memory_limit()).unwrap_or(0xFFFF_0000)
     })?;
     linker.func_wrap("env", "emscripten_resize_heap", |mut caller: Caller<'_, Host>, bytes: u32| -> u32 {
         u32::from(grow(&mut caller, u64::from(bytes)))
@@ -43,13 +43,13 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 /// Grows the memory to hold at least `bytes`; false when the limit forbids it (Python then raises `MemoryError`).
 fn grow(caller: &mut Caller<'_, Host>, bytes: u64) -> bool {
     let Ok(handles) = guest(&caller.as_context_mut()) else { return false };
-    let limit = caller.data().memory.max_bytes;
+    let limit = caller.data().account.memory_limit();
     let current = handles.memory.data_size(&*caller) as u64;
     if bytes <= current {
         return true;
     }
     if bytes > limit {
-        caller.data_mut().memory.refused = true;
+        caller.data_mut().account.refused = true;
         return false;
     }
     let wanted = bytes.max(current + MIN_GROWTH).min(limit).max(bytes);

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use wasmtime::{AsContextMut, Module, Ref, StoreContextMut, Val};
 
 use super::instantiate::{Got, Linked, Place, instantiate};
+use super::needed::{canonical, find_needed};
 use super::symbols::{address, index_table, of_new, of_scope, resolve};
 use super::{Libraries, Library, MAX_LIBRARIES, MAX_SYMBOL};
 use crate::bundle;
+use crate::code::Compiled;
 use crate::code::compile::{self, MAX_MODULE};
 use crate::files::layers;
 use crate::host::{GuestExit, Host, guest, split_store};
@@ -38,7 +40,7 @@ mod dso {
 }
 
 /// Why a library did not load.
-enum DlError {
+pub(super) enum DlError {
     /// Told to the guest through `dlerror`.
     Message(String),
     /// Ends the guest.
@@ -62,7 +64,7 @@ impl From<crate::libc::errno::Errno> for DlError {
     }
 }
 
-fn message<T>(text: impl Into<String>) -> Result<T, DlError> {
+pub(super) fn message<T>(text: impl Into<String>) -> Result<T, DlError> {
     Err(DlError::Message(text.into()))
 }
 
@@ -140,6 +142,9 @@ fn open_handle(store: &mut StoreContextMut<'_, Host>, handle: u32) -> Result<usi
         let name = memory.c_str(handle.wrapping_add(dso::NAME), MAX_SYMBOL)?.to_vec();
         let cwd = host.vfs.getcwd()?;
         let path = canonical(&String::from_utf8_lossy(&cwd), &String::from_utf8_lossy(&name));
+        if size as usize > MAX_MODULE {
+            return message(format!("it has {size} bytes; a module may have {MAX_MODULE}"));
+        }
         let bytes = if file_data == 0 { Vec::new() } else { memory.slice(file_data, size)?.to_vec() };
         memory.write_u32(handle.wrapping_add(dso::FILE_DATA), 0)?;
         memory.write_u32(handle.wrapping_add(dso::FILE_DATA_SIZE), 0)?;
@@ -150,22 +155,6 @@ fn open_handle(store: &mut StoreContextMut<'_, Host>, handle: u32) -> Result<usi
         guest(store)?.free.call(&mut *store, file_data)?;
     }
     load(store, &path, &bytes, flags & RTLD_GLOBAL != 0, 0)
-}
-
-/// Lexically absolute path.
-fn canonical(cwd: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let absolute = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
-    for part in absolute.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
 }
 
 /// Loads the library `path`, whose content is `bytes`; a library that is loaded already is returned as it is.
@@ -194,16 +183,39 @@ fn load(
         let (library, content) = find_needed(store, path, name, &info)?;
         needed.push(load(store, &library, &content, global, depth + 1)?);
     }
+    let length = bytes.len() as u64;
+    if !store.data_mut().account.hold(length) {
+        return message(format!("{path}: out of memory"));
+    }
+    let mut kept = false;
+    let loaded = compiled(store, path, bytes).and_then(|content| {
+        kept = content.bytes.is_some();
+        link(store, path, content, &info, needed, global)
+    });
+    if loaded.is_err() || !kept {
+        store.data_mut().account.release(length);
+    }
+    loaded
+}
+
+/// A library's machine code. Where it is the guest's own it counts from now on: a store keeps what was instantiated in it, also when loading
+/// fails afterwards.
+fn compiled(store: &mut StoreContextMut<'_, Host>, path: &str, bytes: &[u8]) -> Result<Content, DlError> {
     let engine = store.engine().clone();
     let key = compile::key(bytes);
     let origin = layers::origin(&store.data().vfs, path);
-    let module = store.data_mut().modules.module(&engine, key, origin.as_ref(), bytes);
-    let module = module.or_else(|error| message(format!("{path}: {error}")))?;
+    let host = store.data_mut();
+    let memory = host.account.left();
+    let compiled = host.modules.module(&engine, key, origin.as_ref(), bytes, memory);
+    let Compiled { module, own_bytes } = compiled.or_else(|error| message(format!("{path}: {error}")))?;
+    if !host.account.hold(own_bytes) {
+        return message(format!("{path}: out of memory: its machine code takes {own_bytes} bytes"));
+    }
     // The file is the layer's, unless libc has read another one of that name.
-    let origin = origin.filter(|origin| layers::read(&store.data().vfs, origin).is_ok_and(|content| content == bytes));
+    let origin = origin.filter(|origin| layers::read(&host.vfs, origin).is_ok_and(|content| content == bytes));
     // What the guest brought is nowhere else once its file is gone.
-    let own = (origin.is_none() && bundle::native_module(&key).is_none()).then(|| Arc::from(bytes));
-    link(store, path, Content { module: &module, key, bytes: own, origin }, &info, needed, global)
+    let bytes = (origin.is_none() && bundle::native_module(&key).is_none()).then(|| Arc::from(bytes));
+    Ok(Content { module, key, bytes, origin })
 }
 
 /// Makes a library that is loaded, and what it needs, visible to all that are loaded from now on.
@@ -219,37 +231,9 @@ fn share(libraries: &mut Libraries, index: usize) {
     }
 }
 
-/// Finds a needed library: an absolute name, else the run-time path of the library that needs it, else `/lib`.
-fn find_needed(
-    store: &mut StoreContextMut<'_, Host>,
-    requirer: &str,
-    name: &str,
-    info: &Dylink,
-) -> Result<(String, Vec<u8>), DlError> {
-    let origin = requirer.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let mut candidates = Vec::new();
-    if name.contains('/') {
-        candidates.push(canonical(origin, name));
-    } else {
-        for directory in info.runtime_path.iter().flat_map(|entry| entry.split(':')) {
-            candidates.push(canonical("/", &format!("{}/{name}", directory.replace("$ORIGIN", origin))));
-        }
-        candidates.push(canonical("/lib", name));
-    }
-    for candidate in candidates {
-        if store.data().libraries.by_path.contains_key(&candidate) {
-            return Ok((candidate, Vec::new()));
-        }
-        if let Ok(content) = store.data_mut().vfs.read_file_up_to(&candidate, MAX_MODULE as u64) {
-            return Ok((candidate, content));
-        }
-    }
-    message(format!("{requirer}: needs `{name}`, which was not found"))
-}
-
 /// A compiled side module, and where its bytes are to be had again.
-struct Content<'a> {
-    module: &'a Module,
+struct Content {
+    module: Module,
     key: ModuleKey,
     bytes: Option<Arc<[u8]>>,
     origin: Option<Origin>,
@@ -259,7 +243,7 @@ struct Content<'a> {
 fn link(
     store: &mut StoreContextMut<'_, Host>,
     path: &str,
-    content: Content<'_>,
+    content: Content,
     info: &Dylink,
     needed: Vec<usize>,
     global: bool,
@@ -276,7 +260,7 @@ fn link(
         guest(store)?.table.grow(&mut *store, u64::from(table_slots), Ref::Func(None))? as u32
     };
     let place = Place { memory_base, table_base };
-    let Linked { instance, got, own } = instantiate(store, path, module, &needed, place, Got::Resolve)?;
+    let Linked { instance, got, own } = instantiate(store, path, &module, &needed, place, Got::Resolve)?;
     // The module's own functions get their identity from its table range before anything asks for a slot.
     if table_slots > 0 {
         index_table(store, u64::from(table_base))?;

@@ -6,6 +6,7 @@
 mod dlopen;
 mod instantiate;
 mod main_module;
+mod needed;
 mod symbols;
 mod trampoline;
 

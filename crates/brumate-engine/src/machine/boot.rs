@@ -8,12 +8,13 @@ use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 use super::python::Python;
 use super::surroundings::Globals;
 use super::{EVENT_FD, Machine, MachineError, call, fault};
+use crate::account::Account;
 use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
 use crate::files::{DRIVER, HOME, SITE_PACKAGES, STDLIB, file_system};
-use crate::host::{Host, MemoryLimit, guest};
+use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
 use crate::link::{self, Helper, Libraries};
 use crate::vfs::Vfs;
@@ -57,11 +58,11 @@ pub(super) fn instantiate(
             "TZ=UTC".to_owned(),
             "PATH=/bin".to_owned(),
         ],
-        memory: MemoryLimit { max_bytes: 4 << 30, peak_bytes: 0, refused: false },
+        account: Account::new(),
         installs: None,
     };
     let mut store = Store::new(engine, host);
-    store.limiter(|host| &mut host.memory);
+    store.limiter(|host| &mut host.account);
     let linker = crate::libc::linker(engine)?;
     let instance = link::instantiate_main(&mut store, &linker, &prelude.main)?;
     let helper = Helper::new(&mut store.as_context_mut(), &prelude.trampoline)?;

@@ -34,6 +34,9 @@ pub(crate) enum MachineError {
     /// Python raised where our driver should not have; the text is what it printed.
     #[error("the Python driver failed: {0}")]
     Driver(String),
+    /// The driver answered what it never does: guest code has replaced it or written to its objects.
+    #[error("the code damaged its interpreter: its answer makes no sense")]
+    Damaged,
 }
 
 impl From<wasmtime::Error> for MachineError {

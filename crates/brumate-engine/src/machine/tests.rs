@@ -6,9 +6,9 @@ use wasmtime::{Engine, Module};
 
 use super::*;
 use crate::api::Event;
-use crate::code::ModuleSource;
 use crate::code::cache::ModuleCache;
-use crate::code::compile::{self, Kind};
+use crate::code::compile::{self, Kind, Trust};
+use crate::code::{Compiled, ModuleSource};
 use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
 use crate::wire::{ModuleKey, Origin};
@@ -25,7 +25,7 @@ impl LocalModules {
         let file = match self.cache.get(&key) {
             Some(file) => file,
             None => {
-                let code = compile::compile(&self.compiler, kind, bytes)?;
+                let code = compile::compile(&self.compiler, kind, Trust::Bundle, bytes)?;
                 let mut file = self.cache.create().map_err(|error| error.to_string())?;
                 std::io::Write::write_all(&mut file, &code).map_err(|error| error.to_string())?;
                 self.cache.commit(&key, file).map_err(|error| error.to_string())?
@@ -42,8 +42,9 @@ impl ModuleSource for LocalModules {
         _key: ModuleKey,
         _origin: Option<&Origin>,
         bytes: &[u8],
-    ) -> Result<Module, String> {
-        self.load(engine, Kind::Side, bytes)
+        _memory: u64,
+    ) -> Result<Compiled, String> {
+        Ok(Compiled { module: self.load(engine, Kind::Side, bytes)?, own_bytes: 0 })
     }
 
     fn bundled(&mut self, engine: &Engine, key: ModuleKey) -> Result<Module, String> {

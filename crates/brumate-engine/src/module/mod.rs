@@ -3,7 +3,8 @@
 //! [`translate`] turns the bytes of a Pyodide main module or of a wheel's shared object into bytes that wasmtime can
 //! compile: legacy exception handling becomes the standard `exnref` encoding ([`exceptions`]), state that a snapshot
 //! must see becomes exported, and the main module's busy-waiting sleep becomes a host call ([`patch`]).
-//! [`dylink::parse`] reads what the dynamic linker needs to know about a shared object.
+//! [`dylink::parse`] reads what the dynamic linker needs to know about a shared object. [`gate::check`] bounds what a side module may ask
+//! of the compiler.
 //!
 //! The bytes are hostile (a guest may `dlopen` any file it wrote). Everything here is linear in the size of the module:
 //! no recursion, no work that grows faster than the input, and output bounded by [`MAX_MODULE_BYTES`]. Function bodies
@@ -12,6 +13,7 @@
 
 pub mod dylink;
 pub mod exceptions;
+pub mod gate;
 mod layout;
 pub mod patch;
 mod rewrite;
@@ -68,6 +70,9 @@ pub enum ModuleError {
         /// The limit.
         limit: usize,
     },
+    /// A side module has something that none may have.
+    #[error("a side module may not have {0}")]
+    Forbidden(&'static str),
     /// The main module lacks something that a patch needs.
     #[error("unexpected main module: {0}")]
     Patch(String),

@@ -58,8 +58,8 @@ impl Marks {
 
 /// Inodes that differ, by place. Places beyond the base's are all among them, in order.
 #[derive(Serialize, Deserialize)]
-struct InodeChanges<I> {
-    changed: Vec<(u32, Option<I>)>,
+pub(super) struct InodeChanges<I> {
+    pub(super) changed: Vec<(u32, Option<I>)>,
     free: Vec<u32>,
     last_ino: u64,
 }

@@ -5,7 +5,7 @@ mod files;
 mod fork;
 mod hot_pages;
 pub(crate) mod increment;
-mod limits;
+pub(crate) mod limits;
 mod will;
 mod written;
 
@@ -17,18 +17,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::api::{Ended, Execute, Limits, MAX_LAYERS, Outcome, StopReason};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
-use crate::files::Installs;
+use crate::files::WORKSPACE;
 use crate::files::layers::{self as files_of_layers, Given};
+use crate::files::{Installs, Quota};
 use crate::host::GuestExit;
 use crate::image::{self, Base, ImageError};
 use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
-use crate::vfs::Vfs;
+use crate::meter::{Meter, cpu_time};
+use crate::vfs::restore::RestoreError;
+use crate::vfs::{self, Vfs};
 use crate::wire::{
     Ending, FileReply, FileRequest, FromMachine, HEADER, ModuleRequest, ToMachine, WireError, decode, encode,
 };
@@ -62,7 +64,9 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         channel,
         parent,
         limits,
+        meter: Arc::default(),
         mounts: Vec::new(),
+        quota: Arc::default(),
         mounted: false,
         given: Vec::new(),
         paused: false,
@@ -125,6 +129,16 @@ fn ending(error: MachineError) -> Ending {
         MachineError::Exit(GuestExit::Exit(code)) => Ending::Exit(code & 0xff),
         MachineError::Exit(GuestExit::Abort) => Ending::Abort,
         MachineError::Trap(text) | MachineError::Driver(text) => Ending::Trap(text),
+        damaged @ MachineError::Damaged => Ending::Trap(damaged.to_string()),
+    }
+}
+
+/// Why a file of another session cannot be written.
+struct Unwritten(String);
+
+impl From<RestoreError> for Unwritten {
+    fn from(error: RestoreError) -> Unwritten {
+        Unwritten(error.to_string())
     }
 }
 
@@ -135,7 +149,11 @@ struct Worker {
     /// First process of the jail.
     parent: Pid,
     limits: Limits,
+    /// CPU time of the execution that runs.
+    meter: Arc<Meter>,
     mounts: Vec<(String, bool)>,
+    /// Bytes that may still be written to them.
+    quota: Arc<Quota>,
     /// They are in the guest's file system. Not before the first request: a machine that becomes a sleeping session has that
     /// one's files.
     mounted: bool,
@@ -191,10 +209,11 @@ impl Worker {
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
         self.limits = limits;
         self.mounts = mounts;
+        self.quota.set(limits.mount_bytes);
         self.set_limits();
         let output = self.machine.output().clone();
         let host = self.machine.host();
-        host.modules = Box::new(modules_over_machine(self.channel.clone()));
+        host.modules = Box::new(modules_over_machine(self.channel.clone(), self.meter.clone()));
         if let Some(stdin) = stdin {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
@@ -206,7 +225,7 @@ impl Worker {
     fn mount(&mut self) {
         if !std::mem::replace(&mut self.mounted, true) {
             let host = self.machine.host();
-            crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel);
+            crate::files::mount_host_directories(&mut host.vfs, &self.mounts, &self.channel, &self.quota);
         }
     }
 
@@ -214,31 +233,49 @@ impl Worker {
         let present = self.machine.memory_bytes();
         let limits = self.limits;
         let host = self.machine.host();
-        host.memory.max_bytes = limits.memory_bytes.max(present);
-        host.memory.peak_bytes = present;
-        host.vfs.set_quota(limits.file_bytes, limits.inodes);
+        host.account.begin(limits.memory_bytes, present);
+        self.set_file_limits();
+    }
+
+    fn set_file_limits(&mut self) {
+        let limits = self.limits;
+        self.machine.host().vfs.set_quota(limits.file_bytes, limits.inodes);
     }
 
     /// Becomes the session that `from` describes.
     fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
         self.generation = generation;
-        let (mounts, channel, output) = (&self.mounts, &self.channel, self.machine.output().clone());
+        let (mounts, channel, quota) = (&self.mounts, &self.channel, &self.quota);
+        let output = self.machine.output().clone();
         let given = std::mem::take(&mut self.given);
         let join = |vfs: &mut Vfs| {
             crate::files::connect_events(vfs, &output, channel);
             crate::machine::join(vfs, &given)?;
-            Ok(crate::files::join_host_directories(vfs, mounts, channel))
+            Ok(crate::files::join_host_directories(vfs, mounts, channel, quota))
         };
         let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
             Ok(revoked) => {
                 self.mounted = true;
-                self.set_limits();
+                self.set_file_limits();
                 self.machine.refresh()?;
                 (None, revoked, files_of_layers::present(&self.machine.host().vfs))
             }
             Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
         };
         Ok(self.channel.send(&FromMachine::Thawed { failed, revoked, layers })?)
+    }
+
+    /// Writes the files of the session that `from` describes to this one's working directory.
+    fn recover(&mut self, from: &File) -> Result<(), String> {
+        let (frozen, _) = image::difference::read(from).map_err(|error| error.to_string())?;
+        let vfs = &mut self.machine.host().vfs;
+        let place = vfs.place_of(WORKSPACE.as_bytes());
+        let taken = vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
+            let path = format!("{WORKSPACE}/{}", piece.path);
+            let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
+            written.map_err(|errno| Unwritten(format!("{}: {errno}", piece.path)))
+        });
+        taken.map(drop).map_err(|Unwritten(reason)| reason)
     }
 
     fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
@@ -305,8 +342,7 @@ impl Worker {
             ToMachine::Analyze(code) => {
                 self.begin_change();
                 let answer = self.machine.call_driver("analyze", &code)?;
-                let analysis = serde_json::from_str(&answer)
-                    .map_err(|error| MachineError::Driver(format!("bad analysis: {error}")))?;
+                let analysis = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
                 self.channel.send(&FromMachine::Analyzed(analysis))?;
                 self.end_change();
             }
@@ -367,6 +403,10 @@ impl Worker {
                 // The present checkpoint knows of none.
                 self.since = None;
             }
+            ToMachine::Keep => {
+                self.spare = fds.next().or(self.spare.take());
+                self.keep_checkpoint()?;
+            }
             ToMachine::Freeze => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
                 let frozen = self
@@ -377,6 +417,13 @@ impl Worker {
             }
             ToMachine::Thaw { generation } => {
                 self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
+            }
+            ToMachine::Recover => {
+                let from = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
+                self.begin_change();
+                let failed = self.recover(&from).err();
+                self.channel.send(&FromMachine::Recovered(failed))?;
+                self.end_change();
             }
             ToMachine::Resume
             | ToMachine::Input { .. }
@@ -398,17 +445,15 @@ impl Worker {
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
-        self.machine.host().memory.refused = false;
+        self.machine.host().account.refused = false;
         let before = cpu_time();
         crate::signals::arm(number);
-        let total = before + self.limits.cpu + self.limits.grace;
-        limits::start_cpu_timer(self.limits.cpu, self.limits.grace, total);
+        self.meter.begin(self.limits.cpu, self.limits.grace);
         let answer = self.machine.call_driver("execute", &request);
-        limits::stop_cpu_timer();
+        self.meter.end();
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;
-        let executed: Executed =
-            serde_json::from_str(&answer).map_err(|error| MachineError::Driver(format!("bad result: {error}")))?;
+        let executed: Executed = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
         Ok(self.outcome(executed.ended, before, cpu_limit))
     }
 
@@ -428,17 +473,13 @@ impl Worker {
     }
 }
 
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-fn modules_over_machine(channel: Arc<Channel>) -> RemoteModules {
-    RemoteModules::new(Box::new(move |request: ModuleRequest| {
+fn modules_over_machine(channel: Arc<Channel>, meter: Arc<Meter>) -> RemoteModules {
+    let ask = move |request: ModuleRequest| {
         channel.send(&FromMachine::Module(request))?;
         match channel.receive_request()? {
             (ToMachine::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
             _ => Err(WireError::MissingDescriptor),
         }
-    }))
+    };
+    RemoteModules::new(Box::new(ask), meter)
 }

@@ -92,11 +92,11 @@ struct Loaded {
     missing_walls: Vec<String>,
 }
 
-/// Enters the jail; returns the walls that are missing.
+/// Enters the jail; returns the walls that are missing. A builder has no `reports`.
 fn enter(given: &Given, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
     let mut keep = vec![given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()];
     keep.extend(reports.map(AsRawFd::as_raw_fd));
-    crate::jail_entry::enter_zygote(require_jail, &keep)
+    crate::jail_entry::enter_zygote(require_jail, &keep, reports.is_none())
 }
 
 /// The layers of the image, in the jail: what they hold is read here.
@@ -138,7 +138,8 @@ fn load_image(
     let layers = receive_layers(channel, layers)?;
     let (engine, prelude, file) = prepare(given, brief)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
-    let (header, frozen, pages) = image::file::read(&file).map_err(|error| error.to_string())?;
+    let (header, frozen, pages, guest) = image::file::read(&file).map_err(|error| error.to_string())?;
+    files::set_guest_files(guest);
     let from = (&file, image::file::HEADER_BYTES);
     let mut machine =
         Machine::restore(&engine, &prelude, modules, &frozen, from, &layers).map_err(|error| error.to_string())?;
@@ -163,6 +164,8 @@ fn build_image(
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let _rehearsal = crate::caps::rehearsal::begin();
     let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
+    let present = machine.memory_bytes();
+    machine.host().account.begin(image::file::MAX_MEMORY, present);
     let mounted = files::layers::mount(&mut machine.host().vfs, layers, &[]);
     mounted.map_err(|problem| format!("cannot mount {}: {}", problem.name, problem.reason))?;
     machine.preload(preload).map_err(|error| error.to_string())?;
@@ -195,13 +198,15 @@ fn trace(mut machine: Machine, file: &File, shell: bool) -> Result<(), String> {
 }
 
 fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
-    RemoteModules::new(Box::new(move |request: ModuleRequest| {
+    let ask = move |request: ModuleRequest| {
         channel.send(&FromZygote::Module(request))?;
         match channel.receive()? {
             (ToZygote::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
             _ => Err(WireError::MissingDescriptor),
         }
-    }))
+    };
+    // No execution runs here.
+    RemoteModules::new(Box::new(ask), Arc::default())
 }
 
 /// Serves the socket. The machines are children of `init`.

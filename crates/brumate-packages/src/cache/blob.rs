@@ -142,6 +142,7 @@ pub(super) fn record_path(path: &Path) -> PathBuf {
     path.with_extension("record")
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn read_record(path: &Path) -> io::Result<Option<(Stamp, Record, File)>> {
     let file = match OpenOptions::new().read(true).custom_flags(no_follow()).open(record_path(path)) {
         Ok(file) => file,

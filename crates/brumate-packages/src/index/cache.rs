@@ -59,6 +59,7 @@ impl HttpCache {
     }
 
     /// The answer to `url`, however old. A file that cannot be read counts as absent.
+    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<Entry> {
         let file = std::fs::File::open(self.path(url, accept)).ok()?;
         let mut reader = std::io::BufReader::new(file);

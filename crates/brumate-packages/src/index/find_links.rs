@@ -103,6 +103,7 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
 }
 
 /// Passes the file that a `file:` URL names to `sink`.
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
     let shown = shown(url);
     let path = url
@@ -131,6 +132,7 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Re
 }
 
 /// The file that a `file:` URL names, at most `limit` bytes.
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn read_local(url: &Url, limit: u64) -> Result<Arc<[u8]>, IndexError> {
     let shown = shown(url);
     let path = url

@@ -64,6 +64,7 @@ pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
 /// # Errors
 ///
 /// A sentence that says why there is none.
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     let mut archive = zip::ZipArchive::new(wheel).map_err(|error| format!("not a wheel: {error}"))?;
     let is_metadata = |name: &str| {

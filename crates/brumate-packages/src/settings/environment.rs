@@ -122,6 +122,7 @@ fn read(path: &Path) -> Result<Option<String>, IndexError> {
     read_up_to(path, MAX_FILE_BYTES)
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(super) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>, IndexError> {
     let wrong = |reason: String| IndexError::File { path: path.display().to_string(), reason };
     let file = match std::fs::File::open(path) {

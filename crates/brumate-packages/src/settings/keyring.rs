@@ -49,6 +49,7 @@ pub(super) fn password(url: &Url, user: &str) -> Option<String> {
     ask(Path::new(COMMAND), url.as_str(), user).or_else(|| ask(Path::new(COMMAND), &host, user))
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn ask(command: &Path, service: &str, user: &str) -> Option<String> {
     // Neither may be taken for an option.
     if service.starts_with('-') || user.starts_with('-') {

@@ -1,5 +1,7 @@
 //! Resolution against package indexes, the cache shared by processes, and wheels that people install.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod cache_processes;
 mod index;
 mod real_wheels;

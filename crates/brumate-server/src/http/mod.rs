@@ -52,6 +52,10 @@ pub struct HttpSettings {
     pub allow_hosts: Vec<String>,
     /// Web pages that may use the server, beside those of this machine.
     pub allow_origins: Vec<String>,
+    /// Under which URL clients reach the server through a proxy.
+    pub public_url: Option<String>,
+    /// Addresses and networks of proxies whose `X-Forwarded-Prefix` is believed.
+    pub trusted_proxies: Vec<String>,
     /// Who may use it; without it everybody who reaches it.
     pub tokens: Option<Tokens>,
     /// TLS; without it plain HTTP.
@@ -72,6 +76,8 @@ impl HttpSettings {
             path: None,
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
+            public_url: None,
+            trusted_proxies: Vec::new(),
             tokens: None,
             tls: None,
             event_store: None,
@@ -86,7 +92,12 @@ impl HttpSettings {
         self.path.as_deref().unwrap_or(default)
     }
 
-    fn options(&self) -> HttpOptions {
+    /// What the settings mean.
+    ///
+    /// # Errors
+    ///
+    /// A text about a URL or an address of a proxy that is none.
+    pub fn options(&self) -> Result<HttpOptions, String> {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
             .max_sessions_each(MAX_SESSIONS_EACH)
@@ -102,10 +113,16 @@ impl HttpSettings {
             false => self.allow_hosts.iter().fold(options, |options, host| options.allow_host(host)),
         };
         options = self.allow_origins.iter().fold(options, |options, origin| options.allow_origin(origin));
-        match self.tokens.clone() {
+        if let Some(url) = &self.public_url {
+            options = options.public_url(url)?;
+        }
+        for proxy in &self.trusted_proxies {
+            options = options.trust_proxy(proxy)?;
+        }
+        Ok(match self.tokens.clone() {
             Some(tokens) => options.bearer(move |token| tokens.verify(token)),
             None => options,
-        }
+        })
     }
 }
 
@@ -123,7 +140,8 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let stop = server.stop_token().clone();
     let _cancel_calls = stop.clone().drop_guard();
-    let options = settings.options().interrupt(stop, server.grace() + LAST_WORDS).tasks(&server.tasks);
+    let options = settings.options().map_err(ServeError::Open)?;
+    let options = options.interrupt(stop, server.grace() + LAST_WORDS).tasks(&server.tasks);
     let options = match &settings.event_store {
         Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
         None => options,

@@ -2,7 +2,7 @@
 //!
 //! Tokens are made by us, from 32 random bytes, so that one round of SHA-256 is enough: nobody guesses them, slowly or fast.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
@@ -85,6 +85,7 @@ impl Limits {
             sessions: self.sessions.or(defaults.sessions),
             disk_bytes: disk.or(defaults.disk_bytes),
             cpu_per_hour: cpu.or(defaults.cpu_per_hour),
+            revoked: false,
         })
     }
 }
@@ -94,7 +95,7 @@ impl Limits {
 struct Known {
     hashes: Vec<([u8; 32], u32)>,
     principals: Vec<Principal>,
-    allowances: HashMap<String, Allowance>,
+    allowances: BTreeMap<String, Allowance>,
     defaults: Allowance,
     changed: Option<SystemTime>,
 }
@@ -163,21 +164,28 @@ impl Tokens {
         bool::from(found).then(|| known.principals.get(index as usize).cloned()).flatten()
     }
 
-    /// What each principal may use, by the file as it is now.
+    /// What each principal may use, by the file as it is now. One that has no token any more may use nothing.
     pub fn allowances(&self) -> Allowances {
         let this = self.clone();
         Allowances::new(move |name| {
             let known = this.known();
-            known.allowances.get(name).copied().unwrap_or(known.defaults)
+            let revoked = Allowance { revoked: true, ..known.defaults };
+            known.allowances.get(name).copied().unwrap_or(revoked)
         })
     }
 
-    /// Their names, in order.
+    /// The names of those who have a token, in order.
     pub fn principals(&self) -> Vec<String> {
-        self.known().principals.iter().map(|principal| principal.name().to_owned()).collect()
+        self.known()
+            .allowances
+            .iter()
+            .filter(|(_, allowance)| !allowance.revoked)
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn load(path: &Path) -> Result<Known, String> {
     use std::io::Read as _;
     use std::os::unix::fs::MetadataExt as _;
@@ -222,7 +230,8 @@ fn parse(text: &str) -> Result<Known, String> {
         }
         let Entry { runs, sessions, disk, cpu_per_hour, .. } = entry;
         let limits = Limits { runs, sessions, disk, cpu_per_hour };
-        let allowance = limits.read(defaults).map_err(|error| format!("`{name}`: {error}"))?;
+        let mut allowance = limits.read(defaults).map_err(|error| format!("`{name}`: {error}"))?;
+        allowance.revoked = entry.tokens.is_empty();
         known.allowances.insert(name.clone(), allowance);
         known.principals.push(Principal::new(name));
     }
@@ -335,14 +344,24 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_principal_or_of_all() {
-        let (_directory, path) = file(
-            "[defaults]\nruns = 2\ncpu_per_hour = \"30m\"\n[principal.a]\ntokens = []\nruns = 4\ndisk = \"1GiB\"\nsessions = 3\n",
-        );
-        let allowances = Tokens::open(&path).unwrap().allowances();
+        let entry = NewToken::make("a").unwrap().entry;
+        let (_directory, path) = file(&format!(
+            "[defaults]\nruns = 2\ncpu_per_hour = \"30m\"\n{entry}\nruns = 4\ndisk = \"1GiB\"\nsessions = 3\n{}\n[principal.c]\ntokens = []\n",
+            NewToken::make("b").unwrap().entry
+        ));
+        let tokens = Tokens::open(&path).unwrap();
+        let allowances = tokens.allowances();
         let cpu_per_hour = Some(std::time::Duration::from_secs(1800));
-        let own = Allowance { runs: Some(4), sessions: Some(3), disk_bytes: Some(1 << 30), cpu_per_hour };
+        let own =
+            Allowance { runs: Some(4), sessions: Some(3), disk_bytes: Some(1 << 30), cpu_per_hour, revoked: false };
         assert_eq!(allowances.of("a"), own);
-        assert_eq!(allowances.of("b"), Allowance { runs: Some(2), cpu_per_hour, ..Allowance::default() });
+        let of_all = Allowance { runs: Some(2), cpu_per_hour, ..Allowance::default() };
+        assert_eq!(allowances.of("b"), of_all);
+        // Who has no token any more may use nothing, whether the file has the name or not.
+        for name in ["c", "d"] {
+            assert_eq!(allowances.of(name), Allowance { revoked: true, ..of_all }, "{name}");
+        }
+        assert_eq!(tokens.principals(), ["a", "b"]);
     }
 
     #[test]

@@ -111,9 +111,6 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
     if report.files_left_out > 0 {
         output.push(format!("{} more files were created or changed", report.files_left_out));
     }
-    if let Some(reason) = &report.not_kept {
-        output.push(format!("Note: the state after this cell may not survive the server: {reason}"));
-    }
     (output, value)
 }
 

@@ -3,34 +3,56 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{SessionError, is_text};
-use rmcp::model::{CacheScope, ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use brumate_session::sessions::{Admit, FileName, FilePart, SessionError, is_text};
+use rmcp::model::{CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
 use super::{Interpreter, answer, calls, uri};
 
+/// Files on one page of `resources/list`.
+const PAGE: usize = 1000;
+
 impl Interpreter {
-    /// The one template.
+    /// The one template. Ranges are said in its description: clients of the predecessor know this template alone.
     pub(crate) fn template() -> ResourceTemplate {
-        ResourceTemplate::new(uri::TEMPLATE, "session_file")
-            .with_title("File of a session")
-            .with_description("A file in the working directory of a session; images and other binary files as blobs")
+        ResourceTemplate::new(uri::TEMPLATE, "session_file").with_title("File of a session").with_description(
+            "A file in the working directory of a session; images and other binary files as blobs. With \
+             ?offset=N&length=N behind the name a range of its bytes",
+        )
     }
 
-    /// Files of the sessions that this connection has used. Others' are not listed: who knows their names may read them.
-    pub(crate) async fn resources(&self) -> Vec<Resource> {
-        let mut resources = Vec::new();
+    /// A page of the files of the sessions that this connection has used. Others' are not listed: who knows their names may read
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// The cursor is none of ours.
+    pub(crate) async fn resources(&self, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+        let unknown = |_| ErrorData::invalid_params("this cursor is none that resources/list gave", None);
+        let skipped = cursor.map_or(Ok(0), str::parse::<usize>).map_err(unknown)?;
+        let (mut resources, mut passed, mut more) = (Vec::new(), 0, false);
         for id in self.used() {
             // One that has expired meanwhile has no files any more.
-            match self.sessions().files(self.principal(), &id).await {
-                Ok(files) => resources.extend(files.iter().map(|file| answer::resource(&id, file))),
-                Err(_) => self.forget(&id),
+            let Ok(files) = self.sessions().files(self.principal(), &id).await else {
+                self.forget(&id);
+                continue;
+            };
+            let first = skipped.saturating_sub(passed).min(files.len());
+            passed += files.len();
+            let room = PAGE - resources.len();
+            resources.extend(files[first..].iter().take(room).map(|file| answer::resource(&id, file)));
+            more = files.len() - first > room;
+            if more {
+                break;
             }
         }
-        resources
+        let listed = resources.len();
+        let mut list = ListResourcesResult::with_all_items(resources);
+        list.next_cursor = more.then(|| (skipped + listed).to_string());
+        Ok(list)
     }
 
-    /// The content of a file.
+    /// The content of a file, or of a range of it. `admit` is asked before it is read, with the bytes of the answer.
     ///
     /// # Errors
     ///
@@ -39,6 +61,7 @@ impl Interpreter {
         &self,
         address: &str,
         modern: bool,
+        admit: Admit,
         cancel: &CancellationToken,
     ) -> Result<ReadResourceResult, ErrorData> {
         let missing = |reason: String| {
@@ -46,11 +69,11 @@ impl Interpreter {
             // The code was changed in 2026-07-28.
             if modern { ErrorData::invalid_params(reason, data) } else { ErrorData::resource_not_found(reason, data) }
         };
-        let Some((id, name)) = uri::parse(address) else {
+        let Some(uri::Address { session, file, range }) = uri::parse(address) else {
             return Err(missing("Resource not found".to_owned()));
         };
-        let read = self.sessions().read_whole_file(self.principal(), id.as_str(), &name, cancel).await;
-        let (bytes, mime) = match read {
+        let read = self.sessions().read_part(self.principal(), session.as_str(), &file, range, admit, cancel).await;
+        let FilePart { bytes, mime, offset, size } = match read {
             Ok(read) => read,
             Err(
                 error @ (SessionError::NotFound { .. } | SessionError::Lost { .. } | SessionError::FileName { .. }),
@@ -60,6 +83,9 @@ impl Interpreter {
             Err(SessionError::File { name, error }) => {
                 return Err(missing(format!("Resource not found: {name}: {error}")));
             }
+            Err(error @ SessionError::TooLarge { limit, .. }) => {
+                return Err(too_large(session.as_str(), &file, &error, limit));
+            }
             Err(error) => return Err(ErrorData::internal_error(calls::told(&error), None)),
         };
         let contents = match String::from_utf8(bytes) {
@@ -67,8 +93,19 @@ impl Interpreter {
             Ok(text) => ResourceContents::blob(STANDARD.encode(text), address),
             Err(error) => ResourceContents::blob(STANDARD.encode(error.into_bytes()), address),
         };
+        let mut contents = contents.with_mime_type(mime);
+        if range.is_some() {
+            let about = json!({"brumate/offset": offset, "brumate/size": size});
+            contents = contents.with_meta(serde_json::from_value(about).unwrap_or_default());
+        }
         // It may change with the next cell, and is nobody else's.
-        let result = ReadResourceResult::new(vec![contents.with_mime_type(mime)]);
+        let result = ReadResourceResult::new(vec![contents]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
+}
+
+/// Says how a file is read that is too large to be read at once.
+fn too_large(session: &str, file: &FileName, error: &SessionError, limit: u64) -> ErrorData {
+    let first = uri::of_range(session, file.as_str(), 0, limit);
+    ErrorData::invalid_params(format!("{error}; read it in ranges, the first of them {first}"), None)
 }

@@ -1,6 +1,6 @@
-//! Addresses of files in sessions: `kernel://{session_id}/{filename}`.
+//! Addresses of files in sessions: `kernel://{session_id}/{filename}`, with `?offset=N&length=N` for a range of bytes.
 
-use brumate_session::sessions::{FileName, SessionId};
+use brumate_session::sessions::{FileName, FileRange, SessionId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The template that clients see.
@@ -16,15 +16,52 @@ pub(crate) fn of_file(id: &str, name: &str) -> String {
     format!("{SCHEME}{id}/{}", utf8_percent_encode(name, ENCODED))
 }
 
-/// The session and the file of an address; `None` for everything else. Names are decoded once; what still has a way out
-/// of the session's directory then, in whatever spelling, is no name.
-pub(crate) fn parse(uri: &str) -> Option<(SessionId, FileName)> {
+/// The address of a range of a file.
+pub(crate) fn of_range(id: &str, name: &str, offset: u64, length: u64) -> String {
+    format!("{}?offset={offset}&length={length}", of_file(id, name))
+}
+
+/// What an address names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) session: SessionId,
+    pub(crate) file: FileName,
+    /// All of it where none is given.
+    pub(crate) range: Option<FileRange>,
+}
+
+/// Reads an address; `None` for everything that is none. Names are decoded once; what still has a way out of the session's
+/// directory then, in whatever spelling, is no name.
+pub(crate) fn parse(uri: &str) -> Option<Address> {
+    let (uri, range) = match uri.split_once('?') {
+        Some((uri, query)) => (uri, Some(parse_range(query)?)),
+        None => (uri, None),
+    };
     let (id, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
-    if name.contains(['?', '#']) {
+    if name.contains('#') {
         return None;
     }
     let name = percent_decode_str(name).decode_utf8().ok()?;
-    Some((SessionId::parse(id)?, FileName::parse_existing(&name).ok()?))
+    Some(Address { session: SessionId::parse(id)?, file: FileName::parse_existing(&name).ok()?, range })
+}
+
+/// Reads `offset=N&length=N`; either may be left out, nothing else may be there.
+fn parse_range(query: &str) -> Option<FileRange> {
+    let number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    let (mut offset, mut length) = (None, None);
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=')?;
+        let place = match name {
+            "offset" => &mut offset,
+            "length" => &mut length,
+            _ => return None,
+        };
+        if place.replace(number(value)?).is_some() {
+            return None;
+        }
+    }
+    Some(FileRange { offset: offset.unwrap_or(0), length })
 }
 
 #[cfg(test)]
@@ -43,10 +80,37 @@ mod tests {
             ("C:\\a%2Fb", "kernel://abcDEF012345-_xy/C%3A%5Ca%252Fb"),
         ] {
             assert_eq!(of_file(ID, name), uri);
-            let (id, found) = parse(uri).unwrap();
-            assert_eq!((id.as_str(), found.as_str()), (ID, name));
+            let address = parse(uri).unwrap();
+            assert_eq!((address.session.as_str(), address.file.as_str(), address.range), (ID, name, None));
         }
-        assert_eq!(parse(&format!("kernel://{ID}/sub/a.txt")).unwrap().1.as_str(), "sub/a.txt");
+        assert_eq!(parse(&format!("kernel://{ID}/sub/a.txt")).unwrap().file.as_str(), "sub/a.txt");
+    }
+
+    #[test]
+    fn ranges_are_read_as_they_are_written() {
+        let range = |query: &str| parse(&format!("kernel://{ID}/a.bin?{query}")).map(|address| address.range.unwrap());
+        let of = |offset, length| Some(FileRange { offset, length });
+        for (query, expected) in [
+            ("offset=5&length=10", of(5, Some(10))),
+            ("length=10&offset=5", of(5, Some(10))),
+            ("offset=5", of(5, None)),
+            ("length=0", of(0, Some(0))),
+            ("offset=18446744073709551615&length=18446744073709551615", of(u64::MAX, Some(u64::MAX))),
+            ("offset=18446744073709551616", None),
+            ("offset=-1", None),
+            ("offset=+1", None),
+            ("offset=", None),
+            ("offset=1&offset=2", None),
+            ("offset=1&x=2", None),
+            ("offset", None),
+            ("", None),
+            ("offset=1&", None),
+        ] {
+            assert_eq!(range(query), expected, "{query}");
+        }
+        let uri = of_range(ID, "a b?.bin", 5, 10);
+        assert_eq!(uri, format!("kernel://{ID}/a%20b%3F.bin?offset=5&length=10"));
+        assert_eq!(parse(&uri).unwrap().file.as_str(), "a b?.bin");
     }
 
     #[test]

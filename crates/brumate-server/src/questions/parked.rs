@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,6 +20,10 @@ use super::{Conversation, INPUT, form, too_late};
 const MAX_PARKED: usize = 256;
 /// Random bytes of a state: nobody but the client that was given it can go on with a call.
 const STATE_BYTES: usize = 18;
+/// Random bytes of a process's name in the states that it gives out.
+const PROCESS_BYTES: usize = 6;
+/// What stands between the two.
+const SEPARATOR: char = '.';
 
 /// The calls of one connection that wait.
 #[derive(Clone, Default)]
@@ -48,6 +52,27 @@ pub(crate) enum Resumed {
     Again(InputRequiredResult),
     /// No such call: it was answered already, or nobody came in time.
     Gone,
+    /// The call waits in another process, or in one that has ended.
+    Elsewhere,
+}
+
+/// The name of this process in the states that it gives out, to tell them from those of other servers behind the same address.
+fn process() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let mut bytes = [0; PROCESS_BYTES];
+        // Without randomness no call is kept either.
+        let _ = getrandom::fill(&mut bytes);
+        URL_SAFE_NO_PAD.encode(bytes)
+    })
+}
+
+/// Whether a state was given out by another process.
+fn is_of_another(state: &str) -> bool {
+    let bytes = |text: &str| URL_SAFE_NO_PAD.decode(text).map(|bytes| bytes.len()).ok();
+    state.split_once(SEPARATOR).is_some_and(|(name, rest)| {
+        name != process() && (bytes(name), bytes(rest)) == (Some(PROCESS_BYTES), Some(STATE_BYTES))
+    })
 }
 
 impl Parked {
@@ -71,7 +96,7 @@ impl Parked {
             let _ = question.reply.send(Reply::Stop(text));
             return Err(call);
         }
-        let state = URL_SAFE_NO_PAD.encode(bytes);
+        let state = format!("{}{SEPARATOR}{}", process(), URL_SAFE_NO_PAD.encode(bytes));
         let timer = tokio::spawn({
             let (parked, state) = (self.clone(), state.clone());
             async move {
@@ -101,7 +126,9 @@ impl Parked {
     /// When the request is not the one that was asked to come back.
     pub(crate) fn resume(&self, state: &str, request: &CallToolRequestParams) -> Result<Resumed, ErrorData> {
         let mut calls = self.calls();
-        let Some(waiting) = calls.get(state) else { return Ok(Resumed::Gone) };
+        let Some(waiting) = calls.get(state) else {
+            return Ok(if is_of_another(state) { Resumed::Elsewhere } else { Resumed::Gone });
+        };
         if waiting.call.digest != digest(request) {
             return Err(ErrorData::invalid_params("This requestState belongs to a call with other arguments", None));
         }

@@ -208,6 +208,10 @@ async fn since_2026_the_call_is_repeated_with_the_answer() {
         assert!(text_of(&late).contains("does not wait for this input any more"), "{late}");
         assert_eq!(late["isError"], true);
     }
+    // As another server behind the same address gives them out.
+    let foreign = json!(format!("{}.{}", "A".repeat(8), "A".repeat(24)));
+    let elsewhere = client.request("tools/call", modern("twice", with(accept("C"), &foreign))).await["result"].clone();
+    assert!(text_of(&elsewhere).contains("does not run in this server"), "{elsewhere}");
     let (state, _) = asked(&mut client, "ask").await;
     let ended = client.request("tools/call", modern("ask", with(json!({"action": "cancel"}), &state))).await;
     let answer = &ended["result"]["structuredContent"];

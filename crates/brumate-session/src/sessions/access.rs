@@ -1,12 +1,13 @@
 //! Files of sessions from outside, and what is done with files after each cell.
 
 use brumate_engine_api::{EngineError, FileChunk, FileError, FileInfo, Session};
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::error::SessionError;
 use super::figures::{Figures, next_number};
-use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of, mime_of_content};
+use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, is_hidden, mime_of, mime_of_content};
 use super::id::SessionId;
 use super::inputs::InputFile;
 use super::record::SessionState;
@@ -16,6 +17,7 @@ use super::settings::{
     ANSWER_BYTES, CHUNK_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, MAX_RESOURCE_BYTES, WORKSPACE,
 };
 use super::slot::{Body, Slot};
+use super::store::{Before, Undone};
 
 /// Directory of the texts that are too long for an answer.
 const OUTPUTS: &str = ".output";
@@ -33,6 +35,49 @@ pub struct Upload {
     pub bytes: Vec<u8>,
     /// The file ends after them.
     pub last: bool,
+}
+
+/// A range of a file's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRange {
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes; up to the end of the file where it is not given, or where there are fewer.
+    pub length: Option<u64>,
+}
+
+/// A file, or a range of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePart {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The file's type.
+    pub mime: String,
+    /// Where the bytes begin.
+    pub offset: u64,
+    /// Bytes of the whole file.
+    pub size: u64,
+}
+
+/// Decides whether so many bytes may be read now. It may wait; its error is a text for the caller.
+pub struct Admit(Box<dyn FnOnce(u64) -> BoxFuture<'static, Result<(), String>> + Send>);
+
+impl Admit {
+    /// Asks `decide`.
+    pub fn new(decide: impl FnOnce(u64) -> BoxFuture<'static, Result<(), String>> + Send + 'static) -> Self {
+        Self(Box::new(decide))
+    }
+
+    /// Always says yes.
+    pub fn always() -> Self {
+        Self::new(|_| Box::pin(std::future::ready(Ok(()))))
+    }
+}
+
+impl std::fmt::Debug for Admit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Admit")
+    }
 }
 
 /// What is to be in a file.
@@ -61,9 +106,10 @@ impl Sessions {
         let name = name.clone();
         self.detached(cancel, |sessions, cancel| async move {
             let mut turn = slot.turn(&cancel).await?;
-            let session = sessions.awake(&slot, &mut turn, &cancel).await?;
+            let mut recovered = None;
+            let session = sessions.awake_or_recovered(&slot, &mut turn, &mut recovered, &cancel).await?;
             let chunk = read_chunk(session, name.as_str(), offset).await;
-            drop(turn);
+            drop((turn, recovered));
             sessions.make_room();
             chunk
         })
@@ -82,18 +128,42 @@ impl Sessions {
         name: &FileName,
         cancel: &CancellationToken,
     ) -> Result<(Vec<u8>, String), SessionError> {
+        let part = self.read_part(principal, id, name, None, Admit::always(), cancel).await?;
+        Ok((part.bytes, part.mime))
+    }
+
+    /// A file or a range of it, and its type. `admit` is asked before it is read, with the number of bytes that are going to be.
+    /// Wakes the session.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::TooLarge`] for more than [`MAX_RESOURCE_BYTES`], [`SessionError::Refused`] where `admit` says no, hidden files
+    /// as if they were not there, and those of [`Sessions::read_file`].
+    pub async fn read_part(
+        &self,
+        principal: &str,
+        id: &str,
+        name: &FileName,
+        range: Option<FileRange>,
+        admit: Admit,
+        cancel: &CancellationToken,
+    ) -> Result<FilePart, SessionError> {
         let slot = self.find(principal, id).await?;
         let name = name.clone();
+        if is_hidden(name.as_str()) && !is_whole_output(name.as_str()) {
+            return Err(SessionError::File { name: name.as_str().to_owned(), error: FileError::NotFound });
+        }
         self.detached(cancel, |sessions, cancel| async move {
             let mut turn = slot.turn(&cancel).await?;
-            let session = sessions.awake(&slot, &mut turn, &cancel).await?;
-            let bytes = read_all(session, name.as_str(), MAX_RESOURCE_BYTES).await;
-            drop(turn);
+            let mut recovered = None;
+            let session = sessions.awake_or_recovered(&slot, &mut turn, &mut recovered, &cancel).await?;
+            let read = read_range(session, name.as_str(), range, admit, &cancel).await;
+            drop((turn, recovered));
             sessions.make_room();
-            let bytes = bytes?;
+            let (bytes, offset, size) = read?;
             let known = slot.record().files.get(name.as_str()).map(|file| file.mime.clone());
             let mime = known.unwrap_or_else(|| mime_of(name.as_str(), &bytes).to_owned());
-            Ok((bytes, mime))
+            Ok(FilePart { bytes, mime, offset, size })
         })
         .await
     }
@@ -111,6 +181,7 @@ impl Sessions {
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
         let Upload { name, offset, bytes, last } = upload;
+        refuse_reserved(&name)?;
         self.put_file(principal, id, name, Content::Part { offset, bytes, last }, cancel).await
     }
 
@@ -133,6 +204,7 @@ impl Sessions {
             let error = FileError::Other("this server has no input directory (set by --input-dir)".to_owned());
             return Err(SessionError::Input { name: from.escape_debug().take(80).collect(), error });
         }
+        refuse_reserved(&name)?;
         let (inputs, wanted) = (self.inner.settings.inputs.clone(), from.to_owned());
         let opened = tokio::task::spawn_blocking(move || inputs.open_file(&wanted));
         let file = opened.await.map_err(|error| SessionError::Storage(error.to_string()))??;
@@ -152,7 +224,7 @@ impl Sessions {
     ) -> Result<(SessionId, SessionFile), SessionError> {
         let (slot, created) = match id {
             Some(id) => (self.find(principal, id).await?, false),
-            None => (self.create(principal)?, true),
+            None => (self.create(principal).await?, true),
         };
         self.detached(cancel, |sessions, cancel| async move {
             let uploaded = sessions.put_file_in(&slot, name, content, &cancel).await;
@@ -179,23 +251,39 @@ impl Sessions {
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
-        let session = self.awake(slot, &mut turn, cancel).await?;
-        let name = name.as_str();
+        self.awake(slot, &mut turn, cancel).await?;
+        if self.inner.settings.allowances.of(slot.principal()).revoked {
+            return Err(SessionError::Revoked);
+        }
+        let Body::Live(live) = &*turn else { return Err(self.gone(slot)) };
+        let (session, name, before) = (&*live.session, name.as_str(), Before::of(slot));
+        session.begin().await?;
         let written = match content {
             Content::Part { offset, bytes, last } => write_all(session, name, offset, bytes, last).await,
             Content::Input(file) => copy_in(session, name, file, cancel).await,
         };
-        // From here on the session has changed, whatever fails, and even by what failed.
-        {
-            let mut record = slot.record();
-            record.generation = record.generation.saturating_add(1);
-            record.state = SessionState::Live;
+        let listed = match written {
+            Ok(()) => self.note_files(slot, session).await,
+            Err(error) => Err(error),
+        };
+        let concluded = match listed {
+            Ok(_) => {
+                {
+                    let mut record = slot.record();
+                    record.generation = record.generation.saturating_add(1);
+                    record.state = SessionState::Live;
+                }
+                self.conclude(slot, session, before, Parts::All).await
+            }
+            // Of what was written in part nothing stays.
+            Err(error) => Err(Undone { error, lost: self.undo(slot, session, before).await }),
+        };
+        if let Err(Undone { error, lost }) = concluded {
+            if lost.is_some() {
+                *turn = Body::Away;
+            }
+            return Err(error);
         }
-        let listed = self.note_files(slot, session).await;
-        let Body::Live(live) = &*turn else { return Err(self.gone(slot)) };
-        self.record_change(slot, &*live.session, Parts::All).await?;
-        written?;
-        listed?;
         let known = slot.record().files.get(name).map(|file| (file.mime.clone(), file.size));
         let (mime, size) = match known {
             Some(known) => known,
@@ -205,13 +293,13 @@ impl Sessions {
                 (mime_of(name, &start.bytes).to_owned(), start.size)
             }
         };
-        let mut record = slot.record();
-        record.last_used = self.now();
-        Ok((record.id.clone(), SessionFile { name: name.to_owned(), mime, size }))
+        self.touch(slot);
+        let id = slot.record().id.clone();
+        Ok((id, SessionFile { name: name.to_owned(), mime, size }))
     }
 
     /// Compares the files with what was known of them, and knows them from now on.
-    async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
+    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
         let there = session.list_files(WORKSPACE).await?;
         Ok(self.note_listed(slot, session, there).await)
     }
@@ -324,7 +412,12 @@ async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> W
         // Usually there is none: most cells write little.
         let _ = session.remove_file(&guest_path(&format!("{OUTPUTS}/{old}.txt"))).await;
     }
-    match write_all(session, &name, 0, text.into_bytes(), true).await {
+    let mut written = write_all(session, &name, 0, text.clone().into_bytes(), true).await;
+    if written.is_err() && session.remove_file(&guest_path(OUTPUTS)).await.is_ok() {
+        // The cell had made a file where the directory belongs.
+        written = write_all(session, &name, 0, text.into_bytes(), true).await;
+    }
+    match written {
         Ok(()) => WholeText::Kept(name),
         Err(error) => WholeText::NotKept(error.to_string()),
     }
@@ -339,6 +432,54 @@ fn file_error(name: &str, error: EngineError) -> SessionError {
 
 async fn read_chunk(session: &dyn Session, name: &str, offset: u64) -> Result<FileChunk, SessionError> {
     session.read_file(&guest_path(name), offset, CHUNK_BYTES).await.map_err(|error| file_error(name, error))
+}
+
+/// Whether a name is that of a cell's whole output, which is hidden but handed out.
+fn is_whole_output(name: &str) -> bool {
+    let number = name.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".txt"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Refuses names that belong to the outputs of cells.
+fn refuse_reserved(name: &FileName) -> Result<(), SessionError> {
+    if name.as_str().split('/').next() != Some(OUTPUTS) {
+        return Ok(());
+    }
+    let error = FileError::Other(format!("names in `{OUTPUTS}` belong to the outputs of cells; choose another one"));
+    Err(SessionError::File { name: name.as_str().to_owned(), error })
+}
+
+/// Reads a range of a file, or all of it. Returns the bytes, where they begin, and the size of the file.
+async fn read_range(
+    session: &dyn Session,
+    name: &str,
+    range: Option<FileRange>,
+    admit: Admit,
+    cancel: &CancellationToken,
+) -> Result<(Vec<u8>, u64, u64), SessionError> {
+    let start = range.map_or(0, |range| range.offset);
+    let first = read_chunk(session, name, start).await?;
+    let size = first.size;
+    let rest = size.saturating_sub(start);
+    let wanted = range.and_then(|range| range.length).unwrap_or(rest).min(rest);
+    if wanted > MAX_RESOURCE_BYTES {
+        return Err(SessionError::TooLarge { name: name.to_owned(), size, limit: MAX_RESOURCE_BYTES });
+    }
+    tokio::select! {
+        admitted = (admit.0)(wanted) => admitted.map_err(SessionError::Refused)?,
+        () = cancel.cancelled() => return Err(SessionError::Cancelled),
+    }
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let mut bytes = first.bytes;
+    while bytes.len() < wanted {
+        let chunk = read_chunk(session, name, start + bytes.len() as u64).await?;
+        if chunk.bytes.is_empty() {
+            break;
+        }
+        bytes.extend(chunk.bytes);
+    }
+    bytes.truncate(wanted);
+    Ok((bytes, start, size))
 }
 
 async fn read_all(session: &dyn Session, name: &str, limit: u64) -> Result<Vec<u8>, SessionError> {

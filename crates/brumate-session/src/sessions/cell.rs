@@ -12,8 +12,9 @@ use super::error::SessionError;
 use super::record::SessionState;
 use super::registry::{Parts, Sync};
 use super::report::{CellReport, Gatherer};
-use super::settings::{Durability, WORKSPACE};
+use super::settings::WORKSPACE;
 use super::slot::{Body, Slot};
+use super::store::{Before, Undone};
 use crate::admission::Refused;
 use crate::installs::{Installer, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
@@ -98,7 +99,7 @@ impl Sessions {
     ) -> Result<CellReport, SessionError> {
         let (slot, created) = match &request.session {
             Some(id) => (self.find(principal, id).await?, false),
-            None => (self.create(principal)?, true),
+            None => (self.create(principal).await?, true),
         };
         let (said, mut heard) = mpsc::channel::<RunEvent>(EVENT_QUEUE);
         let work = self.detached(cancel, |sessions, cancel| async move {
@@ -146,6 +147,7 @@ impl Sessions {
         let mut permit = admitted.map_err(|refused| match refused {
             Refused::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
             Refused::OverLimit(over) => SessionError::OverLimit(over),
+            Refused::Revoked => SessionError::Revoked,
         })?;
         Phases::admit(request.phases.as_ref());
         // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
@@ -155,6 +157,7 @@ impl Sessions {
             let record = slot.record();
             (record.id.clone(), record.executions.saturating_add(1))
         };
+        let before = Before::of(slot);
         let mut gatherer = Gatherer::new(self.limits());
         slot.begun(live.session.interrupter());
         let mut request = request;
@@ -165,7 +168,7 @@ impl Sessions {
         let listener = Listener { gatherer: &mut gatherer, said, asker };
         permit.begins(self.limits().cpu);
         Phases::start(phases.as_ref());
-        let ended = self.run(&*live.session, execute, cancel, listener, slot).await;
+        let ended = self.run(&*live.session, execute, (cancel, permit.revoked()), listener, slot).await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
                 permit.took(outcome.cpu);
@@ -187,21 +190,34 @@ impl Sessions {
                     record.packages = self.known_layers(&*live.session, &record.packages);
                 }
                 let parts = self.after_cell(slot, &*live.session, listed, gatherer, &mut report).await;
-                self.record_cell(slot, &*live.session, parts, &mut report).await;
-                *turn = Body::Live(live);
+                let concluded = self.conclude(slot, &*live.session, before, parts).await;
+                if let Err(undone) = &concluded {
+                    report.undo(&undone.error, undone.lost.as_deref().filter(|_| slot.is_lost()));
+                }
+                if !matches!(concluded, Err(Undone { lost: Some(_), .. })) {
+                    *turn = Body::Live(live);
+                }
             }
             Ok(Kept::Unchanged) => {
-                self.record_unchanged(slot).await?;
+                // Its end, and nothing else: the machine ended in it.
+                drop(live.session.roll_back().await);
+                self.record_unchanged(slot).await;
                 *turn = Body::Live(live);
             }
             // The machine is gone; the record says what is left.
-            Ok(Kept::MachineLost) => self.record_unchanged(slot).await?,
+            Ok(Kept::MachineLost) => self.record_unchanged(slot).await,
             Err(error) => {
-                *turn = Body::Live(live);
+                let lost = self.undo(slot, &*live.session, before).await;
+                if lost.is_none() {
+                    *turn = Body::Live(live);
+                }
                 return Err(error);
             }
         }
-        slot.record().last_used = self.now();
+        if report.rolled_back && permit.revoked().is_cancelled() {
+            report.revoke();
+        }
+        self.touch(slot);
         drop(turn);
         self.make_room();
         Ok(report)
@@ -212,7 +228,7 @@ impl Sessions {
         &self,
         session: &dyn Session,
         request: Execute,
-        cancel: &CancellationToken,
+        (cancel, revoked): (&CancellationToken, &CancellationToken),
         listener: Listener<'_>,
         slot: &Slot,
     ) -> Result<CellAndFiles, EngineError> {
@@ -260,7 +276,12 @@ impl Sessions {
                 }
             }
         };
-        let running = async { tokio::join!(session.execute_and_list(request, sender, WORKSPACE), gather).0 };
+        let execute = async {
+            // What the cell does counts when it is stored.
+            session.begin().await?;
+            session.execute_and_list(request, sender, WORKSPACE).await
+        };
+        let running = async { tokio::join!(execute, gather).0 };
         let overdue = async {
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
             let reason = tokio::select! {
@@ -270,6 +291,11 @@ impl Sessions {
                     ExitReason::Cancelled
                 }
                 () = passed(whole, waiting) => ExitReason::TimeLimit,
+                () = revoked.cancelled() => {
+                    slot.end();
+                    tokio::time::sleep(ENGINE_MARGIN).await;
+                    ExitReason::Cancelled
+                }
             };
             slot.kill();
             reason
@@ -306,15 +332,8 @@ impl Sessions {
                 Ok(Kept::Unchanged)
             }
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                let mut record = slot.record();
-                // What is in a file, or was empty, is not lost with the machine.
-                let lost = record.state != SessionState::Fresh && record.current_image().is_none();
-                report.die(&reason, output_dropped, peak_memory_bytes, limits, lost);
-                if lost {
-                    record.lose(&format!("its interpreter ended: {reason:?}"));
-                } else if record.state == SessionState::Live {
-                    record.state = SessionState::Asleep;
-                }
+                let kept = self.lose_machine(slot, &format!("{reason:?}"));
+                report.die(&reason, output_dropped, peak_memory_bytes, limits, !kept);
                 Ok(Kept::MachineLost)
             }
             Err(error) => Err(error.into()),
@@ -325,46 +344,12 @@ impl Sessions {
         kept
     }
 
-    /// Enters a cell that changed the session into the registry. That it could not be kept is told, not hidden: the cell has
-    /// run all the same.
-    async fn record_cell(&self, slot: &Slot, session: &dyn Session, parts: Parts, report: &mut CellReport) {
-        if let Err(error) = self.record_change(slot, session, parts).await {
-            tracing::error!(session = ?slot.record().id, %error, "a cell could not be recorded");
-            report.not_kept = Some(error.to_string());
-        }
-    }
-
-    /// Enters a change of the session's state into the registry; with [`Durability::Cell`] its file as well.
-    pub(super) async fn record_change(
-        &self,
-        slot: &Slot,
-        session: &dyn Session,
-        parts: Parts,
-    ) -> Result<(), SessionError> {
-        let mut result = Ok(());
-        if self.inner.settings.durability == Durability::Cell {
-            match self.write_image(slot, session).await {
-                Ok(image) => return self.adopt_image(slot, image, SessionState::Live).await,
-                Err(error) => result = Err(error),
-            }
-        }
-        // A file of an earlier state must never be taken for this one, not even after a loss of power.
-        let (record, outdated) = {
-            let mut record = slot.record();
-            let outdated = record.image.take();
-            (record.clone(), outdated)
-        };
-        let sync = if outdated.is_some() { Sync::Disk } else { Sync::Process };
-        let written = self.inner.registry.put(record, parts, sync).await;
-        if let Some(outdated) = outdated {
-            self.inner.directory.remove_image(&outdated.name);
-        }
-        result.and(written)
-    }
-
-    async fn record_unchanged(&self, slot: &Slot) -> Result<(), SessionError> {
+    /// Enters when the session was used last, and that it is lost, if it is. A registry that cannot be written has what counts.
+    async fn record_unchanged(&self, slot: &Slot) {
         let record = slot.record().clone();
-        self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await
+        if let Err(error) = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await {
+            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+        }
     }
 }
 

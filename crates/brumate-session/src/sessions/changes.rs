@@ -1,9 +1,11 @@
 //! Copying, emptying and removing sessions.
 
+use brumate_engine_api::EngineError;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::directory::DataDir;
+use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
 use super::record::{ImageFile, Record, SessionState};
@@ -12,7 +14,8 @@ use super::settings::Durability;
 use super::slot::{Body, Live, Slot};
 
 impl Sessions {
-    /// Another session that goes on from the present state of this one: variables, modules, files. Both are independent.
+    /// Another session that goes on from the present state of this one: variables, modules, files. Both are independent. Of one that
+    /// another version of Brumate put to sleep and that cannot be woken, it has the files and nothing else.
     ///
     /// # Errors
     ///
@@ -31,7 +34,10 @@ impl Sessions {
                 record.packages.clone_from(&parent.packages);
                 record
             };
+            let need = Need { written: false, ..parent.need() };
+            sessions.fit(&Slot::newcomer(parent.principal())?, need).await?;
             let child = sessions.add(record)?;
+            child.set_estimate(need.bytes);
             // Nobody knows its name yet.
             let mut body = child.sure_turn().await;
             let copied = sessions.copy(&parent, &turn, &child, &mut body).await;
@@ -70,10 +76,19 @@ impl Sessions {
             // What is in a file already is copied as a file, without a machine.
             (_, _, Some(image)) => {
                 let source = self.inner.directory.image(&image.name);
+                if matches!(from, Body::Away)
+                    && let Err(EngineError::Outdated(_)) = self.inner.engine.can_wake(&source).await
+                {
+                    return self.copy_files(parent, child, to).await;
+                }
                 let target = path.clone();
                 let copied = tokio::task::spawn_blocking(move || copy_file(&source, &target)).await;
                 let copied = copied.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-                let bytes = copied.map_err(|error| SessionError::Storage(error.to_string()))?;
+                let bytes = copied.map_err(|error| {
+                    // A part of it is there.
+                    self.inner.directory.remove_image(&name);
+                    SessionError::Storage(error.to_string())
+                })?;
                 return self.adopt_image(child, ImageFile { name, bytes, generation }, SessionState::Asleep).await;
             }
             (Body::Live(live), _, None) => {
@@ -85,14 +100,40 @@ impl Sessions {
                     self.leave_will(&id, &*session).await;
                     *to = Body::Live(Live::new(session, place));
                 } else {
-                    let bytes = live.session.hibernate(&path).await?;
-                    let image = ImageFile { name, bytes, generation };
+                    let image = self.write_image(child, &*live.session).await?;
                     return self.adopt_image(child, image, SessionState::Asleep).await;
                 }
             }
         }
         let record = child.record().clone();
         self.inner.registry.put(record, Parts::All, Sync::Process).await
+    }
+
+    /// Makes `child` a session with the files of one that cannot be woken.
+    async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut Body) -> Result<(), SessionError> {
+        let place = self.place(&CancellationToken::new()).await?;
+        let session = self.recover(parent).await?;
+        let record = {
+            let mut record = child.record();
+            record.state = SessionState::Live;
+            record.executions = 0;
+            record.packages.clear();
+            record.clone()
+        };
+        self.leave_will(&record.id, &*session).await;
+        if let Err(error) = self.note_files(child, &*session).await {
+            tracing::warn!(%error, "the files of a session cannot be listed");
+        }
+        let record = Record { files: child.record().files.clone(), ..record };
+        match self.inner.settings.durability {
+            Durability::Cell => {
+                let image = self.write_image(child, &*session).await?;
+                self.adopt_image(child, image, SessionState::Live).await?;
+            }
+            Durability::Shutdown => self.inner.registry.put(record, Parts::All, Sync::Process).await?,
+        }
+        *to = Body::Live(Live::new(session, place));
+        Ok(())
     }
 
     /// Empties a session: it goes on under its name with a fresh interpreter and without files. A cell that runs is killed.
@@ -108,20 +149,17 @@ impl Sessions {
             if matches!(*turn, Body::Gone) {
                 return Err(sessions.gone(&slot));
             }
-            *turn = Body::Away;
-            let (record, image) = {
-                let mut record = slot.record();
-                record.state = SessionState::Fresh;
-                record.note.clear();
-                record.generation = record.generation.saturating_add(1);
-                record.executions = 0;
-                record.files.clear();
-                record.packages.clear();
-                record.last_used = sessions.now();
-                let image = record.image.take();
-                (record.clone(), image)
+            let emptied = {
+                let record = slot.record();
+                let mut emptied = Record::new(record.id.clone(), &record.principal, record.created);
+                emptied.generation = record.generation.saturating_add(1);
+                emptied.last_used = sessions.now();
+                emptied
             };
-            sessions.inner.registry.put(record, Parts::All, Sync::Disk).await?;
+            // Until the registry has it, the session is as it was.
+            sessions.inner.registry.put(emptied.clone(), Parts::All, Sync::Disk).await?;
+            *turn = Body::Away;
+            let image = std::mem::replace(&mut *slot.record(), emptied).image;
             if let Some(image) = image {
                 sessions.inner.directory.remove_image(&image.name);
             }
@@ -146,13 +184,20 @@ impl Sessions {
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
             // From now on nobody finds it; who waits for it learns that it is gone.
-            slot.set_cleared();
-            sessions.slots().remove(&slot.record().id);
+            slot.set_cleared(true);
+            let id = slot.record().id.clone();
+            sessions.slots().remove(&id);
             slot.kill();
             let turn = slot.sure_turn().await;
             let was_there = !matches!(*turn, Body::Gone);
-            sessions.forget(&slot, turn).await?;
-            Ok(was_there)
+            match sessions.forget(&slot, turn).await {
+                Ok(()) => Ok(was_there),
+                Err(error) => {
+                    slot.set_cleared(false);
+                    sessions.slots().insert(id, slot);
+                    Err(error)
+                }
+            }
         })
         .await
     }

@@ -13,6 +13,9 @@ use super::id::SessionId;
 /// Ending of a sleeping session's name.
 const SUFFIX: &str = ".session";
 
+/// What stands behind [`DataDir::will_name`] in the names of the files of a will, in the order in which they are removed.
+const WILL_FILES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
+
 /// Why a data directory cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -43,6 +46,18 @@ pub enum DataDirError {
         /// Why.
         reason: String,
     },
+    /// There are no sessions in it, nor ever were.
+    #[error("there is no registry of sessions in {}", path.display())]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It is to be written, and has something already.
+    #[error("{} is not empty; choose a directory that is", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The disk refuses.
     #[error("the data directory {} cannot be used: {source}", path.display())]
     Io {
@@ -67,6 +82,7 @@ impl DataDir {
     /// # Errors
     ///
     /// When another process has it, others may write to it, or the disk refuses.
+    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(crate) fn lock(root: &Path) -> Result<Self, DataDirError> {
         let io = |source| DataDirError::Io { path: root.to_owned(), source };
         let images = root.join("sessions");
@@ -94,6 +110,63 @@ impl DataDir {
         directory.registry().is_file().then_some(directory)
     }
 
+    /// As [`DataDir::lock`], of a directory that has nothing in it yet.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`DataDirError::NotEmpty`].
+    pub(crate) fn lock_empty(root: &Path) -> Result<Self, DataDirError> {
+        Self::check_empty(root)?;
+        Self::lock(root)
+    }
+
+    /// Makes sure that a directory has nothing in it, or is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError::NotEmpty`], [`DataDirError::Io`].
+    pub(crate) fn check_empty(root: &Path) -> Result<(), DataDirError> {
+        let has_some = match std::fs::read_dir(root) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(source) => return Err(DataDirError::Io { path: root.to_owned(), source }),
+        };
+        if has_some {
+            return Err(DataDirError::NotEmpty { path: root.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the disk has which files there are.
+    ///
+    /// # Errors
+    ///
+    /// When it refuses.
+    pub(crate) fn sync(&self) -> std::io::Result<()> {
+        File::open(&self.images)?.sync_all()?;
+        File::open(&self.root)?.sync_all()
+    }
+
+    /// A file that is there while somebody waits for the server to write the sessions that are awake.
+    pub(crate) fn flush_request(&self) -> PathBuf {
+        self.root.join("flush")
+    }
+
+    /// Removes a registry and what SQLite keeps beside it.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub(crate) fn remove_registry(&self) -> std::io::Result<()> {
+        for suffix in ["", "-wal", "-shm"] {
+            match std::fs::remove_file(self.root.join(format!("sessions.sqlite{suffix}"))) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The registry's file.
     pub(crate) fn registry(&self) -> PathBuf {
         self.root.join("sessions.sqlite")
@@ -119,6 +192,22 @@ impl DataDir {
         self.image(&format!("{name}.will")).is_file() || self.image(&name).is_file()
     }
 
+    /// Bytes that the file of a session has, or will have, that has left a will.
+    pub(crate) fn will_bytes(&self, id: &SessionId) -> u64 {
+        let name = Self::will_name(id);
+        let size =
+            |beside: &str| std::fs::metadata(self.image(&format!("{name}{beside}"))).map_or(0, |found| found.len());
+        // One of the two is taken.
+        size("").max(size(".will-0")).max(size(".will-1"))
+    }
+
+    /// Names of the files that a session has left with its will.
+    pub(crate) fn will_files(&self, id: &SessionId) -> Vec<String> {
+        let name = Self::will_name(id);
+        let all = WILL_FILES.iter().map(|beside| format!("{name}{beside}"));
+        all.filter(|name| self.image(name).is_file()).collect()
+    }
+
     /// Where a file of that name is.
     pub(crate) fn image(&self, name: &str) -> PathBuf {
         self.images.join(name)
@@ -136,7 +225,7 @@ impl DataDir {
     /// Removes what a session has left behind that nobody woke any more.
     pub(crate) fn remove_will(&self, id: &SessionId) {
         let name = Self::will_name(id);
-        for beside in ["", ".will", ".will-1", ".will-0"] {
+        for beside in WILL_FILES {
             self.remove_image(&format!("{name}{beside}"));
         }
     }

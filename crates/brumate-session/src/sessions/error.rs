@@ -45,6 +45,17 @@ pub enum SessionError {
         /// Why.
         reason: String,
     },
+    /// It was put to sleep by another version of Brumate and cannot be woken by this one; its files can be had.
+    #[error(
+        "SessionAsleepError: Session {id} cannot be woken: {reason}. Its files are kept and can be read as before; for a new session \
+         with these files, and without its variables, call fork_session on it."
+    )]
+    Outdated {
+        /// Which.
+        id: SessionId,
+        /// Who put it to sleep, and what is missing.
+        reason: String,
+    },
     /// Too many calls wait for this session.
     #[error("SessionBusyError: {waiting} calls are waiting for session {id} already; try again later.")]
     Busy {
@@ -86,14 +97,31 @@ pub enum SessionError {
         /// How many.
         limit: usize,
     },
-    /// Sleeping sessions take as much disk space as they may.
+    /// Sessions take as much disk space as they may, or would with this one.
     #[error(
-        "SessionLimitError: sleeping sessions fill {} (set by {SESSIONS_DISK}); clear one that is not needed.",
+        "SessionLimitError: sessions may take {} of the disk (set by {SESSIONS_DISK}), and there is not enough left; keep less \
+         data, or clear a session that is not needed.",
         format_size(*limit)
     )]
     DiskFull {
         /// Bytes.
         limit: u64,
+    },
+    /// The disk is full, or would be if all sessions were put to sleep.
+    #[error(
+        "SessionLimitError: the disk of this server has {} left, and sessions would need more; keep less data, or clear a session \
+         that is not needed.",
+        format_size(*free)
+    )]
+    NoSpace {
+        /// Bytes that are left.
+        free: u64,
+    },
+    /// It holds something that cannot be written to a file.
+    #[error("SessionStorageError: the session cannot be stored: {reason}")]
+    Unkeepable {
+        /// What.
+        reason: String,
     },
     /// The principal has used what it may.
     #[error("{}: {_0}.", _0.kind())]
@@ -130,6 +158,9 @@ pub enum SessionError {
         /// Bytes that are allowed.
         limit: u64,
     },
+    /// The caller may not read so much now.
+    #[error("{0}")]
+    Refused(String),
     /// Packages that a session begins with, or has, cannot be had.
     #[error("PackageError: {0}")]
     Packages(String),
@@ -139,8 +170,11 @@ pub enum SessionError {
     /// The server is ending.
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// The principal's access was taken away.
+    #[error("AccessRevokedError: the access to this server was revoked")]
+    Revoked,
     /// The registry or the disk failed.
-    #[error("the session could not be stored: {0}")]
+    #[error("SessionStorageError: the session could not be stored: {0}")]
     Storage(String),
     /// The engine failed.
     #[error("the sandbox failed: {0}")]

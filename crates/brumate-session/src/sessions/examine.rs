@@ -43,6 +43,15 @@ pub struct Problem {
     pub text: String,
 }
 
+/// What is wrong with the file of a sleeping session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It is damaged; how.
+    Damaged(String),
+    /// It needs what only another version of Brumate has; what.
+    Outdated(String),
+}
+
 /// What a [`Problem`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
@@ -63,7 +72,7 @@ impl Examination {
 impl Sessions {
     /// Examines a data directory, also while a server uses it. `check` says what is wrong with the file of a sleeping session;
     /// the engine knows that. This reads every such file.
-    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), String>) -> Examination {
+    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), Fault>) -> Examination {
         let mut found = Examination::default();
         match std::fs::metadata(data_dir) {
             Ok(metadata) => {
@@ -136,7 +145,8 @@ fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examinati
 }
 
 /// The server that has the directory, if one has.
-fn user_of(data_dir: &Path) -> Option<Option<u32>> {
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+pub(super) fn user_of(data_dir: &Path) -> Option<Option<u32>> {
     let mut lock = std::fs::File::open(data_dir.join("lock")).ok()?;
     match flock(&lock, FlockOperation::NonBlockingLockShared) {
         Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -152,7 +162,7 @@ fn user_of(data_dir: &Path) -> Option<Option<u32>> {
 fn examine_sessions(
     directory: &DataDir,
     records: &[Record],
-    check: &dyn Fn(&Path) -> Result<(), String>,
+    check: &dyn Fn(&Path) -> Result<(), Fault>,
     found: &mut Examination,
 ) {
     found.sessions = records.len();
@@ -165,21 +175,26 @@ fn examine_sessions(
         let wrong = match std::fs::metadata(&path) {
             // The server has put another in its place, or removed the session, since the registry was read.
             Err(_) if found.in_use.is_some() => continue,
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(Fault::Damaged(error.to_string())),
             Ok(metadata) if metadata.len() != image.bytes => {
-                Some(format!("it has {} bytes instead of {}", metadata.len(), image.bytes))
+                Some(Fault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), image.bytes)))
             }
             Ok(_) => check(&path).err().filter(|_| path.exists()),
         };
         let Some(wrong) = wrong else { continue };
         damaged += 1;
         if damaged <= MAX_NAMED {
-            let text = format!(
-                "session {} cannot be woken: {}: {wrong}; restore the file from a backup, or give the session up with \
-                 `brumate sessions remove {0}`",
-                record.id,
-                path.display()
-            );
+            let (id, shown) = (&record.id, path.display());
+            let text = match wrong {
+                Fault::Damaged(wrong) => format!(
+                    "session {id} cannot be woken: {shown}: {wrong}; restore the file from a backup, or give the session up with \
+                     `brumate sessions remove {id}`"
+                ),
+                Fault::Outdated(wrong) => format!(
+                    "session {id} cannot be woken: {shown}: {wrong}; its files can be read, and fork_session makes a new session \
+                     with them (see docs/upgrading.md)"
+                ),
+            };
             found.problem(Subject::Session, text);
         }
     }
@@ -197,9 +212,12 @@ mod tests {
     use super::super::registry::{Parts, Sync};
     use super::*;
 
-    fn unbroken(path: &Path) -> Result<(), String> {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        if text == "whole" { Ok(()) } else { Err("its checksum is wrong".to_owned()) }
+    fn unbroken(path: &Path) -> Result<(), Fault> {
+        match std::fs::read_to_string(path).unwrap().as_str() {
+            "whole" => Ok(()),
+            "older" => Err(Fault::Outdated("Brumate 0.0.1 put it to sleep".to_owned())),
+            _ => Err(Fault::Damaged("its checksum is wrong".to_owned())),
+        }
     }
 
     fn texts(found: &Examination, subject: Subject) -> Vec<&str> {
@@ -220,7 +238,14 @@ mod tests {
         let directory = DataDir::lock(&root).unwrap();
         let registry = Registry::open(&directory).unwrap();
         let mut ids = Vec::new();
-        for (name, content) in [("good", Some("whole")), ("bad", Some("wrong")), ("short", Some("")), ("gone", None)] {
+        let files = [
+            ("good", Some("whole")),
+            ("bad", Some("wrong")),
+            ("short", Some("")),
+            ("gone", None),
+            ("older", Some("older")),
+        ];
+        for (name, content) in files {
             let mut record = Record::new(SessionId::random().unwrap(), "local", 0);
             record.state = SessionState::Asleep;
             record.image = Some(ImageFile { name: name.to_owned(), bytes: 5, generation: 0 });
@@ -232,17 +257,19 @@ mod tests {
         }
         let busy = Sessions::examine(&root, &unbroken);
         assert_eq!(busy.in_use, Some(Some(std::process::id())));
-        assert_eq!(texts(&busy, Subject::Session).len(), 2, "{busy:?}");
+        assert_eq!(texts(&busy, Subject::Session).len(), 3, "{busy:?}");
         drop((registry, directory));
         let found = Sessions::examine(&root, &unbroken);
-        assert_eq!((found.exists, found.in_use, found.sessions, found.bytes), (true, None, 4, 20));
+        assert_eq!((found.exists, found.in_use, found.sessions, found.bytes), (true, None, 5, 25));
         let damaged = texts(&found, Subject::Session);
         for (id, part) in [(&ids[1], "checksum is wrong"), (&ids[2], "0 bytes instead of 5"), (&ids[3], "No such file")]
         {
             let named = damaged.iter().any(|text| text.contains(part) && text.contains(&format!("remove {id}`")));
             assert!(named, "{part}: {damaged:?}");
         }
-        assert_eq!(damaged.len(), 3);
+        let older = damaged.iter().find(|text| text.contains("Brumate 0.0.1")).expect("named");
+        assert!(older.contains("fork_session") && !older.contains("remove"), "{older}");
+        assert_eq!(damaged.len(), 4);
         // A page of the registry is lost.
         let path = root.join("sessions.sqlite");
         let mut bytes = std::fs::read(&path).unwrap();

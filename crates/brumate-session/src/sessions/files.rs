@@ -76,7 +76,7 @@ pub(crate) fn guest_path(name: &str) -> String {
 }
 
 /// Files that are there for tools rather than for people are neither listed nor reported.
-fn is_hidden(path: &str) -> bool {
+pub(crate) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }
 

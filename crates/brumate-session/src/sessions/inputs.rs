@@ -152,6 +152,7 @@ impl InputFile {
     /// # Errors
     ///
     /// The system's answer.
+    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(crate) async fn next(&mut self) -> std::io::Result<Vec<u8>> {
         let file = self.file.try_clone()?;
         let room = self.size.min(CHUNK_BYTES);

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::directory::{DataDir, DataDirError};
 use super::error::SessionError;
+use super::live::Room;
 use super::record::{ImageFile, SessionState};
 use super::registry::{Parts, Sync};
 use super::slot::{Body, Slot, Turn};
@@ -15,6 +16,8 @@ use super::{Inner, Sessions};
 
 /// Sessions that are written at the same time when the server ends.
 const CLOSED_AT_ONCE: usize = 4;
+/// How often a server looks whether somebody makes a backup.
+const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(1);
 /// How much longer than its grace time a cell that was stopped may hold up the end of the server.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
@@ -31,9 +34,9 @@ impl Sessions {
                 SessionState::Fresh | SessionState::Lost => {}
                 SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
                 // The registry still says that it lives, until it is used: its will is as good as a file.
-                SessionState::Live if directory.has_will(&record.id) => {
+                SessionState::Live | SessionState::Asleep if directory.has_will(&record.id) => {
                     let (name, generation) = (DataDir::will_name(&record.id), record.generation);
-                    record.image = Some(ImageFile { name, bytes: 0, generation });
+                    record.image = Some(ImageFile { name, bytes: directory.will_bytes(&record.id), generation });
                     record.state = SessionState::Asleep;
                 }
                 SessionState::Live => {
@@ -45,7 +48,11 @@ impl Sessions {
                     changed.push(record.clone());
                 }
             }
-            self.slots().insert(record.id.clone(), Arc::new(Slot::new(record)));
+            // Clocks that were set back make sessions look used, not old; one that was set forward cannot be told from time.
+            let idle = Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0));
+            let slot = Slot::aged(record, (self.inner.settings.elapsed)(), idle);
+            let id = slot.record().id.clone();
+            self.slots().insert(id, Arc::new(slot));
         }
         for record in changed {
             let id = record.id.clone();
@@ -72,13 +79,21 @@ impl Sessions {
         let weak: Weak<Inner> = Arc::downgrade(&self.inner);
         let (closing, every) = (self.inner.closing.clone(), self.inner.settings.sweep_every());
         tokio::spawn(async move {
+            let mut since_sweep = Duration::ZERO;
             loop {
+                let pause = every.min(LOOK_FOR_REQUESTS);
                 tokio::select! {
                     () = closing.cancelled() => return,
-                    () = tokio::time::sleep(every) => {}
+                    () = tokio::time::sleep(pause) => {}
                 }
+                since_sweep += pause;
                 let Some(inner) = weak.upgrade() else { return };
-                Sessions { inner }.sweep().await;
+                let sessions = Sessions { inner };
+                sessions.flush_if_asked().await;
+                if since_sweep >= every {
+                    since_sweep = Duration::ZERO;
+                    sessions.sweep().await;
+                }
             }
         });
     }
@@ -95,12 +110,12 @@ impl Sessions {
                 }
                 continue;
             }
-            let idle = self.idle_time(&slot.record());
+            let idle = self.idle_time(&slot);
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
             if due
                 && matches!(*turn, Body::Live(_))
                 && slot.unkeepable().is_none()
-                && let Err(error) = self.hibernate(&slot, &mut turn).await
+                && let Err(error) = self.hibernate(&slot, &mut turn, Room::Checked).await
             {
                 tracing::warn!(session = ?slot.record().id, %error, "a session stays awake");
             }
@@ -108,52 +123,74 @@ impl Sessions {
     }
 
     /// Removes a session and everything of it.
+    ///
+    /// # Errors
+    ///
+    /// The registry's; the session stays then.
     pub(super) async fn forget(&self, slot: &Slot, mut turn: Turn) -> Result<(), SessionError> {
-        *turn = Body::Gone;
         let (id, image) = {
             let record = slot.record();
             (record.id.clone(), record.image.clone())
         };
+        self.inner.registry.remove(vec![id.clone()]).await?;
+        *turn = Body::Gone;
         self.slots().remove(&id);
         drop(turn);
-        let removed = self.inner.registry.remove(vec![id.clone()]).await;
         self.inner.directory.remove_will(&id);
         if let Some(image) = image {
             self.inner.directory.remove_image(&image.name);
         }
         self.make_room();
-        removed
+        Ok(())
     }
 
-    /// Puts every session to sleep. Nothing can be begun any more; cells that run are stopped.
+    /// Puts every session to sleep, whatever they may take of the disk. Nothing can be begun any more; cells that run are stopped.
     pub async fn close(&self) {
         self.inner.closing.cancel();
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let mut closing = JoinSet::new();
+        let mut refused = Vec::new();
         for slot in slots {
             if closing.len() >= CLOSED_AT_ONCE {
-                closing.join_next().await;
+                refused.extend(closing.join_next().await.and_then(Result::ok).flatten());
             }
             slot.interrupt();
             let sessions = self.clone();
-            closing.spawn(async move { sessions.close_one(&slot).await });
+            closing.spawn(async move { sessions.close_one(&slot, Attempt::First).await.is_err().then_some(slot) });
         }
-        while closing.join_next().await.is_some() {}
+        while let Some(closed) = closing.join_next().await {
+            refused.extend(closed.ok().flatten());
+        }
+        // What others do not need any more may be room enough.
+        for slot in refused {
+            if let Err(error) = self.close_one(&slot, Attempt::Last).await {
+                tracing::debug!(%error, "a session is lost");
+            }
+        }
     }
 
-    async fn close_one(&self, slot: &Slot) {
+    /// Puts a session to sleep for good.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says in the first attempt. Whatever fails in the last one, the session is lost, and its record says why.
+    async fn close_one(&self, slot: &Slot, attempt: Attempt) -> Result<(), SessionError> {
         let patience = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
         let id = slot.record().id.clone();
         let Ok(mut turn) = timeout(patience, slot.sure_turn()).await else {
             tracing::error!(session = ?id, "a session is busy to the end; what its last cells did is lost");
-            return;
+            return Ok(());
         };
-        if let Err(error) = self.hibernate(slot, &mut turn).await {
-            tracing::error!(session = ?id, %error, "a session could not be put to sleep and is lost");
-            slot.record().lose(&error.to_string());
+        match self.hibernate(slot, &mut turn, Room::Taken).await {
+            Err(error @ SessionError::Storage(_)) if attempt == Attempt::First => return Err(error),
+            Err(error) => {
+                tracing::error!(session = ?id, %error, "a session could not be put to sleep and is lost");
+                slot.record().lose(&error.to_string());
+            }
+            Ok(()) => {}
         }
         if matches!(*turn, Body::Gone) {
-            return;
+            return Ok(());
         }
         // When it was used last, above all.
         let record = slot.record().clone();
@@ -162,5 +199,15 @@ impl Sessions {
         {
             tracing::error!(session = ?id, %error, "the registry could not be written");
         }
+        Ok(())
     }
+}
+
+/// Which attempt to write a session it is when the server ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// Others may make room.
+    First,
+    /// There is no other.
+    Last,
 }

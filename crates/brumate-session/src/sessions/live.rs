@@ -1,6 +1,5 @@
 //! Waking sessions, putting them to sleep, and who must sleep for another to wake.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,12 +11,19 @@ use tokio_util::sync::CancellationToken;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{ImageFile, SessionState};
-use super::registry::{Parts, Sync};
+use super::record::SessionState;
 use super::settings::WAITING_PER_LIVE;
 use super::slot::{Body, Live, Slot};
 use super::{Sessions, Waiting};
-use crate::allowance::OverLimit;
+
+/// Whether a file is written that does not fit beside those of other sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// No: the session stays awake.
+    Checked,
+    /// Yes: the server ends.
+    Taken,
+}
 
 /// Who waits for a place looks this often whether there will be one.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -58,7 +64,7 @@ impl Sessions {
         let session = match image {
             None => {
                 let layers = self.first_layers(cancel).await?;
-                let session = engine.session(MachineSpec { layers, ..self.spec() }).await?;
+                let session = engine.session(MachineSpec { layers, ..self.spec(slot) }).await?;
                 slot.record().packages = self.known_layers(&*session, &[]);
                 session
             }
@@ -67,7 +73,7 @@ impl Sessions {
                 let known = slot.record().packages.clone();
                 let woken = async {
                     let layers = self.layers_of(&path, &known).await?;
-                    engine.wake(&path, MachineSpec { layers, ..self.spec() }).await
+                    engine.wake(&path, MachineSpec { layers, ..self.spec(slot) }).await
                 };
                 let woken = tokio::select! {
                     biased;
@@ -76,6 +82,7 @@ impl Sessions {
                 };
                 match woken {
                     Ok(session) => session,
+                    Err(EngineError::Outdated(reason)) => return Err(SessionError::Outdated { id, reason }),
                     Err(EngineError::Image(reason) | EngineError::Io(reason)) => {
                         return Err(SessionError::Unwakeable { id, reason });
                     }
@@ -90,6 +97,49 @@ impl Sessions {
         Ok(Live::new(session, place))
     }
 
+    /// As [`Sessions::awake`], to look at files only: of a session that cannot be woken, another one with its files is given, which
+    /// ends with the answer.
+    pub(super) async fn awake_or_recovered<'a>(
+        &self,
+        slot: &Slot,
+        body: &'a mut Body,
+        recovered: &'a mut Option<Live>,
+        cancel: &CancellationToken,
+    ) -> Result<&'a dyn Session, SessionError> {
+        match self.awake(slot, body, cancel).await {
+            // Its place is given back, and another one taken.
+            Err(SessionError::Outdated { .. }) => {
+                let place = self.place(cancel).await?;
+                let session = self.recover(slot).await?;
+                Ok(&*recovered.insert(Live::new(session, place)).session)
+            }
+            Err(error) => Err(error),
+            Ok(_) => match body {
+                Body::Live(live) => Ok(&*live.session),
+                Body::Away | Body::Gone => Err(self.gone(slot)),
+            },
+        }
+    }
+
+    /// A new session with the files of one that cannot be woken.
+    pub(super) async fn recover(&self, slot: &Slot) -> Result<Box<dyn Session>, SessionError> {
+        let (id, image) = {
+            let record = slot.record();
+            (record.id.clone(), record.current_image().cloned())
+        };
+        let Some(image) = image else {
+            return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() });
+        };
+        let path = self.inner.directory.image(&image.name);
+        match self.inner.engine.recover(&path, self.spec(slot)).await {
+            Ok(session) => Ok(session),
+            Err(EngineError::Outdated(reason) | EngineError::Image(reason) | EngineError::Io(reason)) => {
+                Err(SessionError::Unwakeable { id, reason })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Lets a session outlive this server. One that cannot is told of in the log: it is used all the same.
     pub(super) async fn leave_will(&self, id: &SessionId, session: &dyn Session) {
         let path = self.inner.directory.image(&DataDir::will_name(id));
@@ -99,7 +149,7 @@ impl Sessions {
     }
 
     /// A place among the live sessions. When there is none, the least recently used idle session is put to sleep.
-    async fn place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
+    pub(super) async fn place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
         let places = Arc::clone(&self.inner.places);
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             return Ok(place);
@@ -148,7 +198,9 @@ impl Sessions {
     /// Puts the least recently used idle session to sleep. That they are busy is no error: some time they will be idle.
     async fn evict_one(&self) -> Result<(), SessionError> {
         let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        slots.sort_by_cached_key(|slot| Reverse(slot.record().last_used));
+        let now = (self.inner.settings.elapsed)();
+        // The last one is taken first.
+        slots.sort_by_cached_key(|slot| slot.idle(now));
         let mut stuck = 0;
         let mut why = None;
         while let Some(slot) = slots.pop() {
@@ -158,7 +210,7 @@ impl Sessions {
             }
             let error = match slot.unkeepable() {
                 Some(error) => error,
-                None => match self.hibernate(&slot, &mut turn).await {
+                None => match self.hibernate(&slot, &mut turn, Room::Checked).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
                 },
@@ -170,7 +222,7 @@ impl Sessions {
         }
         match why {
             Some(error) if stuck >= self.inner.settings.max_live => Err(match error {
-                SessionError::DiskFull { .. } | SessionError::OverLimit(_) => error,
+                SessionError::DiskFull { .. } | SessionError::NoSpace { .. } | SessionError::OverLimit(_) => error,
                 error => SessionError::NoneSleeps { limit: stuck, reason: error.to_string() },
             }),
             _ => Ok(()),
@@ -178,7 +230,11 @@ impl Sessions {
     }
 
     /// Puts a session to sleep: its state is in a file and in the registry before its machine ends.
-    pub(super) async fn hibernate(&self, slot: &Slot, body: &mut Body) -> Result<(), SessionError> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sessions::write_fitting`]; the session stays awake, unless its machine is gone.
+    pub(super) async fn hibernate(&self, slot: &Slot, body: &mut Body, room: Room) -> Result<(), SessionError> {
         let Body::Live(live) = &*body else { return Ok(()) };
         // What has not changed since it woke is in its file already; what has never run needs none.
         let changed = {
@@ -186,15 +242,19 @@ impl Sessions {
             record.state != SessionState::Fresh && record.current_image().is_none()
         };
         if changed {
-            let image = match self.write_image(slot, &*live.session).await {
+            let written = match room {
+                Room::Checked => self.write_fitting(slot, &*live.session).await,
+                Room::Taken => self.write_image(slot, &*live.session).await,
+            };
+            let image = match written {
                 Ok(image) => image,
                 Err(error) => {
                     // Space may be free the next time.
-                    if !matches!(error, SessionError::DiskFull { .. } | SessionError::OverLimit(_)) {
+                    if let SessionError::Unkeepable { .. } = &error {
                         slot.set_unkeepable(error.clone());
                     }
                     if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
-                        slot.record().lose(&format!("its interpreter ended while it was put to sleep: {reason:?}"));
+                        self.lose_machine(slot, &format!("{reason:?}"));
                         *body = Body::Away;
                     }
                     return Err(error);
@@ -208,60 +268,6 @@ impl Sessions {
             }
         }
         *body = Body::Away;
-        Ok(())
-    }
-
-    /// Writes the file of a session's present state.
-    pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
-        let (name, generation) = {
-            let record = slot.record();
-            (DataDir::image_name(&record.id, record.generation), record.generation)
-        };
-        let bytes = session.hibernate(&self.inner.directory.image(&name)).await?;
-        let limit = self.inner.settings.max_disk_bytes;
-        let own = slot.record().image.as_ref().map_or(0, |image| image.bytes);
-        let others = self.disk_bytes().saturating_sub(own);
-        if others.saturating_add(bytes) > limit {
-            self.inner.directory.remove_image(&name);
-            return Err(SessionError::DiskFull { limit });
-        }
-        let principal = slot.record().principal.clone();
-        if let Some(limit) = self.inner.settings.allowances.of(&principal).disk_bytes
-            && self.disk_bytes_of(&principal).saturating_sub(own).saturating_add(bytes) > limit
-        {
-            self.inner.directory.remove_image(&name);
-            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
-        }
-        Ok(ImageFile { name, bytes, generation })
-    }
-
-    /// Enters a file into the registry and removes the one before it. Until the registry has it, the old one counts.
-    pub(super) async fn adopt_image(
-        &self,
-        slot: &Slot,
-        image: ImageFile,
-        state: SessionState,
-    ) -> Result<(), SessionError> {
-        let name = image.name.clone();
-        let record = {
-            let mut record = slot.record().clone();
-            record.image = Some(image);
-            record.state = state;
-            record
-        };
-        if let Err(error) = self.inner.registry.put(record.clone(), Parts::All, Sync::Disk).await {
-            self.inner.directory.remove_image(&name);
-            return Err(error);
-        }
-        let old = {
-            let mut current = slot.record();
-            let old = std::mem::replace(&mut current.image, record.image);
-            current.state = state;
-            old
-        };
-        if let Some(old) = old.filter(|old| old.name != name) {
-            self.inner.directory.remove_image(&old.name);
-        }
         Ok(())
     }
 

@@ -9,9 +9,11 @@
 //! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
 
 mod access;
+mod backup;
 mod cell;
 mod changes;
 mod directory;
+mod disk;
 mod error;
 mod examine;
 pub(crate) mod figures;
@@ -26,6 +28,7 @@ mod registry;
 mod report;
 mod settings;
 mod slot;
+mod store;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,17 +40,20 @@ use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use access::Upload;
+pub use access::{Admit, FilePart, FileRange, Upload};
+pub use backup::Backup;
 pub use cell::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
-pub use examine::{Examination, Problem, Subject};
+pub use examine::{Examination, Fault, Problem, Subject};
 pub use files::{FileName, is_text};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
 pub use record::{ImageFile, KnownFile, Record, SessionState};
 pub use report::{CellImage, CellReport, SessionFile, WholeText};
-pub use settings::{Durability, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image};
+pub use settings::{
+    Durability, FreeSpace, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image,
+};
 
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
@@ -173,6 +179,12 @@ impl Sessions {
         Ok(self.find(principal, id).await?.interrupt())
     }
 
+    /// Takes a principal's access away: its cells that run are ended, and its sessions are as before them; what waits is refused. Its
+    /// sessions stay. See [`Admission::revoke`].
+    pub fn revoke(&self, principal: &str) {
+        self.inner.admission.revoke(principal);
+    }
+
     fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
         self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,7 +206,7 @@ impl Sessions {
             self.forget(&slot, turn).await?;
             return Err(not_found());
         }
-        slot.record().last_used = self.now();
+        self.touch(&slot);
         Ok(slot)
     }
 
@@ -204,16 +216,10 @@ impl Sessions {
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
-        if self.disk_bytes() >= settings.max_disk_bytes {
-            return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
-        }
         let (principal, allowance) = (record.principal.as_str(), settings.allowances.of(&record.principal));
-        if let Some(limit) = allowance.disk_bytes.filter(|limit| self.disk_bytes_of(principal) >= *limit) {
-            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
-        }
         let mut slots = self.slots();
         if let Some(limit) = allowance.sessions
-            && slots.values().filter(|slot| slot.record().principal == principal).count() >= limit
+            && slots.values().filter(|slot| slot.principal() == principal).count() >= limit
         {
             return Err(SessionError::OverLimit(OverLimit::Sessions { limit }));
         }
@@ -221,30 +227,15 @@ impl Sessions {
             return Err(SessionError::TooMany { limit: settings.max_sessions });
         }
         let id = record.id.clone();
-        let slot = Arc::new(Slot::new(record));
+        let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
         slots.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
 
     /// A session that has nothing in it yet, and is not in the registry.
-    fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
+    async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
+        self.fit_new(principal).await?;
         self.add(Record::new(SessionId::random()?, principal, self.now()))
-    }
-
-    /// Bytes of all sleeping sessions.
-    fn disk_bytes(&self) -> u64 {
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        slots.iter().filter_map(|slot| slot.record().image.as_ref().map(|image| image.bytes)).sum()
-    }
-
-    /// Those of one principal.
-    fn disk_bytes_of(&self, principal: &str) -> u64 {
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let bytes = |slot: &Arc<Slot>| {
-            let record = slot.record();
-            record.image.as_ref().filter(|_| record.principal == principal).map(|image| image.bytes)
-        };
-        slots.iter().filter_map(bytes).sum()
     }
 
     fn now(&self) -> i64 {
@@ -252,19 +243,25 @@ impl Sessions {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
+    /// Notes that a session is used.
+    fn touch(&self, slot: &Slot) {
+        slot.set_used((self.inner.settings.elapsed)());
+        slot.record().last_used = self.now();
+    }
+
     /// How long a session has not been used.
-    fn idle_time(&self, record: &Record) -> Duration {
-        // Clocks that were set back make sessions look used, not old.
-        Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
+    fn idle_time(&self, slot: &Slot) -> Duration {
+        slot.idle((self.inner.settings.elapsed)())
     }
 
     fn has_expired(&self, slot: &Slot) -> bool {
-        self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(&slot.record()) > timeout)
+        self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(slot) > timeout)
     }
 
-    fn spec(&self) -> MachineSpec {
+    fn spec(&self, slot: &Slot) -> MachineSpec {
         let settings = &self.inner.settings;
-        MachineSpec { image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
+        let principal = slot.record().principal.as_str().into();
+        MachineSpec { principal, image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
     }
 
     /// Sessions in all.

@@ -141,6 +141,66 @@ impl Registry {
         }
     }
 
+    /// Copies the registry of a directory that another process may be using to the file `to`, as it is at one moment.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn copy(directory: &DataDir, to: &Path) -> Result<(), DataDirError> {
+        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let text = to.to_str().ok_or_else(|| failed("the name of the copy is not UTF-8".to_owned()))?;
+        let copied = Self::connect(&directory.registry(), flags)
+            .and_then(|connection| connection.execute("VACUUM INTO ?1", [text]).map(drop));
+        copied.map_err(|error| failed(error.to_string()))?;
+        // SQLite makes it as anybody's.
+        private_file(to).and_then(|file| file.sync_all()).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Puts another record of a session into the registry of a directory that nobody uses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn replace(directory: &DataDir, record: &Record) -> Result<(), DataDirError> {
+        Self::edit(directory, |connection| {
+            put(connection, record)?;
+            let transaction = connection.unchecked_transaction()?;
+            put_files(&transaction, record)?;
+            transaction.commit()
+        })
+    }
+
+    /// Removes a session from the registry of a directory that nobody uses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn forget(directory: &DataDir, id: &SessionId) -> Result<(), DataDirError> {
+        let sql = "DELETE FROM sessions WHERE id = ?1";
+        Self::edit(directory, |connection| connection.execute(sql, [id.as_str()]).map(drop))
+    }
+
+    fn edit(directory: &DataDir, change: impl FnOnce(&Connection) -> rusqlite::Result<()>) -> Result<(), DataDirError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let changed = Self::connect(&directory.registry(), flags).and_then(|connection| change(&connection));
+        changed.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+    }
+
+    /// Notes in the registry of a directory that nobody uses that the state of sessions is not there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::open`].
+    pub(crate) fn lose(directory: &DataDir, ids: &[SessionId], reason: &str) -> Result<(), DataDirError> {
+        let sql = "UPDATE sessions SET state = ?2, note = ?3 WHERE id = ?1";
+        Self::edit(directory, |connection| {
+            ids.iter().try_for_each(|id| {
+                connection.execute(sql, params![id.as_str(), SessionState::Lost.as_str(), reason]).map(drop)
+            })
+        })
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;

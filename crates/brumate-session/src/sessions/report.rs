@@ -2,6 +2,7 @@
 
 use brumate_engine_api::{Ended, Event, ExitReason, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
 
+use super::error::SessionError;
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
 use crate::explain;
@@ -73,8 +74,6 @@ pub struct CellReport {
     pub images: Vec<CellImage>,
     /// Where all of its text is.
     pub whole: WholeText,
-    /// Why what it did may not survive the server.
-    pub not_kept: Option<String>,
     /// Set when a limit or a cancellation ended it.
     pub stopped: Option<StopReason>,
     /// It ended its machine, and the session is as it was before.
@@ -98,7 +97,6 @@ impl CellReport {
             files_changed: false,
             images: Vec::new(),
             whole: WholeText::InAnswer,
-            not_kept: None,
             stopped: None,
             rolled_back: false,
         }
@@ -202,6 +200,38 @@ impl CellReport {
         });
     }
 
+    /// Notes that what the cell did was taken back for `error`; `lost` says why the session went along, if it did.
+    pub(crate) fn undo(&mut self, error: &SessionError, lost: Option<&str>) {
+        self.rolled_back = lost.is_none();
+        self.result = None;
+        self.value = None;
+        self.files.clear();
+        self.files_left_out = 0;
+        self.files_changed = false;
+        if let WholeText::Kept(_) = self.whole {
+            self.whole = WholeText::NotKept("the cell was undone".to_owned());
+        }
+        self.fail(match lost {
+            None => {
+                format!("{error} The cell was undone: the session is as it was before this cell.", error = ended(error))
+            }
+            Some(reason) => format!(
+                "SessionLostError: {} The session could not be brought back: {reason}; please create a new one and \
+                 re-execute your setup code.",
+                ended(error)
+            ),
+        });
+    }
+
+    /// Notes that the cell was ended because its principal's access was revoked.
+    pub(crate) fn revoke(&mut self) {
+        self.rolled_back = true;
+        self.fail(format!(
+            "{} It was ended; the session is as it was before this cell.",
+            ended(&SessionError::Revoked)
+        ));
+    }
+
     /// Notes that the cell was ended because its session was emptied or removed.
     pub(crate) fn take_away(&mut self) {
         self.rolled_back = false;
@@ -214,6 +244,12 @@ impl CellReport {
         self.success = false;
         self.error = Some(error);
     }
+}
+
+/// An error as a sentence.
+fn ended(error: &SessionError) -> String {
+    let text = error.to_string();
+    if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
 /// After a stop that the code reacted to.

@@ -1,11 +1,12 @@
 //! Settings of the sessions of one server, and what bounds them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use brumate_engine_api::{Image, Limits};
 
+use super::disk::free_space;
 use super::inputs::InputDirs;
 use crate::admission::Admission;
 use crate::allowance::Allowances;
@@ -48,6 +49,9 @@ pub enum Durability {
     Cell,
 }
 
+/// Says how many bytes are free on the disk of a directory, if that is known.
+pub type FreeSpace = Arc<dyn Fn(&Path) -> Option<u64> + Send + Sync>;
+
 /// Settings of [`Sessions`](super::Sessions).
 #[derive(Clone)]
 #[non_exhaustive]
@@ -62,7 +66,7 @@ pub struct SessionSettings {
     pub max_live: usize,
     /// Sessions in all.
     pub max_sessions: usize,
-    /// Bytes that sleeping sessions may take on disk.
+    /// Bytes that sessions may take on disk. Those that are awake count with what they would take.
     pub max_disk_bytes: u64,
     /// Cells that run at the same time; four times as many may wait.
     pub max_concurrent: usize,
@@ -82,8 +86,13 @@ pub struct SessionSettings {
     pub admission: Option<Admission>,
     /// What each principal may use.
     pub allowances: Allowances,
-    /// The time of day; another one in tests.
+    /// The time of day, which may be set; another one in tests. Ages across restarts are taken from it.
     pub now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    /// The time since the machine started, which never jumps and goes on while it is suspended; another one in tests. Ages in a
+    /// running server are taken from it.
+    pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// The bytes that are free on the disk of a directory, if that is known; others in tests.
+    pub free_space: FreeSpace,
 }
 
 impl SessionSettings {
@@ -107,6 +116,8 @@ impl SessionSettings {
             admission: None,
             allowances: Allowances::default(),
             now: Arc::new(SystemTime::now),
+            elapsed: Arc::new(since_boot),
+            free_space: Arc::new(free_space),
         }
     }
 
@@ -115,6 +126,11 @@ impl SessionSettings {
         let shortest = [self.hibernate_after, self.timeout].into_iter().flatten().min().unwrap_or(SWEEP_EVERY);
         (shortest / 6).clamp(Duration::from_millis(500), SWEEP_EVERY)
     }
+}
+
+fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// What sessions begin with: what analysts use is imported already.

@@ -1,14 +1,17 @@
 //! One session in this process: whose turn it is, and where its state is.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use brumate_engine_api::{Interrupter, Session};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
+use super::disk::Need;
 use super::error::SessionError;
-use super::record::Record;
+use super::id::SessionId;
+use super::record::{Record, SessionState};
 use super::settings::MAX_WAITING;
 
 /// Where the state of a session is, for whoever's turn it is.
@@ -40,6 +43,12 @@ pub(crate) type Turn = OwnedMutexGuard<Body>;
 /// A session.
 pub(crate) struct Slot {
     record: Mutex<Record>,
+    /// Whom it belongs to, as in the record.
+    principal: Arc<str>,
+    /// When it was used last, in milliseconds of a clock that does not jump; negative before that began.
+    used: AtomicI64,
+    /// Bytes that a file of its present state would have, as far as is known.
+    estimate: AtomicU64,
     body: Arc<tokio::sync::Mutex<Body>>,
     waiting: AtomicUsize,
     running: Mutex<Option<Running>>,
@@ -57,8 +66,12 @@ struct Running {
 }
 
 impl Slot {
-    pub(crate) fn new(record: Record) -> Self {
+    /// A session that was used last at `used`, by the clock that does not jump.
+    pub(crate) fn new(record: Record, used: Duration) -> Self {
         Self {
+            principal: record.principal.as_str().into(),
+            used: AtomicI64::new(millis(used)),
+            estimate: AtomicU64::new(0),
             record: Mutex::new(record),
             body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
             waiting: AtomicUsize::new(0),
@@ -66,6 +79,55 @@ impl Slot {
             killed: AtomicBool::new(false),
             cleared: AtomicBool::new(false),
             unkeepable: Mutex::new(None),
+        }
+    }
+
+    /// A session that at `now` has not been used for `idle`.
+    pub(crate) fn aged(record: Record, now: Duration, idle: Duration) -> Self {
+        let slot = Self::new(record, now);
+        slot.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
+        slot
+    }
+
+    /// A session of a principal that is in no list.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no randomness.
+    pub(crate) fn newcomer(principal: &str) -> Result<Self, SessionError> {
+        Ok(Self::new(Record::new(SessionId::random()?, principal, 0), Duration::ZERO))
+    }
+
+    /// Whom it belongs to.
+    pub(crate) fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// How long at `now` it has not been used.
+    pub(crate) fn idle(&self, now: Duration) -> Duration {
+        let idle = millis(now).saturating_sub(self.used.load(Ordering::Relaxed));
+        Duration::from_millis(u64::try_from(idle).unwrap_or(0))
+    }
+
+    /// It is used at `now`.
+    pub(crate) fn set_used(&self, now: Duration) {
+        self.used.store(millis(now), Ordering::Relaxed);
+    }
+
+    /// A file of its present state would have so many bytes.
+    pub(crate) fn set_estimate(&self, bytes: u64) {
+        self.estimate.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What it takes on the disk, or would take if it were put to sleep now.
+    pub(crate) fn need(&self) -> Need {
+        let record = self.record();
+        let file = record.image.as_ref().map_or(0, |image| image.bytes);
+        match record.state {
+            SessionState::Live if record.current_image().is_none() => {
+                Need { bytes: self.estimate.load(Ordering::Relaxed).max(file), written: false }
+            }
+            _ => Need { bytes: file, written: true },
         }
     }
 
@@ -108,9 +170,9 @@ impl Slot {
         Arc::clone(&self.body).lock_owned().await
     }
 
-    /// From now on nothing begins in this session, however long it has waited.
-    pub(crate) fn set_cleared(&self) {
-        self.cleared.store(true, Ordering::SeqCst);
+    /// From now on nothing begins in this session, however long it has waited; `false` takes that back.
+    pub(crate) fn set_cleared(&self, cleared: bool) {
+        self.cleared.store(cleared, Ordering::SeqCst);
     }
 
     pub(crate) fn is_cleared(&self) -> bool {
@@ -145,7 +207,19 @@ impl Slot {
         }
     }
 
-    /// Ends the cell that is running without asking it.
+    /// Ends the cell that is running without asking it; the session goes on as it was before.
+    pub(crate) fn end(&self) {
+        if let Some(running) = self.running().as_ref() {
+            running.interrupter.kill();
+        }
+    }
+
+    /// Whether its state is nowhere any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.record().state == SessionState::Lost
+    }
+
+    /// Ends the cell that is running without asking it, because the session is emptied or removed.
     pub(crate) fn kill(&self) {
         if let Some(running) = self.running().as_ref() {
             self.killed.store(true, Ordering::SeqCst);
@@ -168,12 +242,21 @@ impl Slot {
         *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
     }
 
+    /// The present state is an earlier one again, of which nothing is known.
+    pub(crate) fn forget_unkeepable(&self) {
+        *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Why the present state cannot be put to sleep, if that is known.
     pub(crate) fn unkeepable(&self) -> Option<SessionError> {
         let generation = self.record().generation;
         let known = self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().filter(|(of, _)| *of == generation).map(|(_, error)| error.clone())
     }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A place in the queue.

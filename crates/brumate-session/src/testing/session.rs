@@ -32,6 +32,7 @@ impl Memory {
         self.files.insert(path.to_owned(), (bytes, stamp));
     }
 
+    #[expect(clippy::disallowed_methods, reason = "it reads what it wrote")]
     pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
         let will = will_of(path);
         if will.exists() {
@@ -54,6 +55,8 @@ fn will_of(path: &Path) -> PathBuf {
 pub(super) struct FakeSession {
     machine: FakeMachine,
     memory: Mutex<Memory>,
+    /// What it was when the present transaction began.
+    before: std::sync::Mutex<Option<Memory>>,
     will: std::sync::Mutex<Option<PathBuf>>,
     layers: std::sync::Mutex<Vec<Layer>>,
 }
@@ -72,7 +75,7 @@ impl Drop for FakeSession {
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, memory: Memory) -> Self {
         let (will, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
-        Self { machine, memory: Mutex::new(memory), will, layers }
+        Self { machine, memory: Mutex::new(memory), before: std::sync::Mutex::default(), will, layers }
     }
 
     /// Writes the will, if there is to be one. A real session does so when its server is gone.
@@ -127,6 +130,42 @@ impl Session for FakeSession {
         })
     }
 
+    fn begin(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            let memory = self.memory.lock().await.clone();
+            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+            Ok(())
+        })
+    }
+
+    fn commit(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            Ok(())
+        })
+    }
+
+    fn roll_back(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(before) = before {
+                let mut memory = self.memory.lock().await;
+                *memory = before;
+                self.write_will(&memory);
+            }
+            Ok(())
+        })
+    }
+
+    fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(async move {
+            let memory = self.memory.lock().await;
+            let factor = self.machine.state.estimates.load(Ordering::SeqCst) as u64;
+            let bytes = serde_json::to_vec(&*memory).map_or(0, |bytes| bytes.len() as u64);
+            (factor > 0).then(|| bytes * factor)
+        })
+    }
+
     fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);
@@ -153,7 +192,13 @@ impl Session for FakeSession {
             }
             let io = |error: std::io::Error| EngineError::Io(error.to_string());
             let bytes = serde_json::to_vec(&*memory).map_err(|error| io(error.into()))?;
-            std::fs::write(path, &bytes).map_err(io)?;
+            let most = self.machine.state.disk.load(Ordering::SeqCst);
+            if bytes.len() as u64 > most {
+                return Err(io(std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error())));
+            }
+            // As the real ones are: whole or not at all.
+            let half = path.with_extension("half");
+            std::fs::write(&half, &bytes).and_then(|()| std::fs::rename(&half, path)).map_err(io)?;
             Ok(bytes.len() as u64)
         })
     }

@@ -1,5 +1,7 @@
 //! Runs, scripts and sessions over the fake engine. One program, so that it is linked once.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod exec;
 mod runner;
 mod sessions {
@@ -7,5 +9,6 @@ mod sessions {
     mod files;
     mod life;
     mod limits;
+    mod storing;
     mod support;
 }

@@ -187,7 +187,7 @@ async fn large_values_and_tracebacks_are_cut_with_a_note() {
 async fn a_value_that_is_not_json_is_not_passed_on() {
     let report = report(Script::returning("{oops")).await;
     assert_eq!(report.status, Status::RunError);
-    assert!(report.error.unwrap().contains("not JSON"));
+    assert_eq!(report.error.unwrap(), "The code damaged its interpreter: the return value it sent is not JSON.");
     assert_eq!(report.return_value, None);
 }
 
@@ -307,4 +307,32 @@ async fn other_calls_are_answered_while_endless_loops_run() {
     for endless in loops {
         assert_eq!(endless.await.unwrap().unwrap().stopped, Some(StopReason::Cancelled));
     }
+}
+
+#[tokio::test]
+async fn runs_of_a_principal_whose_access_is_revoked_end() {
+    let mut settings = RunnerSettings::default();
+    settings.max_concurrent = 1;
+    let (runner, engine) = runner_with(Script::silent().stdout("begun\n").endless(), settings);
+    let begin = |principal: &'static str| {
+        let runner = runner.clone();
+        tokio::spawn(async move {
+            let request = RunRequest::new(CODE).of_principal(principal);
+            runner.run(request, &CancellationToken::new(), &mut |_| {}).await
+        })
+    };
+    let running = begin("ada");
+    while engine.executed().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let waiting = begin("ada");
+    while runner.admission().waiting() == 0 {
+        tokio::task::yield_now().await;
+    }
+    runner.revoke("bob");
+    assert!(!running.is_finished() && !waiting.is_finished());
+    runner.revoke("ada");
+    assert_eq!(running.await.unwrap().unwrap_err(), Failure::Revoked);
+    assert_eq!(waiting.await.unwrap().unwrap_err(), Failure::Revoked);
+    assert_eq!((engine.alive(), runner.admission().running(), engine.executed().len()), (0, 0, 1));
 }

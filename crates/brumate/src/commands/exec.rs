@@ -103,6 +103,7 @@ fn pump_stdin() -> std::io::Result<OwnedFd> {
     Ok(reader.into())
 }
 
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use brumate_engine_api::Image;
 use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
-use brumate_session::CancellationToken;
 use brumate_session::sessions::session_image;
+use brumate_session::{Admission, CancellationToken};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,9 +56,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         return Ok(exit_status::FAILURE);
     };
     let signals = Signals::listen()?;
-    serving.health = Health::default().with_admission(admission).with_sessions(sessions.clone());
+    serving.health = Health::default().with_admission(admission.clone()).with_sessions(sessions.clone());
     tell_when_ready(engine, sessions.is_some(), serving.health.clone(), ends.clone());
-    reload(&serving)?;
+    reload(&serving, admission)?;
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     complain(&format!("brumate: serving MCP at {scheme}://{}{}", shown(host, address), serving.path()));
     let shutdown = CancellationToken::new();
@@ -120,8 +120,9 @@ fn tell_when_ready(engine: LocalEngine, sessions: bool, health: Health, ends: Ca
     });
 }
 
-/// Reads tokens and certificates again, at SIGHUP and when the file of tokens was changed.
-fn reload(serving: &HttpSettings) -> std::io::Result<()> {
+/// Reads tokens and certificates again, at SIGHUP and when the file of tokens was changed. Whoever has no token any more loses what
+/// runs and what waits.
+fn reload(serving: &HttpSettings, admission: Admission) -> std::io::Result<()> {
     let (tokens, tls) = (serving.tokens.clone(), serving.tls.clone());
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
@@ -131,8 +132,16 @@ fn reload(serving: &HttpSettings) -> std::io::Result<()> {
                 () = tokio::time::sleep(TOKENS_EVERY) => false,
             };
             if let Some(tokens) = tokens.clone() {
+                let (before, after) = (tokens.principals(), tokens.clone());
                 match tokio::task::spawn_blocking(move || tokens.reload(asked)).await {
-                    Ok(Ok(true)) => tracing::info!("the tokens were read again"),
+                    Ok(Ok(true)) => {
+                        tracing::info!("the tokens were read again");
+                        let after = after.principals();
+                        for gone in before.iter().filter(|name| !after.contains(name)) {
+                            tracing::info!(principal = gone, "a principal has no token any more: what it runs ends");
+                            admission.revoke(gone);
+                        }
+                    }
                     Ok(Ok(false)) => {}
                     Ok(Err(error)) => tracing::error!(%error, "the tokens stay as they were"),
                     Err(error) => tracing::error!(%error, "the tokens stay as they were"),

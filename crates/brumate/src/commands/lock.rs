@@ -50,6 +50,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Re
 }
 
 /// What is to be locked: `--deps`, then the script's, then those of the command line.
+#[expect(clippy::disallowed_methods, reason = "a file that the user names")]
 fn requirements(settings: &Settings, arguments: &LockArgs) -> Result<Vec<Requirement>, String> {
     let mut texts = settings.runner.dependencies.clone();
     if let Some(script) = &arguments.script {

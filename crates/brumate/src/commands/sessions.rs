@@ -1,10 +1,12 @@
 //! `brumate sessions`: what is in a data directory, and how to get rid of it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use brumate_session::sessions::{LOCAL_PRINCIPAL, Record, SessionSettings, Sessions};
+use brumate_engine::client;
+use brumate_session::sessions::{Backup, LOCAL_PRINCIPAL, Record, SessionSettings, Sessions};
 use brumate_session::units::format_size;
 use serde_json::{Value, json};
 
@@ -20,6 +22,8 @@ pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow
     let result = match &arguments.action {
         SessionsAction::List { json } => list(sessions, *json),
         SessionsAction::Remove { all, ids } => remove(settings, sessions, *all, ids).await?,
+        SessionsAction::Backup { directory } => backup(settings, sessions, directory),
+        SessionsAction::Restore { directory } => restore(settings, sessions, directory),
     };
     match result {
         Ok(text) => {
@@ -120,6 +124,39 @@ async fn remove(
     let removed = ids.len() - missing.len();
     let text = format!("{removed} session{} removed", if removed == 1 { "" } else { "s" });
     Ok(if missing.is_empty() { Ok(text) } else { Err(format!("{text}; not found: {}", missing.join(", "))) })
+}
+
+/// Where a backup has the images that its sessions began with.
+const IMAGES: &str = "images";
+
+fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<String, String> {
+    let backup = Sessions::backup(&sessions.data_dir, to).map_err(|error| error.to_string())?;
+    let images = client::copy_images(&backup.files, &settings.cache_dir, &to.join(IMAGES));
+    let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
+    Ok(told(&backup, "copied", images))
+}
+
+fn restore(settings: &Settings, sessions: &SessionSettings, from: &Path) -> Result<String, String> {
+    let images = client::take_images(&from.join(IMAGES), &settings.cache_dir);
+    let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
+    let backup = Sessions::restore_backup(from, &sessions.data_dir).map_err(|error| error.to_string())?;
+    Ok(told(&backup, "restored", images))
+}
+
+fn told(backup: &Backup, done: &str, images: usize) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let mut text = format!(
+        "{} session{} {done} ({}), with {images} image{}",
+        backup.sessions,
+        plural(backup.sessions),
+        format_size(backup.bytes),
+        plural(images)
+    );
+    if backup.without_state > 0 {
+        // Writing to a string does not fail.
+        let _ = write!(text, "; {} without state: running code at that time", backup.without_state);
+    }
+    text
 }
 
 #[cfg(test)]

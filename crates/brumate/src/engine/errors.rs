@@ -14,6 +14,7 @@ pub(super) fn engine_error(error: client::Error) -> EngineError {
         }
         client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
         client::Error::Image(text) => EngineError::Image(text),
+        client::Error::Outdated(text) => EngineError::Outdated(text),
         error @ client::Error::Layer { .. } => EngineError::Layer(error.to_string()),
         error @ client::Error::MissingLayers { .. } => EngineError::Image(error.to_string()),
         client::Error::Compile { name, reason } => EngineError::Compile(format!("{name}: {reason}")),

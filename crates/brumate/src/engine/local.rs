@@ -144,6 +144,21 @@ impl Engine for LocalEngine {
             Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
         })
     }
+
+    fn can_wake<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.can_wake(path).await.map_err(engine_error) })
+    }
+
+    fn recover<'a>(
+        &'a self,
+        path: &'a Path,
+        spec: MachineSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+        Box::pin(async move {
+            let session = self.sandbox().await?.recover(path, spec).await.map_err(engine_error)?;
+            Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
+        })
+    }
 }
 
 #[derive(Debug)]

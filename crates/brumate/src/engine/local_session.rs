@@ -46,6 +46,22 @@ impl Session for LocalSession {
         })
     }
 
+    fn begin(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.0.begin().await.map_err(engine_error) })
+    }
+
+    fn commit(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.0.commit().await.map_err(engine_error) })
+    }
+
+    fn roll_back(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move { self.0.roll_back().await.map_err(engine_error) })
+    }
+
+    fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(self.0.estimated_bytes())
+    }
+
     fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.0.mount(layers).await.map_err(engine_error) })
     }

@@ -183,11 +183,18 @@ async fn what_is_no_session_is_refused() {
         let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
         assert!(matches!(&error, Error::Image(reason) if reason.contains("damaged")), "{error}");
     }
+    // Which version wrote it does not matter.
     let version = env!("CARGO_PKG_VERSION").as_bytes();
     let at = whole.windows(version.len()).position(|window| window == version).unwrap();
     let mut other = whole.clone();
     other[at] += 1;
     std::fs::write(&file, &other).unwrap();
+    sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    // The number after the mark at the beginning is that of the format.
+    let mut other = whole;
+    assert_eq!(other[4..12], *b"brumate\x1c");
+    other[12] += 1;
+    std::fs::write(&file, &other).unwrap();
     let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
-    assert!(error.to_string().contains("put it to sleep"), "{error}");
+    assert!(matches!(&error, Error::Outdated(reason) if reason.contains("another format")), "{error}");
 }

@@ -1,9 +1,13 @@
 //! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod bundles;
 mod checkpoints;
 mod cli;
 mod compat;
+mod compiler_bombs;
+mod disk_full;
 mod files;
 mod hostile_wire;
 mod images;
@@ -15,6 +19,7 @@ mod machines;
 mod mcp_clients;
 mod mcp_http;
 mod mcp_sessions;
+mod mounts;
 mod notebook;
 mod random_stops;
 mod rust_wheels;
@@ -24,6 +29,8 @@ mod soak;
 mod support;
 mod tenants;
 mod torture;
+mod transactions;
+mod upgrading;
 mod wheel_layers;
 mod will;
 mod zygotes;

@@ -53,7 +53,8 @@ cases! {
     leaving,
     nothing_of_ours,
     blank_session,
-    long_output,
+    long_output;
+    once: ranges
 }
 
 cases! {
@@ -73,6 +74,11 @@ cases! {
     pinned, sessions, installing;
     once: email_validator, ways, bundled, conflicts, offline, policy, stateless, overriding, locking, constrained, told, distribution,
     undone, recorded, drawn_keys,
+}
+
+cases! {
+    storage_cases:;
+    once: quota, full_disk, backups,
 }
 
 cases! {
@@ -100,6 +106,7 @@ fn no_case_is_forgotten() {
         (package_cases::SOURCE, package_cases::CASES),
         (analyst_cases::SOURCE, analyst_cases::CASES),
         (random_cases::SOURCE, random_cases::CASES),
+        (storage_cases::SOURCE, storage_cases::CASES),
     ] {
         assert_eq!(written(source), cases);
     }

@@ -1,9 +1,10 @@
-//! `cargo xtask docs`: checks of the documents, and `NOTICE`, which is generated.
+//! `cargo xtask docs`: checks of the documents; `NOTICE` and `docs/bounds.md` are generated.
 //!
 //! Links and anchors of all Markdown files lead somewhere. Paths, tests and commands that the
 //! documents cite exist. Each promise of `SPECIFICATION.md` cites what holds it. With a list of the
 //! tests, those that are cited are run.
 
+mod bounds;
 mod citations;
 mod fault;
 mod links;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write NOTICE from the locks of runtime/, then check
+    /// Write NOTICE from the locks of runtime/, and docs/bounds.md from the code, then check
     #[arg(long)]
     write: bool,
     /// Check also that cited tests are run: the output of `cargo nextest list --workspace --message-format json`
@@ -37,6 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         notice::write(workspace::root())?;
+        bounds::write(&Repository::open(workspace::root())?)?;
     }
     check()?;
     match &args.listing {
@@ -64,6 +66,7 @@ pub(crate) fn check() -> Result<()> {
     let promises = specification::check(specification, &citations);
     faults.extend(promises.faults);
     faults.extend(notice::check(repository.root())?);
+    faults.extend(bounds::check(&repository)?);
     for line in &promises.without_test {
         println!("{}:{line}: a promise without a test", specification::PATH);
     }

@@ -16,7 +16,10 @@ use crate::{process, workspace};
 ///
 /// Others are ignored because another test starts them in a process of its own. Those never run by themselves.
 const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) \
-    | test(=real_wheels::popular_wheels_are_accepted) | test(/::long_tier::/)";
+    | test(=real_wheels::popular_wheels_are_accepted) | (test(/::long_tier::/) - package(brumate-fuzz))";
+
+/// The fuzz targets on mutations, an hour each (`BRUMATE_FUZZ_SECONDS`), two at a time.
+const FUZZ: &str = "package(brumate-fuzz) & test(/::long_tier::/)";
 
 /// Names a native Python that has the versions of `runtime/optional`, and pytest: what the sandbox is compared with.
 const NATIVE: &str = "BRUMATE_TEST_NATIVE_PYTHON";
@@ -35,6 +38,14 @@ const STEPS: &[Step] = &[
         command: |environment| {
             let mut command = long(nextest(environment)?);
             command.args(["--run-ignored", "only", "-E", IGNORED]);
+            Ok(command)
+        },
+    },
+    Step {
+        name: "fuzz",
+        command: |environment| {
+            let mut command = long(nextest(environment)?);
+            command.args(["--run-ignored", "only", "--no-fail-fast", "-E", FUZZ]);
             Ok(command)
         },
     },

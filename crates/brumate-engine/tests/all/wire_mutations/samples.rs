@@ -70,6 +70,8 @@ fn to_machine() -> Vec<ToMachine> {
     messages.extend([
         ToMachine::Fork { checkpoint: true, idle: true },
         ToMachine::Will,
+        ToMachine::Keep,
+        ToMachine::Recover,
         ToMachine::Thaw { generation: u64::MAX },
         ToMachine::Remount { remove: layers(3) },
     ]);
@@ -86,6 +88,8 @@ fn to_machine() -> Vec<ToMachine> {
         .map(|reply| ToMachine::Install { question: u64::MAX, remove: layers(2), reply }),
     );
     messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
+    let cpu = Duration::from_millis(1500);
+    messages.extend([None, Some(text())].map(|failed| ToMachine::Module(ModuleReply::Charged { cpu, failed })));
     messages.extend(
         [
             MountReply::Done,
@@ -134,7 +138,7 @@ fn from_machine() -> Vec<FromMachine> {
         FromMachine::Files(Ok(FileReply::Done)),
         FromMachine::Files(Err(text())),
         FromMachine::Module(ModuleRequest::Key([0xa5; 32])),
-        FromMachine::Module(ModuleRequest::Bytes(vec![0; 100_000])),
+        FromMachine::Module(ModuleRequest::Bytes { bytes: vec![0; 100_000], memory: 1 << 30, cpu: Duration::MAX }),
     ];
     messages.extend(
         [

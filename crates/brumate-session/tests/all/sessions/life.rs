@@ -156,11 +156,30 @@ async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_cell_that_cannot_be_made_durable_is_told() {
-    let host = Host::with(engine(), |settings| settings.durability = Durability::Cell).await;
-    let report = host.cell(None, "unkeepable").await.unwrap();
-    assert!(report.success);
-    assert!(report.not_kept.unwrap().contains("an open connection"));
+async fn clocks_that_are_set_make_nobody_older() {
+    let host = Host::new().await;
+    let id = host.open("x = 1").await;
+    host.set_time(1_000_000 + 10 * 365 * 86400);
+    host.sessions.sweep().await;
+    assert_eq!((host.x(&id).await, host.state(&id)), ("1".to_owned(), SessionState::Live));
+    // Nor younger.
+    host.set_time(5);
+    host.pass(1801);
+    assert!(matches!(host.cell(Some(&id), "x").await, Err(SessionError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn sessions_grow_older_while_their_machine_is_off() {
+    let host = Host::new().await;
+    let (old, young) = (host.open("x = 1").await, host.open("x = 2").await);
+    host.pass(1000);
+    assert_eq!(host.x(&young).await, "2");
+    let host = host.restart(true).await;
+    host.pass(801);
+    host.reboot();
+    let host = host.restart(true).await;
+    assert!(matches!(host.cell(Some(&old), "x").await, Err(SessionError::NotFound { .. })));
+    assert_eq!(host.x(&young).await, "2");
 }
 
 #[tokio::test]

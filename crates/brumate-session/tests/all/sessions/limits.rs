@@ -84,35 +84,6 @@ async fn sessions_in_all_are_bounded() {
 }
 
 #[tokio::test]
-async fn sleeping_sessions_are_bounded_on_disk() {
-    let big = Script::silent().writes("big", vec![b'x'; 4096]).sets("x", "1");
-    let host = Host::with(engine().on("big", big), |settings| {
-        settings.max_disk_bytes = 30_000;
-        settings.max_live = 3;
-    })
-    .await;
-    let mut ids = Vec::new();
-    let refused = loop {
-        match host.cell(None, "big").await {
-            Ok(report) => ids.push(report.id.to_string()),
-            Err(error) => break error,
-        }
-        host.pass(1);
-        assert!(ids.len() < 20);
-    };
-    assert!(matches!(refused, SessionError::DiskFull { limit: 30_000 }), "{refused}");
-    let on_disk: u64 = host
-        .images()
-        .iter()
-        .map(|name| std::fs::metadata(host.path().join("sessions").join(name)).unwrap().len())
-        .sum();
-    assert!(on_disk <= 30_000, "{on_disk}");
-    host.sessions.clear(LOCAL_PRINCIPAL, &ids[0]).await.unwrap();
-    let report = host.cell(None, "1 + 1").await.unwrap();
-    assert!(report.success);
-}
-
-#[tokio::test]
 async fn a_session_that_cannot_sleep_stays_awake_and_others_make_room() {
     let host = Host::with(engine(), |settings| settings.max_live = 2).await;
     let stuck = host.open("unkeepable").await;

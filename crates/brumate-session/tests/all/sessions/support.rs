@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{
-    CellReport, CellRequest, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
+    CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions, Upload,
 };
 use brumate_session::testing::{FakeEngine, Script};
 
@@ -18,9 +18,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Host {
     pub(crate) sessions: Sessions,
     pub(crate) engine: Arc<FakeEngine>,
-    clock: Arc<AtomicU64>,
+    clock: Arc<Clock>,
     directory: Arc<tempfile::TempDir>,
     change: fn(&mut SessionSettings),
+}
+
+/// What the clocks show, in seconds.
+pub(crate) struct Clock {
+    /// The time of day, which can be set.
+    wall: AtomicU64,
+    /// The time since the machine started.
+    elapsed: AtomicU64,
 }
 
 /// Code that most tests need.
@@ -43,18 +51,21 @@ impl Host {
 
     pub(crate) async fn with(engine: FakeEngine, change: fn(&mut SessionSettings)) -> Self {
         let directory = Arc::new(tempfile::tempdir().unwrap());
-        Self::start(Arc::new(engine), Arc::new(AtomicU64::new(1_000_000)), directory, change).await
+        let clock = Clock { wall: AtomicU64::new(1_000_000), elapsed: AtomicU64::new(100) };
+        Self::start(Arc::new(engine), Arc::new(clock), directory, change).await
     }
 
     async fn start(
         engine: Arc<FakeEngine>,
-        clock: Arc<AtomicU64>,
+        clock: Arc<Clock>,
         directory: Arc<tempfile::TempDir>,
         change: fn(&mut SessionSettings),
     ) -> Self {
         let mut settings = SessionSettings::new(directory.path());
-        let seconds = Arc::clone(&clock);
-        settings.now = Arc::new(move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::SeqCst)));
+        let shown = Arc::clone(&clock);
+        settings.now = Arc::new(move || UNIX_EPOCH + Duration::from_secs(shown.wall.load(Ordering::SeqCst)));
+        let shown = Arc::clone(&clock);
+        settings.elapsed = Arc::new(move || Duration::from_secs(shown.elapsed.load(Ordering::SeqCst)));
         settings.max_concurrent = 64;
         change(&mut settings);
         let fake: Arc<FakeEngine> = Arc::clone(&engine);
@@ -76,6 +87,26 @@ impl Host {
         Self::start(engine, clock, directory, change).await
     }
 
+    /// Another server, on a directory of another place.
+    pub(crate) async fn move_to(self, place: &Path) -> Self {
+        let (engine, clock, change) = (Arc::clone(&self.engine), Arc::clone(&self.clock), self.change);
+        drop(self);
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::remove_dir(directory.path()).unwrap();
+        std::fs::rename(place, directory.path()).unwrap();
+        Self::start(engine, clock, Arc::new(directory), change).await
+    }
+
+    /// As if this server had been killed: what is left of it.
+    pub(crate) async fn abandon(self) -> Arc<tempfile::TempDir> {
+        let Self { sessions, directory, .. } = self;
+        drop(sessions);
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        directory
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -88,7 +119,18 @@ impl Host {
     }
 
     pub(crate) fn pass(&self, seconds: u64) {
-        self.clock.fetch_add(seconds, Ordering::SeqCst);
+        self.clock.wall.fetch_add(seconds, Ordering::SeqCst);
+        self.clock.elapsed.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    /// Somebody sets the time of day.
+    pub(crate) fn set_time(&self, seconds: u64) {
+        self.clock.wall.store(seconds, Ordering::SeqCst);
+    }
+
+    /// The machine that the server runs on has started anew.
+    pub(crate) fn reboot(&self) {
+        self.clock.elapsed.store(1, Ordering::SeqCst);
     }
 
     pub(crate) async fn cell(&self, id: Option<&str>, code: &str) -> Result<CellReport, SessionError> {
@@ -103,6 +145,13 @@ impl Host {
         let report = self.cell(None, code).await.unwrap();
         assert!(report.created);
         report.id.to_string()
+    }
+
+    /// Uploads a file of `bytes` bytes.
+    pub(crate) async fn upload(&self, id: &str, name: &str, bytes: usize) -> Result<(), SessionError> {
+        let name = FileName::parse(name).unwrap();
+        let upload = Upload { name, offset: 0, bytes: vec![b'u'; bytes], last: true };
+        self.sessions.upload(LOCAL_PRINCIPAL, Some(id), upload, &CancellationToken::new()).await.map(drop)
     }
 
     /// What `x` is in a session.

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use brumate_session::sessions::{Sessions, Subject};
+use brumate_engine::client;
+use brumate_session::sessions::{Fault, Sessions, Subject};
 use brumate_session::units::format_size;
 use serde::Serialize;
 
@@ -79,7 +80,7 @@ async fn examine(settings: &Settings) -> anyhow::Result<Vec<Check>> {
     let sandbox = sandbox(settings)?;
     let mut checks = vec![bundle_check(), cache_check(&settings.cache_dir)];
     if let Some(sessions) = &settings.sessions {
-        checks.extend(session_checks(&sessions.data_dir));
+        checks.extend(session_checks(&sessions.data_dir, &settings.cache_dir));
     }
     let start = Instant::now();
     let walls = match sandbox.engine.sandbox().await {
@@ -148,8 +149,12 @@ fn cache_check(directory: &Path) -> Check {
 }
 
 /// The data directory: whether sessions can be kept there, and whether those that are can be woken.
-fn session_checks(data_dir: &Path) -> Vec<Check> {
-    let check = |path: &Path| brumate_engine::client::check_asleep(path).map_err(|error| error.to_string());
+fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
+    let check = |path: &Path| match client::check_asleep(path, cache_dir) {
+        Ok(()) => Ok(()),
+        Err(client::Error::Outdated(wrong)) => Err(Fault::Outdated(wrong)),
+        Err(error) => Err(Fault::Damaged(error.to_string())),
+    };
     let found = Sessions::examine(data_dir, &check);
     let mut checks = Vec::new();
     let mut add = |name: &str, subject: Subject, fine: (State, String)| {
@@ -204,14 +209,15 @@ mod tests {
     #[test]
     fn the_data_directory_is_examined() {
         let place = tempfile::tempdir().unwrap();
-        let states = |path: &Path| session_checks(path).iter().map(|check| check.state).collect::<Vec<_>>();
+        let states =
+            |path: &Path| session_checks(path, place.path()).iter().map(|check| check.state).collect::<Vec<_>>();
         assert_eq!(states(&place.path().join("none")), [State::Info]);
         let root = place.path().join("data");
         std::fs::create_dir(&root).unwrap();
         std::fs::set_permissions(&root, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         assert_eq!(states(&root), [State::Ok, State::Ok, State::Ok]);
         std::fs::write(root.join("sessions.sqlite"), "no database").unwrap();
-        let checks = session_checks(&root);
+        let checks = session_checks(&root, place.path());
         assert_eq!((checks[1].name.as_str(), checks[1].state), ("session registry", State::Failed));
         assert!(checks[1].detail.contains("restore"), "{}", checks[1].detail);
     }

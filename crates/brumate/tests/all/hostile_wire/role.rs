@@ -247,7 +247,9 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
             say(peer, &FromMachine::Module(ModuleRequest::Key([7; 32])));
         },
         "own-modules" => loop {
-            say(peer, &FromMachine::Module(ModuleRequest::Bytes(b"\0asm\x01\0\0\0".to_vec())));
+            let bytes = b"\0asm\x01\0\0\0".to_vec();
+            let (memory, cpu) = (u64::MAX, Duration::MAX);
+            say(peer, &FromMachine::Module(ModuleRequest::Bytes { bytes, memory, cpu }));
         },
         "mounts" => loop {
             let operation = MountOperation::List { path: b"../..".to_vec() };

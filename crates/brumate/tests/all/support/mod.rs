@@ -1,5 +1,6 @@
 //! What several tests use.
 
+pub(crate) mod bombs;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
 pub(crate) mod played;

@@ -1,0 +1,201 @@
+//! Places for work that several principals want done, given in turn.
+//!
+//! Each principal has one queue. Free places go to the principals that wait, one after the other, and to the work of one principal in its
+//! order. So a principal that asks for a thousand things waits for a thousand, and others do not. What waits is bounded by the number of
+//! machines: each asks for one thing at a time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// The places. Clones are the same places.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Places in all.
+    places: usize,
+    /// Places that one principal may have at a time.
+    each: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    queues: HashMap<Arc<str>, Queue>,
+    /// Principals that wait and may have one more place; the first one is next.
+    turns: VecDeque<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    taken: usize,
+    waiting: VecDeque<oneshot::Sender<Place>>,
+}
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    shared: Arc<Shared>,
+    principal: Arc<str>,
+}
+
+impl Turns {
+    /// So many places, of which one principal may have `each` at a time.
+    pub(super) fn new(places: usize, each: usize) -> Turns {
+        let shared = Shared { places: places.max(1), each: each.max(1), state: Mutex::default() };
+        Turns { shared: Arc::new(shared) }
+    }
+
+    /// Waits for a place. Who stops waiting takes none.
+    pub(super) async fn enter(&self, principal: &str) -> Place {
+        loop {
+            let (sender, receiver) = oneshot::channel();
+            self.shared.ask(principal, sender);
+            // The sender is dropped only with these places, which `self` holds.
+            if let Ok(place) = receiver.await {
+                return place;
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(self: &Arc<Self>, principal: &str, sender: oneshot::Sender<Place>) {
+        {
+            let mut state = self.state();
+            let name: Arc<str> = match state.queues.get_key_value(principal) {
+                Some((name, _)) => name.clone(),
+                None => principal.into(),
+            };
+            let queue = state.queues.entry(name.clone()).or_default();
+            queue.waiting.push_back(sender);
+            if queue.waiting.len() == 1 && queue.taken < self.each {
+                state.turns.push_back(name);
+            }
+        }
+        self.give();
+    }
+
+    /// Gives free places to those whose turn it is.
+    fn give(self: &Arc<Self>) {
+        let mut given = Vec::new();
+        {
+            let mut state = self.state();
+            let state = &mut *state;
+            while state.taken < self.places {
+                let Some(name) = state.turns.pop_front() else { break };
+                let Some(queue) = state.queues.get_mut(&name) else { continue };
+                // Who does not wait any more is passed over.
+                let next = std::iter::from_fn(|| queue.waiting.pop_front()).find(|sender| !sender.is_closed());
+                if let Some(sender) = next {
+                    queue.taken += 1;
+                    state.taken += 1;
+                    given.push((sender, Place { shared: self.clone(), principal: name.clone() }));
+                }
+                if queue.taken == 0 && queue.waiting.is_empty() {
+                    state.queues.remove(&name);
+                } else if !queue.waiting.is_empty() && queue.taken < self.each {
+                    state.turns.push_back(name);
+                }
+            }
+        }
+        // Outside of the lock: a place that nobody waits for any more comes back at once.
+        for (sender, place) in given {
+            drop(sender.send(place));
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        {
+            let mut state = self.shared.state();
+            let state = &mut *state;
+            state.taken -= 1;
+            if let Some(queue) = state.queues.get_mut(&self.principal) {
+                queue.taken -= 1;
+                if queue.waiting.is_empty() {
+                    if queue.taken == 0 {
+                        state.queues.remove(&self.principal);
+                    }
+                } else if queue.taken + 1 == self.shared.each {
+                    state.turns.push_back(self.principal.clone());
+                }
+            }
+        }
+        self.shared.give();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who has got a place, in order; each leaves at once.
+    async fn order(turns: &Turns, first: Place, wanted: &[&'static str]) -> Vec<&'static str> {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for &principal in wanted {
+            let (turns, order) = (turns.clone(), order.clone());
+            tasks.push(tokio::spawn(async move {
+                let place = turns.enter(principal).await;
+                order.lock().unwrap().push(principal);
+                tokio::task::yield_now().await;
+                drop(place);
+            }));
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn principals_take_turns() {
+        let turns = Turns::new(1, 1);
+        let first = turns.enter("a").await;
+        let got = order(&turns, first, &["a", "a", "a", "b", "b", "c"]).await;
+        assert_eq!(got, ["b", "c", "a", "b", "a", "a"]);
+        let state = turns.shared.state();
+        assert!(state.taken == 0 && state.queues.is_empty() && state.turns.is_empty(), "{state:?}");
+    }
+
+    #[tokio::test]
+    async fn one_principal_never_has_all_places() {
+        let turns = Turns::new(2, 1);
+        let first = turns.enter("a").await;
+        let second = tokio::time::timeout(std::time::Duration::from_millis(10), turns.enter("a")).await;
+        assert!(second.is_err(), "the other place is for somebody else");
+        let other = turns.enter("b").await;
+        drop(first);
+        // The one that stopped waiting is passed over.
+        let again = turns.enter("a").await;
+        drop((again, other));
+        assert!(turns.shared.state().queues.is_empty());
+    }
+
+    #[tokio::test]
+    async fn with_several_places_each_principal_has_its_part() {
+        let turns = Turns::new(4, 2);
+        let mut places = Vec::new();
+        for principal in ["a", "a", "b", "b"] {
+            places.push(turns.enter(principal).await);
+        }
+        let first = places.remove(0);
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(10), turns.enter("b")).await;
+        assert!(waits.is_err(), "it has its part");
+        assert_eq!(order(&turns, first, &["a", "a"]).await, ["a", "a"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! The process that compiles, and what the server tells it.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use super::compile::{Kind, Trust, compile};
+use crate::channel::Channel;
+use crate::engine::{Purpose, engine};
+use crate::meter::cpu_time;
+use crate::wire::WireError;
+
+/// Limits of a compiler's process, kept by the kernel. They are set before it reads what it compiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    /// Private writable memory, in bytes.
+    pub(crate) memory: Option<u64>,
+    /// CPU time in whole seconds.
+    pub(crate) cpu_seconds: Option<u64>,
+    /// One thread, on one core that all such processes share.
+    pub(crate) one_core: bool,
+    /// Other work on this host goes first.
+    pub(crate) nice: i32,
+}
+
+impl Limits {
+    /// None.
+    pub(crate) const NONE: Limits = Limits { memory: None, cpu_seconds: None, one_core: false, nice: 0 };
+}
+
+/// Server → compiler, after its [`Limits`]; the output file follows.
+#[derive(Debug, Serialize)]
+pub(crate) struct Order<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) trust: Trust,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// An [`Order`] as it is received.
+#[derive(Debug, Deserialize)]
+struct Job {
+    kind: Kind,
+    trust: Trust,
+    bytes: Vec<u8>,
+}
+
+/// Compiler → server.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// Why there is no code.
+    pub(crate) failed: Option<String>,
+    /// CPU time of the process so far.
+    pub(crate) cpu: Duration,
+}
+
+/// `brumate internal compile`: compiles what it is given until the connection ends.
+pub(crate) fn main(socket: OwnedFd) -> ExitCode {
+    let channel = Channel::new(socket);
+    match serve(&channel) {
+        Ok(()) | Err(WireError::Closed) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve(channel: &Channel) -> Result<(), WireError> {
+    // From the server, before anything of a stranger's.
+    let (limits, _): (Limits, _) = channel.receive()?;
+    if limits.one_core {
+        share_a_core();
+    }
+    let purpose = if limits.one_core { Purpose::CompileAlone } else { Purpose::Compile };
+    let jailed = crate::jail_entry::enter_compile(limits);
+    let ready = jailed.and_then(|_| engine(purpose).map_err(|error| format!("{error:#}")));
+    loop {
+        let (job, fds): (Job, _) = channel.receive()?;
+        let Some(output) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
+        let compiled = match &ready {
+            Ok(engine) => compile(engine, job.kind, job.trust, &job.bytes),
+            Err(reason) => Err(reason.clone()),
+        };
+        let written = compiled.and_then(|code| {
+            std::io::Write::write_all(&mut File::from(output), &code).map_err(|error| error.to_string())
+        });
+        channel.send(&Answer { failed: written.err(), cpu: cpu_time() })?;
+    }
+}
+
+/// Runs this process, which has one thread, on the last of its cores: all that compile for guests share that one.
+fn share_a_core() {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
+    let mut one = CpuSet::new();
+    one.set(last);
+    // Refused where somebody else decides which processors there are; then the other limits hold alone.
+    let _ = sched_setaffinity(None, &one);
+}

@@ -1,0 +1,139 @@
+//! Files out of saved changes whose base is gone.
+//!
+//! What [`Vfs::save_changes`] wrote holds every inode that a session has made or changed, whole: the files in its working directory
+//! can be read without the file system that they were changes to. Directories that no change touched are missing, and with
+//! them their names. Nothing in saved state is believed: what is found is written to a new file system, as if it were uploaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::changes::InodeChanges;
+use super::chunks::Chunks;
+use super::inode::{Content, Directory, Inode, InodeId, Kind};
+use super::limits::{DIRECTORY_DEPTH_MAX, PATH_MAX};
+use super::resolve::Node;
+use super::restore::RestoreError;
+use super::{Vfs, at};
+
+/// Files that are taken from saved changes; the others are left out. Saved changes may name one file many times.
+const FILES_MAX: usize = 65_536;
+
+/// Bit of the permissions that temporary directories have, and the working directory has not.
+const STICKY: u32 = 0o1000;
+
+/// Bytes of a file that are given at once.
+const PIECE: u64 = 1 << 20;
+
+/// A piece of a file of the working directory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The file's path below the working directory.
+    pub path: String,
+    /// Where the bytes belong.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The file ends after them.
+    pub last: bool,
+}
+
+/// Saved inodes, by place.
+type Saved = BTreeMap<u32, Box<Inode>>;
+
+/// Gives the regular files of the working directory in what [`Vfs::save_changes`] wrote to `take`, piece by piece. Returns how many
+/// there were. `place` is where the working directory is in file systems of this Brumate.
+///
+/// # Errors
+/// When the changes are damaged, or `take` fails.
+pub fn recover<E: From<RestoreError>>(
+    saved: &[u8],
+    place: Option<u32>,
+    mut take: impl FnMut(Piece) -> Result<(), E>,
+) -> Result<usize, E> {
+    let damaged = |_| RestoreError::Inconsistent("encoding");
+    let (changes, rest): (InodeChanges<Box<Inode>>, Vfs) = postcard::from_bytes(saved).map_err(damaged)?;
+    let inodes: Saved = changes.changed.into_iter().filter_map(|(index, inode)| Some((index, inode?))).collect();
+    let Some(top) = working_directory(&inodes, &rest, place) else { return Ok(0) };
+    let files = files_below(&inodes, top);
+    for (path, chunks) in &files {
+        let mut at = 0;
+        while let Some(start) = chunks.next_data(at) {
+            let end = chunks.next_hole(start).min(start + PIECE);
+            let mut bytes = vec![0; (end - start) as usize];
+            let read = chunks.read_at(start, &mut bytes);
+            bytes.truncate(read);
+            take(Piece { path: path.clone(), offset: start, bytes, last: false })?;
+            // A hole behind no byte would never end.
+            at = end.max(start + 1);
+        }
+        take(Piece { path: path.clone(), offset: chunks.len(), bytes: Vec::new(), last: true })?;
+    }
+    Ok(files.len())
+}
+
+fn directory(inodes: &Saved, index: u32) -> Option<(&Inode, &Directory)> {
+    let inode = inodes.get(&index)?;
+    match &inode.kind {
+        Kind::Directory(entries) => Some((inode, entries)),
+        _ => None,
+    }
+}
+
+/// The place of the working directory: a directory below the root that is not for temporary files.
+fn working_directory(inodes: &Saved, rest: &Vfs, place: Option<u32>) -> Option<u32> {
+    let fits = |index: &u32| {
+        directory(inodes, *index).is_some_and(|(inode, _)| inode.parent == rest.root && inode.permissions & STICKY == 0)
+    };
+    let current = match &rest.cwd {
+        Node::Inode(id) => Some(top_of(inodes, *id, rest.root)),
+        _ => None,
+    };
+    place.filter(fits).or(current.filter(fits)).or_else(|| inodes.keys().copied().find(fits))
+}
+
+/// The directory below `root` that `id` is in, as far as that is known.
+fn top_of(inodes: &Saved, id: InodeId, root: InodeId) -> u32 {
+    let mut at = id;
+    for _ in 0..DIRECTORY_DEPTH_MAX {
+        match directory(inodes, at.0) {
+            Some((inode, _)) if inode.parent != root && inode.parent != at => at = inode.parent,
+            _ => break,
+        }
+    }
+    at.0
+}
+
+/// Paths and contents of the files below a directory.
+fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
+    let mut files = Vec::new();
+    let (mut open, mut seen) = (vec![(top, String::new())], BTreeSet::from([top]));
+    while let Some((index, above)) = open.pop() {
+        let Some((_, entries)) = directory(inodes, index) else { continue };
+        for (name, child) in entries.names() {
+            let Ok(name) = std::str::from_utf8(name) else { continue };
+            if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+                continue;
+            }
+            let path = format!("{above}{name}");
+            if files.len() >= FILES_MAX || path.len() >= PATH_MAX {
+                return files;
+            }
+            match inodes.get(&child.0).map(|inode| &inode.kind) {
+                // Each once: what is damaged may lead in circles.
+                Some(Kind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
+                Some(Kind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, chunks)),
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+impl Vfs {
+    /// The place of the directory `path`, for [`recover`].
+    pub fn place_of(&mut self, path: &[u8]) -> Option<u32> {
+        match self.resolve_at(at::FDCWD, path, 0) {
+            Ok((Node::Inode(id), _)) => Some(id.0),
+            _ => None,
+        }
+    }
+}

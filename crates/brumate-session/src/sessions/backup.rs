@@ -1,0 +1,231 @@
+//! Backups of a data directory, also of one that a server uses, and their way back.
+//!
+//! A backup is a directory of the same form. Files of sessions never change: each belongs to one generation, and the server replaces it by
+//! another one. The registry is copied as it is at one moment, then the files that it names. Where the server has replaced one meanwhile,
+//! what the registry says of that session now is taken with it: each session is as it was at one moment. A server writes the sessions
+//! that are awake when it is asked to, by a file.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::Sessions;
+use super::directory::{DataDir, DataDirError};
+use super::examine::user_of;
+use super::record::{Record, SessionState};
+use super::registry::Registry;
+
+/// Attempts to get the file of a session that its server replaces all the time.
+const ATTEMPTS: usize = 100;
+/// How long a server may take to write the sessions that are awake.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(60);
+/// How often to look whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Why a session is lost that was awake when a backup was made, and not idle.
+const WAS_AWAKE: &str = "it was running code when the backup was made";
+
+/// What a backup holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backup {
+    /// Sessions in it.
+    pub sessions: usize,
+    /// Those of them whose state is not in it, because they were running code.
+    pub without_state: usize,
+    /// Bytes of the files of sessions.
+    pub bytes: u64,
+    /// The files of sessions.
+    pub files: Vec<PathBuf>,
+}
+
+impl Sessions {
+    /// Copies what a data directory holds to the directory `to`, which must not be there or be empty. Waits for the server that uses it,
+    /// if one does, to write the sessions that are awake. The directory is there when all of it is; until then it is called
+    /// `to` with `.partial` behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError`], of the one or the other. Nothing is left of the backup then.
+    pub fn backup(data_dir: &Path, to: &Path) -> Result<Backup, DataDirError> {
+        let source = DataDir::look(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
+        DataDir::check_empty(to)?;
+        let mut name = to.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = PathBuf::from(name);
+        let target = DataDir::lock_empty(&partial)?;
+        let failed = |source: io::Error| DataDirError::Io { path: to.to_owned(), source };
+        let made = copy_all(&source, &target).and_then(|backup| {
+            std::fs::rename(&partial, to).map_err(failed)?;
+            let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
+            let moved = |file: PathBuf| file.strip_prefix(&partial).map_or(file.clone(), |file| to.join(file));
+            Ok(Backup { files: backup.files.into_iter().map(moved).collect(), ..backup })
+        });
+        if made.is_err() && partial.exists() {
+            // The error is what counts.
+            let _ = std::fs::remove_dir_all(&partial);
+        }
+        made
+    }
+
+    /// Copies a backup into a data directory that has no sessions.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError`], also when a server uses the directory or it has sessions.
+    pub fn restore_backup(from: &Path, data_dir: &Path) -> Result<Backup, DataDirError> {
+        let source = DataDir::look(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
+        let records = Registry::check(&source)?;
+        let target = DataDir::lock(data_dir)?;
+        if DataDir::look(data_dir).is_some() && !Registry::look(&target)?.is_empty() {
+            return Err(DataDirError::NotEmpty { path: data_dir.to_owned() });
+        }
+        let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
+        for name in wanted(&source, &records, false) {
+            // One that is missing is that session's problem, and told when it is used.
+            copy(&source, &target, &name).map_err(failed)?;
+        }
+        // Last: what it names is there.
+        target.remove_registry().map_err(failed)?;
+        Registry::copy(&source, &target.registry())?;
+        finish(&target, records)
+    }
+
+    /// Writes the sessions that are awake and idle, if somebody has asked for that.
+    pub(super) async fn flush_if_asked(&self) {
+        if !self.inner.directory.flush_request().exists() {
+            return;
+        }
+        let slots: Vec<_> = self.slots().values().cloned().collect();
+        for slot in slots {
+            let Some(turn) = slot.try_turn() else { continue };
+            if let Err(error) = self.write_if_awake(&slot, &turn).await {
+                tracing::warn!(session = ?slot.record().id, %error, "a session is missing in a backup");
+            }
+        }
+        if let Err(error) = std::fs::remove_file(self.inner.directory.flush_request()) {
+            tracing::warn!(%error, "a request to write all sessions cannot be removed");
+        }
+    }
+}
+
+/// Makes `target` a backup of `source`.
+fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> {
+    let in_use = user_of(source.root()).is_some();
+    if in_use {
+        flush(source)?;
+    }
+    Registry::copy(source, &target.registry())?;
+    let mut records = Vec::new();
+    for record in Registry::look(target)? {
+        records.extend(copy_session(source, target, record, in_use)?);
+    }
+    let named: HashSet<String> = wanted(target, &records, false).into_iter().collect();
+    let cleaned = target.clean(|name| named.contains(name));
+    cleaned.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
+    finish(target, records)
+}
+
+/// Asks the server of a directory to write the sessions that are awake, and waits until it has.
+fn flush(source: &DataDir) -> Result<(), DataDirError> {
+    let request = source.flush_request();
+    let failed = |source_error| DataDirError::Io { path: source.root().to_owned(), source: source_error };
+    super::directory::private_file(&request).map_err(failed)?;
+    let deadline = Instant::now() + FLUSH_PATIENCE;
+    while request.exists() {
+        if Instant::now() >= deadline {
+            let _ = std::fs::remove_file(&request);
+            let error =
+                io::Error::other("the server that uses it does not write its sessions; is it of an earlier version?");
+            return Err(failed(error));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Copies the files of a session, as they are now if they are others than `record` names; the copy of the registry says so then. `None`
+/// when the session was removed meanwhile.
+fn copy_session(
+    source: &DataDir,
+    target: &DataDir,
+    record: Record,
+    in_use: bool,
+) -> Result<Option<Record>, DataDirError> {
+    let failed = |source: io::Error| DataDirError::Io { path: target.root().to_owned(), source };
+    let mut present = record.clone();
+    for _ in 0..ATTEMPTS {
+        let mut whole = true;
+        for name in wanted(source, std::slice::from_ref(&present), in_use) {
+            whole &= copy(source, target, &name).map_err(failed)?;
+        }
+        if whole || record.state == SessionState::Lost {
+            if present != record {
+                Registry::replace(target, &present)?;
+            }
+            return Ok(Some(present));
+        }
+        let found = Registry::look(source)?.into_iter().find(|found| found.id == record.id);
+        match found {
+            Some(found) if found == present => {
+                // It is gone for good, which is that session's problem, and told when it is used.
+                return Ok(Some(present));
+            }
+            Some(found) => present = found,
+            None => {
+                Registry::forget(target, &record.id)?;
+                return Ok(None);
+            }
+        }
+    }
+    Err(failed(io::Error::other("the server replaces the file of a session faster than it is copied")))
+}
+
+/// Names of the files that records need. A server that lives has the wills of its sessions in use; one that was killed has left them.
+fn wanted(directory: &DataDir, records: &[Record], in_use: bool) -> Vec<String> {
+    let mut names = Vec::new();
+    for record in records {
+        match &record.image {
+            Some(image) => names.push(image.name.clone()),
+            None if !in_use && record.state == SessionState::Live => names.extend(directory.will_files(&record.id)),
+            None => {}
+        }
+    }
+    names
+}
+
+/// Copies a file of a session; false when it is not there any more. The copy is durable.
+fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
+    let target = to.image(name);
+    match std::fs::copy(from.image(name), &target) {
+        Ok(_) => File::open(&target)?.sync_all().map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let _ = std::fs::remove_file(&target);
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Says in the registry which sessions are without their state, and counts.
+fn finish(target: &DataDir, records: Vec<Record>) -> Result<Backup, DataDirError> {
+    let mut backup = Backup { sessions: records.len(), ..Backup::default() };
+    let mut lost = Vec::new();
+    for record in records {
+        let files = wanted(target, std::slice::from_ref(&record), false);
+        let there: Vec<PathBuf> = files.iter().map(|name| target.image(name)).filter(|path| path.is_file()).collect();
+        let bytes = there.iter().filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
+        backup.bytes = backup.bytes.saturating_add(bytes.sum());
+        backup.files.extend(there);
+        if record.state == SessionState::Live && files.is_empty() {
+            lost.push(record.id);
+        }
+    }
+    backup.without_state = lost.len();
+    Registry::lose(target, &lost, WAS_AWAKE)?;
+    let failed = |source| DataDirError::Io { path: target.root().to_owned(), source };
+    target.sync().map_err(failed)?;
+    Ok(backup)
+}

@@ -1,0 +1,173 @@
+//! What sessions take on the disk, and what those that are awake would take there.
+//!
+//! A session that is awake counts with what its file would have: whoever makes it larger learns at once that it does not fit, not when
+//! it is put to sleep. The engine's estimate is rather too large. Where it does not fit, the file is written, and tells.
+
+use std::cmp::Reverse;
+use std::path::Path;
+use std::sync::Arc;
+
+use brumate_engine_api::{EngineError, Session};
+
+use super::Sessions;
+use super::directory::DataDir;
+use super::error::SessionError;
+use super::record::{ImageFile, SessionState};
+use super::slot::{Body, Slot};
+use crate::allowance::OverLimit;
+
+/// Bytes of the disk that sessions leave to the registry and its log.
+const RESERVE: u64 = 1 << 20;
+
+/// What a session takes on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// They are on the disk already; otherwise they are an estimate of what would be written.
+    pub(crate) written: bool,
+}
+
+/// Bytes that are free for this user on the disk that a directory is on. `None` when the system does not tell.
+pub(crate) fn free_space(directory: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(directory).ok()?;
+    found.f_bavail.checked_mul(found.f_frsize)
+}
+
+impl Sessions {
+    /// Makes sure that `need` of a session fits beside the others.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::OverLimit`], [`SessionError::DiskFull`], [`SessionError::NoSpace`].
+    fn check_room(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
+        let settings = &self.inner.settings;
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let unwritten = |need: Need| if need.written { 0 } else { need.bytes };
+        let (mut all, mut own, mut open) = (need.bytes, need.bytes, unwritten(need));
+        for other in slots.iter().filter(|other| !std::ptr::eq(&***other, slot)) {
+            let need = other.need();
+            all = all.saturating_add(need.bytes);
+            open = open.saturating_add(unwritten(need));
+            if other.principal() == slot.principal() {
+                own = own.saturating_add(need.bytes);
+            }
+        }
+        if let Some(limit) = settings.allowances.of(slot.principal()).disk_bytes.filter(|limit| own > *limit) {
+            return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
+        }
+        if all > settings.max_disk_bytes {
+            return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
+        }
+        match (settings.free_space)(&self.inner.directory.image("")) {
+            Some(free) if open > 0 && open.saturating_add(RESERVE) > free => Err(SessionError::NoSpace { free }),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Sessions::check_room`]; before it fails, other sessions whose size is estimated are written, the largest first, until
+    /// what is known is enough.
+    pub(super) async fn fit(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
+        let Err(mut error) = self.check_room(slot, need) else { return Ok(()) };
+        let mut others: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        others.retain(|other| !std::ptr::eq(&**other, slot) && !other.need().written);
+        others.sort_by_cached_key(|other| Reverse(other.need().bytes));
+        for other in others {
+            if matches!(error, SessionError::OverLimit(_)) && other.principal() != slot.principal() {
+                continue;
+            }
+            // One that is busy feels the limit itself.
+            let Some(turn) = other.try_turn() else { continue };
+            if let Err(error) = self.write_if_awake(&other, &turn).await {
+                tracing::debug!(session = ?other.record().id, %error, "a session's size stays an estimate");
+                continue;
+            }
+            match self.check_room(slot, need) {
+                Ok(()) => return Ok(()),
+                Err(still) => error = still,
+            }
+        }
+        Err(error)
+    }
+
+    /// Writes the file of a session that is awake and has none of its present state. It stays awake.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sessions::write_image`] and the registry's; the file is as it was.
+    pub(super) async fn write_if_awake(&self, slot: &Slot, body: &Body) -> Result<(), SessionError> {
+        let Body::Live(live) = body else { return Ok(()) };
+        if slot.need().written || slot.unkeepable().is_some() {
+            return Ok(());
+        }
+        let image = self.write_image(slot, &*live.session).await?;
+        self.adopt_image(slot, image, SessionState::Live).await
+    }
+
+    /// Makes sure that there is room for a session that begins.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::check_room`].
+    pub(super) async fn fit_new(&self, principal: &str) -> Result<(), SessionError> {
+        let newcomer = Slot::newcomer(principal)?;
+        self.fit(&newcomer, Need { bytes: 1, written: false }).await
+    }
+
+    /// Makes sure that there is room for what a session has become. Returns its file if that had to be written to be sure.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::check_room`]; [`SessionError::Storage`].
+    pub(super) async fn claim(&self, slot: &Slot, session: &dyn Session) -> Result<Option<ImageFile>, SessionError> {
+        let limits = self.limits();
+        let most = limits.memory_bytes.saturating_add(limits.file_bytes);
+        let bytes = session.estimated_bytes().await.unwrap_or(most);
+        if self.check_room(slot, Need { bytes, written: false }).is_ok() {
+            slot.set_estimate(bytes);
+            return Ok(None);
+        }
+        match self.write_fitting(slot, session).await {
+            Err(error @ SessionError::Unkeepable { .. }) => {
+                // It never takes any of the disk.
+                slot.set_unkeepable(error);
+                slot.set_estimate(0);
+                Ok(None)
+            }
+            written => written.map(Some),
+        }
+    }
+
+    /// Writes the file of a session's present state, if it fits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::claim`]; [`SessionError::Unkeepable`]. There is no file then.
+    pub(super) async fn write_fitting(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
+        let image = self.write_image(slot, session).await?;
+        if let Err(error) = self.fit(slot, Need { bytes: image.bytes, written: true }).await {
+            self.inner.directory.remove_image(&image.name);
+            return Err(error);
+        }
+        Ok(image)
+    }
+
+    /// Writes the file of a session's present state, however much that is.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when the disk refuses, [`SessionError::Unkeepable`]; the file is as it was.
+    pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
+        let (name, generation) = {
+            let record = slot.record();
+            (DataDir::image_name(&record.id, record.generation), record.generation)
+        };
+        let written = session.hibernate(&self.inner.directory.image(&name)).await;
+        let bytes = written.map_err(|error| match error {
+            EngineError::Io(reason) => SessionError::Storage(reason),
+            EngineError::Image(reason) => SessionError::Unkeepable { reason },
+            error => error.into(),
+        })?;
+        Ok(ImageFile { name, bytes, generation })
+    }
+}

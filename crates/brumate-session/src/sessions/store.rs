@@ -1,0 +1,178 @@
+//! What is answered is stored first: a change that cannot be stored never was.
+
+use brumate_engine_api::Session;
+
+use super::Sessions;
+use super::error::SessionError;
+use super::record::{ImageFile, SessionState};
+use super::registry::{Parts, Sync};
+use super::settings::Durability;
+use super::slot::Slot;
+use crate::packages::KnownLayer;
+
+/// What the record of a session was before a change.
+pub(super) struct Before {
+    state: SessionState,
+    generation: u64,
+    executions: u64,
+    packages: Vec<KnownLayer>,
+}
+
+impl Before {
+    /// What it is now.
+    pub(super) fn of(slot: &Slot) -> Self {
+        let record = slot.record();
+        Self {
+            state: record.state,
+            generation: record.generation,
+            executions: record.executions,
+            packages: record.packages.clone(),
+        }
+    }
+}
+
+/// Why a change was taken back.
+pub(super) struct Undone {
+    pub(super) error: SessionError,
+    /// The machine is gone with it: why. What is left of the session says its record.
+    pub(super) lost: Option<String>,
+}
+
+impl Sessions {
+    /// Ends the transaction of a change that the record has already: with the change stored, it counts, otherwise session and
+    /// record are as they were before.
+    ///
+    /// # Errors
+    ///
+    /// [`Undone`], with what the disk, its limits, or the engine say.
+    pub(super) async fn conclude(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        before: Before,
+        parts: Parts,
+    ) -> Result<(), Undone> {
+        let error = match self.store(slot, session, parts).await {
+            Err(error) => error,
+            Ok(image) => match session.commit().await {
+                Ok(()) => {
+                    let outdated = std::mem::replace(&mut slot.record().image, image);
+                    self.remove_outdated(slot, outdated);
+                    return Ok(());
+                }
+                Err(error) => {
+                    if let Some(image) = image {
+                        self.inner.directory.remove_image(&image.name);
+                    }
+                    error.into()
+                }
+            },
+        };
+        tracing::warn!(session = ?slot.record().id, %error, "a change was taken back: it could not be stored");
+        let lost = self.undo(slot, session, before).await;
+        Err(Undone { error, lost })
+    }
+
+    /// Takes a change back. Returns why the machine is gone, if it is.
+    pub(super) async fn undo(&self, slot: &Slot, session: &dyn Session, before: Before) -> Option<String> {
+        let back = session.roll_back().await;
+        {
+            let mut record = slot.record();
+            record.state = before.state;
+            record.generation = before.generation;
+            record.executions = before.executions;
+            record.packages = before.packages;
+        }
+        slot.forget_unkeepable();
+        let lost = match back {
+            Ok(()) => {
+                if let Err(error) = self.note_files(slot, session).await {
+                    tracing::warn!(%error, "the files of a session cannot be listed");
+                }
+                None
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.lose_machine(slot, &reason);
+                Some(reason)
+            }
+        };
+        // What was stored before is right, unless the machine was lost.
+        let record = slot.record().clone();
+        if let Err(error) = self.inner.registry.put(record, Parts::All, Sync::Process).await {
+            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+        }
+        lost
+    }
+
+    /// Notes that a session's machine is gone; false when the session went along. What is in a file, or was empty, is not lost.
+    pub(super) fn lose_machine(&self, slot: &Slot, reason: &str) -> bool {
+        let mut record = slot.record();
+        let kept = record.state == SessionState::Fresh || record.current_image().is_some();
+        if !kept {
+            record.lose(&format!("its interpreter ended: {reason}"));
+        } else if record.state == SessionState::Live {
+            record.state = SessionState::Asleep;
+        }
+        kept
+    }
+
+    /// Enters the present state into the registry, with its file if there is to be one; the file before stays.
+    async fn store(&self, slot: &Slot, session: &dyn Session, parts: Parts) -> Result<Option<ImageFile>, SessionError> {
+        let image = match self.inner.settings.durability {
+            Durability::Cell => Some(self.write_fitting(slot, session).await?),
+            Durability::Shutdown => self.claim(slot, session).await?,
+        };
+        let (record, sync) = {
+            let mut record = slot.record().clone();
+            // A file of an earlier state must never be taken for this one, not even after a loss of power.
+            let sync = if record.image.is_some() || image.is_some() { Sync::Disk } else { Sync::Process };
+            record.image.clone_from(&image);
+            (record, sync)
+        };
+        match self.inner.registry.put(record, parts, sync).await {
+            Ok(()) => Ok(image),
+            Err(error) => {
+                if let Some(image) = image {
+                    self.inner.directory.remove_image(&image.name);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Enters a file into the registry and removes the one before it. Until the registry has it, the old one counts.
+    pub(super) async fn adopt_image(
+        &self,
+        slot: &Slot,
+        image: ImageFile,
+        state: SessionState,
+    ) -> Result<(), SessionError> {
+        let name = image.name.clone();
+        let record = {
+            let mut record = slot.record().clone();
+            record.image = Some(image);
+            record.state = state;
+            record
+        };
+        if let Err(error) = self.inner.registry.put(record.clone(), Parts::All, Sync::Disk).await {
+            self.inner.directory.remove_image(&name);
+            return Err(error);
+        }
+        let outdated = {
+            let mut current = slot.record();
+            current.state = state;
+            std::mem::replace(&mut current.image, record.image)
+        };
+        self.remove_outdated(slot, outdated);
+        Ok(())
+    }
+
+    /// Removes a file that the registry does not know any more.
+    fn remove_outdated(&self, slot: &Slot, outdated: Option<ImageFile>) {
+        let present = slot.record().image.as_ref().map(|image| image.name.clone());
+        if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
+            self.inner.directory.remove_image(&outdated.name);
+        }
+    }
+}
