@@ -24,6 +24,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod account;
+mod allocator;
 mod blas;
 pub mod bundle;
 mod caps;
@@ -53,6 +54,7 @@ pub mod wire;
 mod worker;
 mod zygote;
 
+pub use allocator::Trimmer;
 /// Requests, events and outcomes: the words of [`client`] and of what crosses the process border in [`wire`] frames.
 pub use brumate_engine_api as api;
 pub use jail_entry::internal_main;

@@ -18,7 +18,8 @@ const MAX_BYTES_EACH: usize = 64 << 20;
 const MAX_BYTES: usize = 192 << 20;
 /// What a principal may always hold, however much the others do.
 const GUARANTEED_BYTES: usize = 1 << 20;
-/// Requests of one principal that are not answered yet. Beyond, new ones are refused with 503.
+/// Requests of one principal that are not answered yet. Beyond, new ones are refused with 503. Clients without tokens share
+/// [`MAX_REQUESTS`].
 const MAX_REQUESTS_EACH: usize = 2048;
 /// The same for all principals together.
 const MAX_REQUESTS: usize = 8192;
@@ -219,8 +220,9 @@ impl Account {
         let limits = self.budget.limits();
         let mut accounts = self.budget.lock();
         let own = accounts.each.get(&self.principal).map_or(0, |usage| usage.requests);
-        let room = own < limits.requests_each
-            && (accounts.requests < limits.requests || own < GUARANTEED_REQUESTS.min(limits.requests_each));
+        // Clients that nobody knows share all there is.
+        let each = if self.principal.is_some() { limits.requests_each } else { limits.requests };
+        let room = own < each && (accounts.requests < limits.requests || own < GUARANTEED_REQUESTS.min(each));
         room.then(|| {
             accounts.change(&self.principal, |usage| usage.requests += 1);
             RequestCharge(self.clone())
@@ -368,6 +370,9 @@ mod tests {
         assert!(b.begin_request().is_some());
         drop(first);
         assert!(a.begin_request().is_some());
+        let unknown = Budget::new(budget.limits()).account(None);
+        let all = [0; 3].map(|_| unknown.begin_request());
+        assert!(all.iter().all(Option::is_some) && unknown.begin_request().is_none());
     }
 
     /// Holds 10 bytes for each stream.

@@ -55,7 +55,7 @@ impl Reservation {
     }
 }
 
-/// Bytes that are counted until the last copy of them is gone.
+/// Bytes that are counted until they are handed over or given up.
 struct Counted {
     bytes: Bytes,
     _charge: Charge,
@@ -127,6 +127,8 @@ impl Output {
             self.rest = Bytes::from_owner(Counted { bytes, _charge: charge });
         }
         let piece = self.rest.split_to(PIECE.min(self.rest.len()));
+        // A copy: a connection that keeps a piece must not keep all that it was cut from.
+        let piece = Bytes::copy_from_slice(&piece);
         if self.rest.is_empty() {
             self.rest = Bytes::new();
         }
@@ -250,7 +252,7 @@ mod tests {
         let mut read = Vec::new();
         let first = body.frame().await.expect("a frame").expect("it is whole").into_data().expect("data");
         assert_eq!(first.len(), PIECE);
-        // As long as one piece is anywhere, all of it is there.
+        // Until the last piece is handed over, all of it is there.
         assert!(account.try_charge(60_000).is_err());
         read.extend_from_slice(&first);
         drop(first);
@@ -302,5 +304,50 @@ mod tests {
         tokio::task::yield_now().await;
         revoked.cancel();
         assert!(next.await.expect("it ends"));
+    }
+
+    /// Over HTTP/2 one connection carries many answers: it goes on when one of them is not read.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_read_over_http2_is_given_up() {
+        use super::super::connections::speak;
+        use hyper_util::rt::{TokioExecutor, TokioIo};
+        let budget = Budget::default();
+        let (account, outputs) = (budget.account(None), Arc::new(Outputs::default()));
+        let sent = outputs.clone();
+        let router = axum::Router::new().route(
+            "/",
+            axum::routing::get(move || {
+                let answer = sent.send(Response::new(Body::from(vec![7; 1 << 20])), sending(&account));
+                std::future::ready(answer)
+            }),
+        );
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        tokio::spawn(speak(ours, address, true, router, CancellationToken::new()));
+        let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        client.initial_stream_window_size(32 << 10).timer(hyper_util::rt::TokioTimer::new());
+        let (mut requests, connection) =
+            client.handshake::<_, Body>(TokioIo::new(theirs)).await.expect("both speak HTTP/2");
+        tokio::spawn(connection);
+        let mut get = async || {
+            let request = http::Request::get("http://localhost/").body(Body::empty()).expect("a request");
+            requests.send_request(request).await.expect("an answer")
+        };
+        let unread = get().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(budget.held() > 900 << 10, "{} bytes are held", budget.held());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        // Another one is read meanwhile.
+        let read = get().await.into_body().collect().await.expect("all of it").to_bytes();
+        assert_eq!(read.len(), 1 << 20);
+        assert!(budget.held() > 900 << 10);
+        assert_eq!(outputs.give_up(Duration::from_secs(30)), 1);
+        assert_eq!(budget.held(), 0, "though the connection and its stream are still there");
+        let mut rest = unread.into_body();
+        let mut last = rest.frame().await;
+        while let Some(Ok(_)) = last {
+            last = rest.frame().await;
+        }
+        assert!(last.is_some(), "what was given up does not look as if it were whole");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use brumate_engine::Trimmer;
 use brumate_engine_api::Image;
 use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
 use brumate_session::sessions::session_image;
@@ -24,6 +25,8 @@ use crate::signals::Signals;
 
 /// How often the file of tokens is looked at.
 const TOKENS_EVERY: Duration = Duration::from_secs(5);
+/// How often the server looks whether it has freed memory to give back.
+const TRIM_EVERY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let Some(service) = &settings.http else {
@@ -59,6 +62,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     serving.health = Health::default().with_admission(admission.clone()).with_sessions(sessions.clone());
     tell_when_ready(engine, sessions.is_some(), serving.health.clone(), ends.clone());
     reload(&serving, admission)?;
+    give_memory_back();
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     complain(&format!("brumate: serving MCP at {scheme}://{}{}", shown(host, address), serving.path()));
     let shutdown = CancellationToken::new();
@@ -116,6 +120,22 @@ fn tell_when_ready(engine: LocalEngine, sessions: bool, health: Health, ends: Ca
             Ok(()) => health.set_ready(),
             Err(error) if ends.is_cancelled() => tracing::debug!(%error, "the sandbox was not prepared any more"),
             Err(error) => tracing::error!(%error, "the sandbox is not ready"),
+        }
+    });
+}
+
+/// Gives memory back to the system that large answers had taken.
+fn give_memory_back() {
+    tokio::spawn(async {
+        let mut trimmer = Trimmer::default();
+        loop {
+            tokio::time::sleep(TRIM_EVERY).await;
+            let trimmed = tokio::task::spawn_blocking(move || {
+                trimmer.trim();
+                trimmer
+            });
+            let Ok(kept) = trimmed.await else { return };
+            trimmer = kept;
         }
     });
 }

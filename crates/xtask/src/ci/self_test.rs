@@ -60,6 +60,13 @@ const BREAKS: &[Break] = &[
         named: "no_such_file.rs",
     },
     Break {
+        what: "a bound that docs/bounds.md has otherwise",
+        gate: "documents",
+        file: "crates/brumate-mcp/src/http/budget.rs",
+        change: Change::Replace("const MAX_BYTES_EACH: usize = 64 << 20;", "const MAX_BYTES_EACH: usize = 65 << 20;"),
+        named: "docs/bounds.md:1: is out of date",
+    },
+    Break {
         what: "a Python file that is not formatted",
         gate: "ruff",
         file: "tests/python/harness.py",
@@ -95,6 +102,15 @@ const BREAKS: &[Break] = &[
         file: "fuzz/fuzz_targets/wire.rs",
         change: Change::Append("fn broken() -> u8 {\n    \"no number\"\n}\n"),
         named: "fuzz_targets/wire.rs",
+    },
+    Break {
+        what: "a channel without a bound",
+        gate: "clippy",
+        file: "crates/brumate-session/src/lib.rs",
+        change: Change::Append(
+            "\n/// Broken.\npub fn broken() {\n    let _ = tokio::sync::mpsc::unbounded_channel::<u8>();\n}\n",
+        ),
+        named: "unbounded_channel",
     },
     Break {
         what: "a link in the documentation of an item that leads nowhere",
