@@ -1,11 +1,11 @@
 //! Any bytes as a side module at the gate before the compiler.
 
-use brumate_engine::module::gate::{self, Bounds, GUEST, WHEEL};
+use brumate_engine::module::gate::{self, Counts, GUEST, WHEEL};
 use brumate_engine::module::{ModuleError, Options, translate};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
 /// Bounds that small inputs reach.
-const SMALL: Bounds = Bounds {
+const SMALL: Counts = Counts {
     bytes: 10_000,
     types: 4,
     arity: 2,
@@ -52,7 +52,7 @@ pub fn run(bytes: &[u8]) -> bool {
 }
 
 /// Panics unless a module is within the bounds that it has passed.
-fn holds(bytes: &[u8], bounds: &Bounds, counts: &gate::Counts) {
+fn holds(bytes: &[u8], bounds: &Counts, counts: &Counts) {
     assert!(bytes.len() <= bounds.bytes);
     assert!(counts.locals <= bounds.locals && counts.blocks <= bounds.blocks && counts.merges <= bounds.merges);
     for payload in Parser::new(0).parse_all(bytes) {

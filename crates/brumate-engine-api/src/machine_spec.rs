@@ -20,7 +20,7 @@ pub struct Mount {
 /// Order for a machine.
 #[derive(Debug, Default)]
 pub struct MachineSpec {
-    /// Whose machine it is. Principals take turns where machines have something done for them, such as compiling a module of their own.
+    /// The principal that the machine belongs to. Principals take turns where machines have something done for them, such as compiling a module of their own.
     /// Default: one that has no name.
     pub principal: Arc<str>,
     /// What it is forked from. One that is not built yet is replaced by [`Image::plain`].

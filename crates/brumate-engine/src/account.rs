@@ -29,7 +29,7 @@ const MAX_HEAP: usize = 16 << 20;
 /// Bytes of the heap of exception objects that do not count: throwing must work in a guest whose memory is full.
 const FREE_HEAP: u64 = 1 << 20;
 
-/// What a guest may hold, and what it holds.
+/// The limit of a guest's memory of all kinds, and what is counted against it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account {
     /// The limit of all together, in bytes.
@@ -38,30 +38,31 @@ pub(crate) struct Account {
     memory_bytes: u64,
     /// Present size of the heap of exception objects, in bytes.
     heap_bytes: u64,
-    /// What is held beside the linear memory and that heap, in bytes.
+    /// Table slots and modules that the guest brought, in bytes.
     held_bytes: u64,
     /// A request was refused since the last reset.
     pub(crate) refused: bool,
 }
 
 impl Account {
-    /// An account of a new store. Nothing is limited but by addresses, until [`Account::begin`].
+    /// Returns the account of a new store. Its limit is 4 GiB, which 32-bit addresses reach, until [`Account::begin`] sets one.
     pub(crate) fn new() -> Account {
         Account { max_bytes: 4 << 30, memory_bytes: 0, heap_bytes: 0, held_bytes: 0, refused: false }
     }
 
-    /// Begins to count for a guest with a limit. What the store holds already is the image's, and its memory never less than it is.
+    /// Sets a guest's limit and counts from now on. What the store holds already belongs to the image and is not counted, except its linear
+    /// memory: a limit below its size is raised to it.
     pub(crate) fn begin(&mut self, limit: u64, memory_bytes: u64) {
         let heap_bytes = self.heap_bytes;
         *self = Account { max_bytes: limit.max(memory_bytes), memory_bytes, heap_bytes, ..Account::new() };
     }
 
-    /// What the linear memory may grow to, in bytes.
+    /// Returns the size to which the linear memory may grow, in bytes.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.max_bytes.saturating_sub(self.beside_memory())
     }
 
-    /// What may be held in addition, in bytes.
+    /// Returns how many more bytes the guest may hold.
     pub(crate) fn left(&self) -> u64 {
         self.memory_limit().saturating_sub(self.memory_bytes)
     }

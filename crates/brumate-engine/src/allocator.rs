@@ -1,6 +1,6 @@
 //! Memory that was freed goes back to the system: an allocator keeps what a burst of large answers has taken.
 
-/// How much more memory than after the last time makes it worth to look.
+/// Growth of resident memory since the last time, in bytes, from which on memory is given back.
 const WORTH_BYTES: u64 = 64 << 20;
 
 /// Gives freed memory back to the system when the process has grown.

@@ -11,6 +11,7 @@ mod credentials;
 pub mod fuzzing;
 mod guard;
 mod json;
+mod outgoing;
 mod output;
 mod principal;
 mod proxies;

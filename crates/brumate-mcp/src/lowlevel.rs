@@ -2,6 +2,7 @@
 //!
 //! Everything else in the crate has types of its own and stays as it is when rmcp changes; what is here changes with it.
 
+pub use crate::http::unanswerable::{id_in_use, too_many_requests};
 pub use crate::tasks::{NewTask, NoRoom, TaskEnd, TaskHandle, Tasks};
 pub use rmcp;
 

@@ -36,7 +36,7 @@ use crate::{arguments, tasks, tool};
 const GONE: &str = "The code does not wait for this input any more: it was given already, or came too late, and the code was \
                     interrupted. What a session had done until then is kept. Run the code again.";
 
-/// What a client is told whose answer reached another process than the one that asked.
+/// The error for an answer to a question that another process asked.
 const ELSEWHERE: &str = "The code that asked for this input does not run in this server: it waits in another one, or in one that has \
                          ended. Where several servers share an address, all requests of a client must reach the same one. \
                          Run the code again.";

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 /// Requests of one connection that are not answered yet. More are answered with an error.
 pub(crate) const MAX_IN_FLIGHT: usize = 1024;
 
-/// Why a request is not begun.
+/// The reason why a request is not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotBegun {
     /// Another one with its id is not answered yet.

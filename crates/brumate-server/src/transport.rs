@@ -8,12 +8,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::lowlevel::AnswerBudget;
+use brumate_mcp::lowlevel::{self, AnswerBudget};
 use brumate_session::CancellationToken;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, GetMeta,
-    JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcMessage,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -213,19 +213,12 @@ where
     }
 }
 
-/// The answer to a request that is not begun.
+/// Answers a request that is not begun.
 fn not_begun(id: &RequestId, reason: NotBegun) -> Box<ServerJsonRpcMessage> {
-    let (code, text) = match reason {
-        NotBegun::IdInUse => {
-            let text = "the id of this request is in use: an earlier request with it is not answered yet".to_owned();
-            (ErrorCode::INVALID_REQUEST, text)
-        }
-        NotBegun::TooMany => {
-            let text = format!("{MAX_IN_FLIGHT} requests are not answered yet: wait for some of them, then try again");
-            (ErrorCode::INTERNAL_ERROR, text)
-        }
-    };
-    Box::new(JsonRpcMessage::error(ErrorData::new(code, text, None), Some(id.clone())))
+    Box::new(match reason {
+        NotBegun::IdInUse => lowlevel::id_in_use(id),
+        NotBegun::TooMany => lowlevel::too_many_requests(id, MAX_IN_FLIGHT),
+    })
 }
 
 /// Does rmcp leave its opening phase at this request? Others are answered, and the phase goes on.

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::allowance::{Allowances, OverLimit, Spent};
+use crate::allowance::{Allowance, Allowances, OverLimit, Spent};
 
 /// Calls that may wait, per run that may be under way. A longer queue would only hide that the host is too small:
 /// at the default time limit the last one in it would wait for minutes.
@@ -112,7 +112,7 @@ impl Admission {
     }
 }
 
-/// Where a call that waits hears whether it is let in.
+/// The channel on which a call that waits hears whether it is let in.
 type Answer = oneshot::Sender<Result<Permit, Refused>>;
 
 enum Asked {
@@ -132,22 +132,20 @@ impl Gate {
 
     fn ask(self: &Arc<Self>, principal: &str) -> Result<Asked, Refused> {
         let allowance = self.allowances.of(principal);
-        if allowance.revoked {
-            return Err(Refused::Revoked);
-        }
         let each = self.runs_each(principal);
         let mut state = self.state();
         let state = &mut *state;
+        // A principal without an account has spent nothing, and gets none by being refused.
+        let mut nothing = Spent::default();
+        let spent = state.accounts.get_mut(principal).map_or(&mut nothing, |account| &mut account.spent);
+        if let Some(refused) = refusal(&allowance, spent) {
+            return Err(refused);
+        }
         let name: Arc<str> = match state.accounts.get_key_value(principal) {
             Some((name, _)) => Arc::clone(name),
             None => principal.into(),
         };
         let account = state.accounts.entry(Arc::clone(&name)).or_default();
-        if let Some(limit) = allowance.cpu_per_hour
-            && let Some(retry_after) = account.spent.exceeds(limit, Instant::now())
-        {
-            return Err(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }));
-        }
         // Nobody who could go first waits while a place is free: places are given as soon as they are.
         if state.running < self.max_running && account.running < each && account.waiting.is_empty() {
             state.running += 1;
@@ -175,17 +173,6 @@ impl Gate {
         Ok(Asked::Waits(receiver, place))
     }
 
-    /// Why a run that waits may not begin: what has run meanwhile may have used what there was.
-    fn refuse(&self, principal: &str, account: &mut Account) -> Option<Refused> {
-        let allowance = self.allowances.of(principal);
-        if allowance.revoked {
-            return Some(Refused::Revoked);
-        }
-        let limit = allowance.cpu_per_hour?;
-        let retry_after = account.spent.exceeds(limit, Instant::now())?;
-        Some(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }))
-    }
-
     /// Gives free places to those whose turn it is.
     fn give(self: &Arc<Self>) {
         let mut given = Vec::new();
@@ -202,8 +189,8 @@ impl Gate {
                     state.turns.push_back(name);
                     continue;
                 }
-                if let Some(refused) = self.refuse(&name, account) {
-                    // Of all that wait, as of one that asks now.
+                // What has run meanwhile may have used what there was. All that wait are refused, as one is that asks now.
+                if let Some(refused) = refusal(&self.allowances.of(&name), &mut account.spent) {
                     let waiting = std::mem::take(&mut account.waiting);
                     state.waiting -= waiting.len();
                     given.extend(waiting.into_iter().map(|(_, sender)| (sender, Err(refused.clone()))));
@@ -243,6 +230,16 @@ impl Gate {
         }
         self.give();
     }
+}
+
+/// Returns why a principal may not begin a run: it may use nothing any more, or it has spent its CPU time.
+fn refusal(allowance: &Allowance, spent: &mut Spent) -> Option<Refused> {
+    if allowance.revoked {
+        return Some(Refused::Revoked);
+    }
+    let limit = allowance.cpu_per_hour?;
+    let retry_after = spent.exceeds(limit, Instant::now())?;
+    Some(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }))
 }
 
 /// A call that waits, until it is dropped.
@@ -311,7 +308,6 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allowance::Allowance;
 
     async fn settle() {
         for _ in 0..50 {

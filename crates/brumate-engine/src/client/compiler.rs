@@ -44,7 +44,7 @@ const GUEST_CPU: Duration = Duration::from_secs(60);
 /// Guests' modules that are compiled at the same time, one of each principal. They share one core.
 const GUEST_PLACES: usize = 4;
 
-/// How much other work goes before a stranger's module.
+/// The `nice` value of processes that compile strangers' modules.
 const NICE: i32 = 5;
 
 /// Largest compiled module, in bytes.
@@ -75,10 +75,10 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// Who has a module of its own compiled, and what that may take.
+/// The run that asks for a module of its own to be compiled, and what is left of its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
-    /// Whose turn it takes.
+    /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
     /// Memory of its run, in bytes.
     pub(crate) memory: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) cpu: Duration,
 }
 
-/// What came of compiling a guest's own module.
+/// The result of compiling a guest's own module, and its cost.
 #[derive(Debug)]
 pub(crate) struct Charged {
     pub(crate) file: Result<Arc<File>, Error>,
@@ -219,7 +219,7 @@ impl Compilers {
     }
 }
 
-/// Why a process has compiled nothing.
+/// The failure of a compiler process.
 struct Failure {
     error: Error,
     /// CPU time that it took, when the process has lived to tell.

@@ -36,10 +36,10 @@ pub(super) struct Conversation<'a> {
     pub(super) compiling: &'a mut Compiling,
 }
 
-/// What compiling the modules may take that a machine's guest brings, and what it has taken.
+/// Limits for compiling the modules of a machine's guest, and the CPU time that was used.
 #[derive(Debug)]
 pub(super) struct Compiling {
-    /// Whose turn it takes.
+    /// The principal whose turn it takes.
     pub(super) principal: Arc<str>,
     /// Memory of the machine, in bytes.
     pub(super) memory: u64,
@@ -53,7 +53,8 @@ pub(super) struct Compiling {
 const WAKING_CPU: Duration = Duration::from_secs(60);
 
 impl Compiling {
-    /// What one question may take. In an execution that has taken `spent` so, all of them together have its time; otherwise each has it.
+    /// Returns the time for one question. All questions of an execution share its time, of which `spent` is used; outside of an execution each has
+    /// all of it.
     fn asker(&self, spent: Option<Duration>) -> Asker<'_> {
         let cpu = spent.map_or(self.cpu.max(WAKING_CPU), |spent| self.cpu.saturating_sub(spent));
         Asker { principal: &self.principal, memory: self.memory, cpu }

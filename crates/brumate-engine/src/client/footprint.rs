@@ -1,4 +1,4 @@
-//! How much memory a process has that no file holds, as the kernel counts it.
+//! Anonymous memory of a process, as the kernel counts it.
 
 use rustix::process::Pid;
 

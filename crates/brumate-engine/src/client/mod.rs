@@ -114,7 +114,7 @@ impl std::fmt::Debug for SandboxConfig {
 /// The zygote of one image, if it runs.
 type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
 
-/// Which zygote is meant: that of an image as this Brumate makes it, or of the one with this id, which another has made.
+/// Names a zygote: by an image that this Brumate makes, or by the id of one that another Brumate has made.
 type PoolKey = (Image, Option<[u8; 32]>);
 
 /// What all machines of a sandbox share.

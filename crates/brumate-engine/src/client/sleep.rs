@@ -4,7 +4,7 @@
 //! which only a machine in the jail reads again, and a trailer that proves it whole. It appears by `rename` after `fsync`:
 //! at every instant the name stands for the old session or the new one.
 //!
-//! What a session needs to wake is its format and its base image, by what that is. Which Brumate wrote the file does not matter.
+//! A session wakes if its format is known and its base image is found. The version that wrote the file does not matter.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -272,7 +272,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Which image a session wakes from: this Brumate's, or one that another has made and that is in the cache.
+    /// The image from which a session wakes: this Brumate's, or one in the cache that another Brumate has made.
     async fn base_of(&self, image: Image, header: &Header) -> Result<PoolKey, Error> {
         let own = prepare::find(&self.shared, &image).await?;
         if own.as_ref().is_some_and(|own| own.header.id == header.base) {

@@ -7,7 +7,7 @@ use super::error::{Died, Error};
 use super::session::{Session, State};
 use crate::api::Layer;
 
-/// What has happened since a transaction began.
+/// The state of a transaction.
 #[derive(Debug)]
 pub(super) struct Transaction {
     progress: Progress,

@@ -44,7 +44,7 @@ pub enum CacheError {
 }
 
 impl CacheError {
-    /// What the system's answer means for the cache in `path`.
+    /// Returns the error for the system's answer about the cache in `path`.
     pub(crate) fn of(path: &Path, source: std::io::Error) -> CacheError {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match source.kind() {
@@ -109,7 +109,7 @@ impl ModuleCache {
         tempfile::Builder::new().prefix(".compiling-").tempfile_in(&self.path).map_err(|source| self.refused(source))
     }
 
-    /// What it means that the disk refuses.
+    /// Returns the error for a disk that refuses.
     pub(crate) fn refused(&self, source: std::io::Error) -> CacheError {
         CacheError::of(&self.path, source)
     }

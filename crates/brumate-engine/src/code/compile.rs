@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Helper,
 }
 
-/// Whose bytes are compiled.
+/// The origin of bytes that are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Trust {
     /// Of the bundle.
@@ -37,8 +37,8 @@ pub(crate) enum Trust {
 }
 
 impl Trust {
-    /// What a side module may have, before it is compiled.
-    fn bounds(self) -> Option<&'static gate::Bounds> {
+    /// Returns the bounds of a side module, which are checked before it is compiled.
+    fn bounds(self) -> Option<&'static gate::Counts> {
         match self {
             Trust::Bundle => None,
             Trust::Layer => Some(&gate::WHEEL),

@@ -62,7 +62,7 @@ pub(crate) struct Header {
     guest: u64,
 }
 
-/// What an image is made from, and by what it can be found.
+/// The origin of an image, and the key by which it is found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) key: [u8; 32],
@@ -153,12 +153,6 @@ pub(crate) fn complete(from: &File, to: &File, origin: Origin, guest: &GuestFile
     let Origin { key, runtime } = origin;
     let (id, crc, guest) = (sha.finalize().into(), crc.finalize(), guest.len() as u64);
     let header = Header { magic: MAGIC, format: FORMAT, key, id, memory, metadata, pages, crc, runtime, guest };
-    to.set_len(header.end())?;
-    match rustix::fs::fallocate(to, rustix::fs::FallocateFlags::empty(), 0, header.end()) {
-        // A file system that cannot promise it.
-        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
-        Err(errno) => return Err(errno.into()),
-    }
     to.write_all_at(&postcard::to_allocvec(&header).map_err(io::Error::other)?, 0)?;
     Ok(header)
 }

@@ -1,4 +1,4 @@
-//! What the server holds for its clients: requests under way, bodies that arrive, answers that nobody has read yet.
+//! Accounts of what the server holds for its clients: requests under way, bodies that arrive, answers that were not read.
 //!
 //! Every byte and every request is on the account of a principal (all clients without tokens are one). An account that is full
 //! refuses what would make it larger, so a client that does not read holds up itself alone.
@@ -16,14 +16,14 @@ use tokio::time::{Instant, timeout_at};
 const MAX_BYTES_EACH: usize = 64 << 20;
 /// The same for all principals together.
 const MAX_BYTES: usize = 192 << 20;
-/// What a principal may always hold, however much the others do.
+/// Bytes that a principal may always hold, whatever the others hold.
 const GUARANTEED_BYTES: usize = 1 << 20;
 /// Requests of one principal that are not answered yet. Beyond, new ones are refused with 503. Clients without tokens share
 /// [`MAX_REQUESTS`].
 const MAX_REQUESTS_EACH: usize = 2048;
 /// The same for all principals together.
 const MAX_REQUESTS: usize = 8192;
-/// What a principal may always have under way, however much the others have.
+/// Requests that a principal may always have under way, whatever the others have.
 const GUARANTEED_REQUESTS: usize = 16;
 /// Answered streams of one principal that are kept for resumption. Beyond, the oldest is forgotten.
 const MAX_RETAINED_EACH: usize = 4096;

@@ -1,4 +1,4 @@
-//! What both HTTP transports of a server know of its clients: their accounts, their answers on the way, their tokens.
+//! Clients of a server, for both HTTP transports: their accounts, their answers on the way, their tokens.
 
 use super::HttpOptions;
 use super::budget::{Account, Budget, Charge, RequestCharge};
@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often unread answers and revoked tokens are looked for. A token that is revoked ends what it began within this time.
-const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// How often unread answers, revoked tokens and streams that nobody comes back for are looked for.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// The clients of one server.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Clients {
     sweeping: AtomicBool,
 }
 
-/// Who sends a request, and with which token.
+/// The sender of a request, and the token that was shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) principal: Option<Principal>,

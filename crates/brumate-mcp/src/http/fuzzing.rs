@@ -1,10 +1,11 @@
-//! What the fuzz targets drive: parsers and state that strangers' bytes reach. Not part of the interface.
+//! Functions for the fuzz targets: parsers and state that strangers' bytes reach. Not part of the interface.
 
 use super::Resumption;
 use super::authority::{Authority, Origin, OriginPattern};
 use super::budget::{Budget, BudgetLimits};
 use super::connections::speak;
-use super::streams::{Next, Outgoing, STANDALONE, Streams};
+use super::outgoing::Outgoing;
+use super::streams::{Next, STANDALONE, Streams};
 use super::{App, HttpOptions};
 use crate::server::Server;
 use rmcp::model::{JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage, ServerResult};

@@ -18,7 +18,7 @@ pub(crate) struct Guard {
     refused: Arc<Refused>,
 }
 
-/// Why a request is not let in: the status and a text for whoever runs the server.
+/// The refusal of a request: its status, and a text for whoever runs the server.
 type Refusal = (StatusCode, String);
 
 impl Guard {

@@ -1,4 +1,4 @@
-//! Bodies of answers on their way: on the account of whoever asked, in small pieces, and not for ever.
+//! Bodies of answers on their way to clients: counted on an account, sent in small pieces, given up when nobody reads.
 
 use super::activity::Running;
 use super::budget::{Account, Charge};
@@ -77,15 +77,15 @@ struct Live {
     outputs: HashMap<u64, Weak<Mutex<Output>>>,
 }
 
-/// What is left of an answer.
+/// The part of an answer that was not handed over yet.
 struct Output {
     /// `None` after it was given up.
     body: Option<Body>,
-    /// What was not handed over yet of the last large frame.
+    /// The rest of the last large frame.
     rest: Bytes,
     account: Account,
     reservation: Option<Reservation>,
-    /// When the connection last asked for more.
+    /// The last time at which the connection asked for more.
     polled: Instant,
     /// The request runs until the last of its answer is handed over, or given up.
     running: Option<Running>,
@@ -179,7 +179,7 @@ impl http_body::Body for Reader {
     }
 }
 
-/// What is known of an answer beside its bytes.
+/// Everything about an answer beside its bytes.
 pub(crate) struct Sending {
     pub(crate) account: Account,
     pub(crate) reservation: Option<Reservation>,

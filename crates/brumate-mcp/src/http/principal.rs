@@ -54,7 +54,7 @@ impl Verifier {
         Self(Arc::new(verify))
     }
 
-    /// Whose token it is, now.
+    /// Returns the principal whose token it is now.
     pub(crate) fn verify(&self, token: &str) -> Option<Principal> {
         (self.0)(token)
     }
@@ -106,7 +106,7 @@ pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Princip
     request.extensions.get::<Parts>()?.extensions.get()
 }
 
-/// Why our sessions refuse a request while rmcp works on it. rmcp has no answers of its own for these.
+/// A refusal by our sessions while rmcp works on a request. rmcp has no answers of its own for these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     TooManySessions,
@@ -152,7 +152,7 @@ impl Scope {
         let _ = SCOPE.try_with(|scope| scope.refused.set(Some(refusal)));
     }
 
-    /// Who sends the request at hand; `None` when there is no request at hand.
+    /// Returns the sender of the request at hand; `None` when there is no request at hand.
     pub(crate) fn client() -> Option<Client> {
         SCOPE.try_with(|scope| scope.client.clone()).ok().flatten()
     }

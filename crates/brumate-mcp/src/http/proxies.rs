@@ -1,4 +1,4 @@
-//! Where clients reach the server from outside: through proxies, perhaps below a path of theirs.
+//! The way from clients to the server through proxies, which may add a path before its own.
 
 use axum::extract::ConnectInfo;
 use http::request::Parts;
@@ -44,12 +44,12 @@ impl Network {
     }
 }
 
-/// What is known of the way to the server.
+/// The path before the server's own, and the proxies that may name it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outside {
     /// The path below which clients reach the server, without a `/` at the end.
     pub(crate) prefix: String,
-    /// Whose `X-Forwarded-Prefix` is believed.
+    /// Proxies whose `X-Forwarded-Prefix` is believed.
     pub(crate) proxies: Vec<Network>,
 }
 

@@ -7,10 +7,10 @@ mod reader;
 
 use super::budget::{Account, OverBudget, Retainer};
 use super::credentials::Credential;
+use super::outgoing::Outgoing;
 use super::principal::Principal;
 use super::store::Journal;
-use super::streams::{Outgoing, STANDALONE, Streams};
-use super::unanswerable::not_sent;
+use super::streams::{STANDALONE, Streams};
 pub(crate) use manager::Sessions;
 use rmcp::model::{
     ClientJsonRpcMessage, GetExtensions as _, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
@@ -171,42 +171,27 @@ impl Session {
         stream.unwrap_or(STANDALONE)
     }
 
-    /// Puts a message on the principal's account: an answer, or an error in its place; a notification, or nothing.
+    /// Puts a message on the principal's account, within what one session may hold.
     ///
     /// # Errors
     ///
     /// There is no room for a request of the server's.
     fn charged(&self, stream: u64, message: ServerJsonRpcMessage) -> Result<Option<Outgoing>, SessionError> {
-        let text = serde_json::to_vec(&message).unwrap_or_default();
         let is_answer = matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_));
         let limit = if is_answer { MAX_SESSION_BYTES } else { self.max_message };
-        let (reserved, held) = {
+        let reserved = if is_answer { lock(&self.streams).reserved(stream) } else { None };
+        let room = |bytes: usize| {
+            if bytes > limit {
+                return Err(OverBudget::TooLarge { bytes, limit });
+            }
             let mut streams = lock(&self.streams);
-            streams.forget_expired();
-            (if is_answer { streams.reserved(stream) } else { None }, streams.bytes())
+            let full = |streams: &Streams| streams.bytes() + bytes > MAX_SESSION_BYTES;
+            if full(&streams) {
+                streams.forget_expired();
+            }
+            if full(&streams) { Err(OverBudget::Full { bytes: streams.bytes() }) } else { Ok(()) }
         };
-        let charge = match reserved {
-            _ if text.len() > limit => Err(OverBudget::TooLarge { bytes: text.len(), limit }),
-            _ if text.len() + held > MAX_SESSION_BYTES => Err(OverBudget::Full { bytes: held }),
-            Some(mut charge) => {
-                charge.resize(text.len());
-                Ok(charge)
-            }
-            None => self.account.try_charge(text.len()),
-        };
-        match (charge, message) {
-            (Ok(charge), message) => Ok(Some(Outgoing { message, text, charge })),
-            (Err(refused), ServerJsonRpcMessage::Response(response)) => {
-                Ok(Some(Outgoing::small(not_sent(response.id, &refused), &self.account)))
-            }
-            (Err(refused), ServerJsonRpcMessage::Request(_)) => Err(SessionError::OverBudget(refused)),
-            // An error whose text alone has no room is one of few words.
-            (Err(refused), ServerJsonRpcMessage::Error(error)) => {
-                let message = error.id.map(|id| Outgoing::small(not_sent(id, &refused), &self.account));
-                Ok(message)
-            }
-            (Err(_), ServerJsonRpcMessage::Notification(_)) => Ok(None),
-        }
+        Outgoing::charged(message, &self.account, reserved, room).map_err(SessionError::OverBudget)
     }
 }
 

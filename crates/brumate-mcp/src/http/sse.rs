@@ -1,14 +1,15 @@
 //! The deprecated HTTP+SSE transport (2024-11-05): a stream of the server's messages, and an address for the client's.
 
 use super::activity::{Activity, Running};
-use super::budget::{Account, Charge, OverBudget};
+use super::budget::{Account, Charge};
 use super::clients::{Client, Clients};
 use super::guard::Guard;
+use super::outgoing::Outgoing;
 use super::output::Reservation;
 use super::principal::Principal;
 use super::proxies::Outside;
 use super::service::{Response, cors, refusal};
-use super::unanswerable::{id_in_use, not_sent, too_many_requests};
+use super::unanswerable::{id_in_use, too_many_requests};
 use super::{HttpOptions, unreadable};
 use axum::Router;
 use axum::body::Body;
@@ -177,10 +178,11 @@ impl SseEndpoint {
         let transport = SseTransport { inbox, outbox, token: token.clone(), activity, account, running };
         tokio::spawn((self.serve)(principal.as_ref(), transport, token));
         let messages = futures::stream::unfold((to_client, open), |(mut messages, open)| async move {
-            let Outgoing { text, .. }: Outgoing = tokio::select! {
+            let (text, _charge): Queued = tokio::select! {
                 message = messages.recv() => message?,
                 () = open.token.cancelled() => return None,
             };
+            let text = String::from_utf8(text).unwrap_or_default();
             Some((Event::default().event("message").data(text), (messages, open)))
         });
         let first = futures::stream::once(async { Event::default().event("endpoint").data(address) });
@@ -223,10 +225,11 @@ impl SseEndpoint {
     }
 }
 
-/// A message on its way to the client, on the client's account.
-struct Outgoing {
-    text: String,
-    _charge: Charge,
+/// The JSON of a message that waits for its client, and the room that it takes.
+type Queued = (Vec<u8>, Charge);
+
+fn queued(outgoing: Outgoing) -> Queued {
+    (outgoing.text, outgoing.charge)
 }
 
 /// A request that is not answered yet.
@@ -238,7 +241,7 @@ struct Unanswered {
 /// The server's end of a stream.
 struct SseTransport {
     inbox: mpsc::Receiver<ClientJsonRpcMessage>,
-    outbox: mpsc::Sender<Outgoing>,
+    outbox: mpsc::Sender<Queued>,
     token: CancellationToken,
     activity: Arc<Activity>,
     account: Account,
@@ -276,30 +279,6 @@ impl SseTransport {
         }
         Ok(())
     }
-
-    /// Puts a message on the client's account, in the room that was reserved for it or in what there is.
-    ///
-    /// # Errors
-    ///
-    /// The message and why there is no room for it.
-    fn charged(
-        &self,
-        message: ServerJsonRpcMessage,
-        reserved: Option<Charge>,
-    ) -> Result<Outgoing, Box<(ServerJsonRpcMessage, OverBudget)>> {
-        let text = serde_json::to_string(&message).unwrap_or_default();
-        let charge = match reserved {
-            Some(mut charge) => {
-                charge.resize(text.len());
-                Ok(charge)
-            }
-            None => self.account.try_charge(text.len()),
-        };
-        match charge {
-            Ok(_charge) => Ok(Outgoing { text, _charge }),
-            Err(refused) => Err(Box::new((message, refused))),
-        }
-    }
 }
 
 impl Transport<RoleServer> for SseTransport {
@@ -316,20 +295,10 @@ impl Transport<RoleServer> for SseTransport {
         };
         let may_be_missed = matches!(message, ServerJsonRpcMessage::Notification(_));
         let reserved = answered.as_ref().and_then(|answered| answered.reservation.as_ref()?.take());
-        let outgoing = match self.charged(message, reserved) {
-            Ok(outgoing) => Ok(Some(outgoing)),
-            Err(refused) => match *refused {
-                // Who reads too slowly misses what is said on the way.
-                (ServerJsonRpcMessage::Notification(_), _) => Ok(None),
-                (ServerJsonRpcMessage::Response(response), refused) => {
-                    let message = not_sent(response.id, &refused);
-                    Ok(self.charged(message, Some(self.account.charge(0))).ok())
-                }
-                (_, refused) => Err(std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused)),
-            },
-        };
-        let sent = outgoing.map(|outgoing| match self.outbox.try_send(outgoing?) {
+        let outgoing = Outgoing::charged(message, &self.account, reserved, |_| Ok(()));
+        let sent = outgoing.map(|outgoing| match self.outbox.try_send(queued(outgoing?)) {
             Ok(()) => None,
+            // Who reads too slowly misses what is said on the way.
             Err(mpsc::error::TrySendError::Full(_)) if may_be_missed => None,
             Err(mpsc::error::TrySendError::Full(outgoing) | mpsc::error::TrySendError::Closed(outgoing)) => {
                 Some((self.outbox.clone(), outgoing))
@@ -338,7 +307,7 @@ impl Transport<RoleServer> for SseTransport {
         async move {
             // It runs until its answer is on its way.
             let _answered = answered;
-            match sent? {
+            match sent.map_err(|refused| std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused))? {
                 Some((outbox, outgoing)) => {
                     outbox.send(outgoing).await.map_err(|_| std::io::ErrorKind::BrokenPipe.into())
                 }
@@ -357,9 +326,7 @@ impl Transport<RoleServer> for SseTransport {
                 Ok(()) => return Some(message),
                 Err(answer) => {
                     // A client that does not read its answers does not miss this one.
-                    if let Ok(outgoing) = self.charged(*answer, None) {
-                        let _ = self.outbox.try_send(outgoing);
-                    }
+                    let _ = self.outbox.try_send(queued(Outgoing::small(*answer, &self.account)));
                 }
             }
         }

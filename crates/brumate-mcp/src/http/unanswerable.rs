@@ -9,13 +9,13 @@ fn error(id: &RequestId, code: ErrorCode, text: String) -> ServerJsonRpcMessage 
 }
 
 /// Answers a request whose id is that of one which is not answered yet.
-pub(crate) fn id_in_use(id: &RequestId) -> ServerJsonRpcMessage {
+pub fn id_in_use(id: &RequestId) -> ServerJsonRpcMessage {
     let text = "the id of this request is in use: an earlier request with it is not answered yet";
     error(id, ErrorCode::INVALID_REQUEST, text.to_owned())
 }
 
 /// Answers a request of a session that has `limit` of them under way.
-pub(crate) fn too_many_requests(id: &RequestId, limit: usize) -> ServerJsonRpcMessage {
+pub fn too_many_requests(id: &RequestId, limit: usize) -> ServerJsonRpcMessage {
     let text = format!("{limit} requests of this session are not answered yet: wait for some of them, then try again");
     error(id, ErrorCode::INTERNAL_ERROR, text)
 }

@@ -9,7 +9,7 @@ use tokio::time::{Sleep, sleep};
 
 /// A client that has something to read takes [`MIN_BYTES`] of it, or all there is, within this time.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What a client takes at least.
+/// Least number of bytes that a client takes within [`WRITE_TIMEOUT`].
 const MIN_BYTES: usize = 4096;
 
 /// A stream whose writes fail with `TimedOut` when the other side stops reading.
@@ -17,7 +17,7 @@ const MIN_BYTES: usize = 4096;
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Since when a write waits, and what was written since.
+    /// The timer of a write that waits, and the bytes that were written meanwhile.
     waiting: Option<(Pin<Box<Sleep>>, usize)>,
 }
 

@@ -92,7 +92,7 @@ impl HttpSettings {
         self.path.as_deref().unwrap_or(default)
     }
 
-    /// What the settings mean.
+    /// Returns the options of the SDK for these settings.
     ///
     /// # Errors
     ///

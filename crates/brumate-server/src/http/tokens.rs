@@ -119,15 +119,15 @@ impl Tokens {
         Ok(Self { path: path.into(), known: Arc::new(RwLock::new(Arc::new(known))) })
     }
 
-    /// Reads the file again if it was changed, or in any case; whether it was read.
+    /// Reads the file again if it was changed, or in any case. Returns those who have no token any more, or `None` when it was not read.
     ///
     /// # Errors
     ///
     /// As [`Tokens::open`]; what was known before stays.
-    pub fn reload(&self, in_any_case: bool) -> Result<bool, TokensError> {
+    pub fn reload(&self, in_any_case: bool) -> Result<Option<Vec<String>>, TokensError> {
         let changed = std::fs::metadata(&self.path).and_then(|metadata| metadata.modified()).ok();
         if !in_any_case && changed == self.known().changed {
-            return Ok(false);
+            return Ok(None);
         }
         let known = load(&self.path).map_err(|reason| TokensError { path: self.path.to_path_buf(), reason });
         // One that cannot be read is complained about once.
@@ -139,8 +139,10 @@ impl Tokens {
                 return Err(error);
             }
         };
+        let before = self.principals();
         self.set(known);
-        Ok(true)
+        let revoked = self.allowances();
+        Ok(Some(before.into_iter().filter(|name| revoked.of(name).revoked).collect()))
     }
 
     fn set(&self, known: Known) {
@@ -164,7 +166,7 @@ impl Tokens {
         bool::from(found).then(|| known.principals.get(index as usize).cloned()).flatten()
     }
 
-    /// What each principal may use, by the file as it is now. One that has no token any more may use nothing.
+    /// Returns the limits of each principal, by the file as it is now. A principal without a token may use nothing.
     pub fn allowances(&self) -> Allowances {
         let this = self.clone();
         Allowances::new(move |name| {
@@ -332,9 +334,10 @@ mod tests {
         let (ada, bob) = (NewToken::make("ada").unwrap(), NewToken::make("bob").unwrap());
         let (_directory, path) = file(&ada.entry);
         let tokens = Tokens::open(&path).unwrap();
-        assert!(!tokens.reload(false).unwrap());
+        assert_eq!(tokens.reload(false).unwrap(), None);
         fs::write(&path, &bob.entry).unwrap();
-        assert!(tokens.reload(true).unwrap());
+        assert_eq!(tokens.reload(true).unwrap(), Some(vec!["ada".to_owned()]));
+        assert_eq!(tokens.reload(true).unwrap(), Some(vec![]));
         assert_eq!((tokens.verify(&ada.token), tokens.verify(&bob.token)), (None, Some(Principal::new("bob"))));
         fs::write(&path, "[principal.eve]\ntokens = [\"eve\"]\n").unwrap();
         let error = tokens.reload(true).unwrap_err().to_string();

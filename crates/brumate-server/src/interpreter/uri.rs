@@ -21,7 +21,7 @@ pub(crate) fn of_range(id: &str, name: &str, offset: u64, length: u64) -> String
     format!("{}?offset={offset}&length={length}", of_file(id, name))
 }
 
-/// What an address names.
+/// The parts of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) session: SessionId,

@@ -22,7 +22,7 @@ const MAX_PARKED: usize = 256;
 const STATE_BYTES: usize = 18;
 /// Random bytes of a process's name in the states that it gives out.
 const PROCESS_BYTES: usize = 6;
-/// What stands between the two.
+/// Separates the process's name from the random part.
 const SEPARATOR: char = '.';
 
 /// The calls of one connection that wait.

@@ -1,28 +1,23 @@
-//! Files of sessions from outside, and what is done with files after each cell.
+//! Files of sessions from outside: reading, uploading, copying in.
 
-use brumate_engine_api::{EngineError, FileChunk, FileError, FileInfo, Session};
+use brumate_engine_api::{EngineError, FileChunk, FileError, Session};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::error::SessionError;
-use super::figures::{Figures, next_number};
-use super::files::{Changes, FileName, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, is_hidden, mime_of, mime_of_content};
+use super::files::{FileName, SNIFFED_BYTES, guest_path, is_hidden, mime_of};
 use super::id::SessionId;
 use super::inputs::InputFile;
 use super::record::SessionState;
 use super::registry::Parts;
-use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
-use super::settings::{
-    ANSWER_BYTES, CHUNK_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, MAX_RESOURCE_BYTES, WORKSPACE,
-};
+use super::report::SessionFile;
+use super::settings::{CHUNK_BYTES, MAX_RESOURCE_BYTES};
 use super::slot::{Body, Slot};
 use super::store::{Before, Undone};
 
 /// Directory of the texts that are too long for an answer.
-const OUTPUTS: &str = ".output";
-/// Saved pictures that are shown, when the cell showed none itself.
-const MAX_SAVED_SHOWN: usize = 4;
+pub(super) const OUTPUTS: &str = ".output";
 
 /// A part of a file for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,22 +111,6 @@ impl Sessions {
         .await
     }
 
-    /// A whole file and its type. Wakes the session.
-    ///
-    /// # Errors
-    ///
-    /// [`SessionError::TooLarge`], and those of [`Sessions::read_file`].
-    pub async fn read_whole_file(
-        &self,
-        principal: &str,
-        id: &str,
-        name: &FileName,
-        cancel: &CancellationToken,
-    ) -> Result<(Vec<u8>, String), SessionError> {
-        let part = self.read_part(principal, id, name, None, Admit::always(), cancel).await?;
-        Ok((part.bytes, part.mime))
-    }
-
     /// A file or a range of it, and its type. `admit` is asked before it is read, with the number of bytes that are going to be.
     /// Wakes the session.
     ///
@@ -157,7 +136,7 @@ impl Sessions {
             let mut turn = slot.turn(&cancel).await?;
             let mut recovered = None;
             let session = sessions.awake_or_recovered(&slot, &mut turn, &mut recovered, &cancel).await?;
-            let read = read_range(session, name.as_str(), range, admit, &cancel).await;
+            let read = read_range(session, name.as_str(), range, MAX_RESOURCE_BYTES, admit, &cancel).await;
             drop((turn, recovered));
             sessions.make_room();
             let (bytes, offset, size) = read?;
@@ -297,130 +276,6 @@ impl Sessions {
         let id = slot.record().id.clone();
         Ok((id, SessionFile { name: name.to_owned(), mime, size }))
     }
-
-    /// Compares the files with what was known of them, and knows them from now on.
-    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
-        let there = session.list_files(WORKSPACE).await?;
-        Ok(self.note_listed(slot, session, there).await)
-    }
-
-    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> Changes {
-        let mut changes = Changes::between(&slot.record().files, there);
-        for name in &changes.written {
-            if let Some(file) = changes.files.get_mut(name)
-                && file.mime.is_empty()
-            {
-                let start = session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await;
-                file.mime = start.map_or(UNKNOWN_MIME, |chunk| mime_of_content(&chunk.bytes)).to_owned();
-            }
-        }
-        slot.record().files.clone_from(&changes.files);
-        changes
-    }
-
-    /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
-    pub(super) async fn after_cell(
-        &self,
-        slot: &Slot,
-        session: &dyn Session,
-        listed: Result<Vec<FileInfo>, EngineError>,
-        gatherer: Gatherer,
-        report: &mut CellReport,
-    ) -> Parts {
-        let mut changes = match listed {
-            Ok(there) => self.note_listed(slot, session, there).await,
-            Err(EngineError::Unavailable(_)) => Changes::default(),
-            Err(error) => {
-                tracing::warn!(%error, "the files of a session cannot be listed");
-                Changes::default()
-            }
-        };
-        if !gatherer.figures.shown.is_empty() {
-            keep_figures(session, gatherer.figures, &changes, report).await;
-            // What a cell wrote itself comes first, then its pictures.
-            if let Ok(more) = self.note_files(slot, session).await {
-                changes.written.extend(more.written.iter().cloned());
-                changes.files = more.files;
-            }
-        } else {
-            show_saved(session, &changes, report).await;
-        }
-        report.files_changed = changes.any();
-        report.files_left_out = changes.written.len().saturating_sub(MAX_REPORTED_FILES);
-        let reported = changes.written.iter().take(MAX_REPORTED_FILES);
-        report.files = reported
-            .filter_map(|name| {
-                let file = changes.files.get(name)?;
-                Some(SessionFile { name: name.clone(), mime: file.mime.clone(), size: file.size })
-            })
-            .collect();
-        if report.text_bytes() > ANSWER_BYTES {
-            let number = slot.record().executions;
-            report.whole = keep_text(session, report, number).await;
-        }
-        if changes.any() { Parts::All } else { Parts::WithoutFiles }
-    }
-}
-
-/// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
-async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
-    let first = next_number(changes.files.keys().map(String::as_str));
-    for (number, forms) in (first..).zip(figures.shown) {
-        for form in forms {
-            let name = format!("figure_{number}.{}", form.ending);
-            let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
-            let kept = write_all(session, &name, 0, form.bytes.clone(), true).await;
-            if let Err(error) = kept {
-                report.output.push(format!("{name} could not be kept: {error}\n"));
-            }
-            let bytes = form.shown.unwrap_or(form.bytes);
-            if shown && !bytes.is_empty() {
-                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
-            }
-        }
-    }
-    if figures.left_out > 0 {
-        report.output.push(format!("{} more figures were left out\n", figures.left_out));
-    }
-}
-
-/// Pictures that the cell saved, when it showed none: `plt.savefig` is meant to be seen.
-async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellReport) {
-    let pictures = changes.written.iter().filter_map(|name| {
-        let file = changes.files.get(name)?;
-        let shown = matches!(file.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-        (shown && file.size <= MAX_FIGURE_BYTES as u64).then_some((name, file))
-    });
-    for (name, file) in pictures.take(MAX_SAVED_SHOWN) {
-        if let Ok(bytes) = read_all(session, name, MAX_FIGURE_BYTES as u64).await {
-            report.images.push(CellImage { name: name.clone(), mime: file.mime.clone(), bytes });
-        }
-    }
-}
-
-/// Writes all text of a cell to a file, and removes the oldest of these files.
-async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> WholeText {
-    let mut text: String = report.output.concat();
-    if let Some(result) = &report.result {
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(result);
-    }
-    let name = format!("{OUTPUTS}/{number}.txt");
-    if let Some(old) = number.checked_sub(MAX_KEPT_OUTPUTS as u64) {
-        // Usually there is none: most cells write little.
-        let _ = session.remove_file(&guest_path(&format!("{OUTPUTS}/{old}.txt"))).await;
-    }
-    let mut written = write_all(session, &name, 0, text.clone().into_bytes(), true).await;
-    if written.is_err() && session.remove_file(&guest_path(OUTPUTS)).await.is_ok() {
-        // The cell had made a file where the directory belongs.
-        written = write_all(session, &name, 0, text.into_bytes(), true).await;
-    }
-    match written {
-        Ok(()) => WholeText::Kept(name),
-        Err(error) => WholeText::NotKept(error.to_string()),
-    }
 }
 
 fn file_error(name: &str, error: EngineError) -> SessionError {
@@ -449,11 +304,13 @@ fn refuse_reserved(name: &FileName) -> Result<(), SessionError> {
     Err(SessionError::File { name: name.as_str().to_owned(), error })
 }
 
-/// Reads a range of a file, or all of it. Returns the bytes, where they begin, and the size of the file.
-async fn read_range(
+/// Reads a range of a file, or all of it, but no more than `limit` bytes. Returns the bytes, where they begin, and the size of the
+/// file.
+pub(super) async fn read_range(
     session: &dyn Session,
     name: &str,
     range: Option<FileRange>,
+    limit: u64,
     admit: Admit,
     cancel: &CancellationToken,
 ) -> Result<(Vec<u8>, u64, u64), SessionError> {
@@ -462,8 +319,8 @@ async fn read_range(
     let size = first.size;
     let rest = size.saturating_sub(start);
     let wanted = range.and_then(|range| range.length).unwrap_or(rest).min(rest);
-    if wanted > MAX_RESOURCE_BYTES {
-        return Err(SessionError::TooLarge { name: name.to_owned(), size, limit: MAX_RESOURCE_BYTES });
+    if wanted > limit {
+        return Err(SessionError::TooLarge { name: name.to_owned(), size, limit });
     }
     tokio::select! {
         admitted = (admit.0)(wanted) => admitted.map_err(SessionError::Refused)?,
@@ -480,23 +337,6 @@ async fn read_range(
     }
     bytes.truncate(wanted);
     Ok((bytes, start, size))
-}
-
-async fn read_all(session: &dyn Session, name: &str, limit: u64) -> Result<Vec<u8>, SessionError> {
-    let mut bytes = Vec::new();
-    loop {
-        let chunk = read_chunk(session, name, bytes.len() as u64).await?;
-        if chunk.size > limit || (bytes.len() + chunk.bytes.len()) as u64 > limit {
-            return Err(SessionError::TooLarge { name: name.to_owned(), size: chunk.size, limit });
-        }
-        if chunk.bytes.is_empty() {
-            return Ok(bytes);
-        }
-        bytes.extend(chunk.bytes);
-        if bytes.len() as u64 >= chunk.size {
-            return Ok(bytes);
-        }
-    }
 }
 
 /// Copies a file; one that does not get there whole is removed.
@@ -535,7 +375,7 @@ async fn copy_in(
     copied
 }
 
-async fn write_all(
+pub(super) async fn write_all(
     session: &dyn Session,
     name: &str,
     offset: u64,

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Why a session is lost that was awake when a backup was made, and not idle.
 const WAS_AWAKE: &str = "it was running code when the backup was made";
 
-/// What a backup holds.
+/// Contents of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backup {

@@ -1,4 +1,4 @@
-//! What sessions take on the disk, and what those that are awake would take there.
+//! Disk space of sessions. Sessions that are awake count with an estimate of their file.
 //!
 //! A session that is awake counts with what its file would have: whoever makes it larger learns at once that it does not fit, not when
 //! it is put to sleep. The engine's estimate is rather too large. Where it does not fit, the file is written, and tells.
@@ -19,7 +19,7 @@ use crate::allowance::OverLimit;
 /// Bytes of the disk that sessions leave to the registry and its log.
 const RESERVE: u64 = 1 << 20;
 
-/// What a session takes on the disk.
+/// Disk space of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
     /// Bytes.

@@ -23,6 +23,7 @@ mod inputs;
 mod keeper;
 mod layers;
 mod live;
+mod outputs;
 mod record;
 mod registry;
 mod report;

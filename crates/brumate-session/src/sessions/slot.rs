@@ -119,7 +119,7 @@ impl Slot {
         self.estimate.store(bytes, Ordering::Relaxed);
     }
 
-    /// What it takes on the disk, or would take if it were put to sleep now.
+    /// Disk space that it takes, or would take if it were put to sleep now.
     pub(crate) fn need(&self) -> Need {
         let record = self.record();
         let file = record.image.as_ref().map_or(0, |image| image.bytes);

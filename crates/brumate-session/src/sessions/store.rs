@@ -1,4 +1,4 @@
-//! What is answered is stored first: a change that cannot be stored never was.
+//! Changes of a session are stored before they are answered. A change that cannot be stored is undone.
 
 use brumate_engine_api::Session;
 
@@ -10,7 +10,7 @@ use super::settings::Durability;
 use super::slot::Slot;
 use crate::packages::KnownLayer;
 
-/// What the record of a session was before a change.
+/// The record of a session before a change.
 pub(super) struct Before {
     state: SessionState,
     generation: u64,
@@ -19,7 +19,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// What it is now.
+    /// Copies the present record.
     pub(super) fn of(slot: &Slot) -> Self {
         let record = slot.record();
         Self {
@@ -31,7 +31,7 @@ impl Before {
     }
 }
 
-/// Why a change was taken back.
+/// The reason why a change was undone.
 pub(super) struct Undone {
     pub(super) error: SessionError,
     /// The machine is gone with it: why. What is left of the session says its record.

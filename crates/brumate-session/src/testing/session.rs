@@ -55,7 +55,7 @@ fn will_of(path: &Path) -> PathBuf {
 pub(super) struct FakeSession {
     machine: FakeMachine,
     memory: Mutex<Memory>,
-    /// What it was when the present transaction began.
+    /// The value at the beginning of the transaction.
     before: std::sync::Mutex<Option<Memory>>,
     will: std::sync::Mutex<Option<PathBuf>>,
     layers: std::sync::Mutex<Vec<Layer>>,

@@ -152,17 +152,15 @@ fn reload(serving: &HttpSettings, admission: Admission) -> std::io::Result<()> {
                 () = tokio::time::sleep(TOKENS_EVERY) => false,
             };
             if let Some(tokens) = tokens.clone() {
-                let (before, after) = (tokens.principals(), tokens.clone());
                 match tokio::task::spawn_blocking(move || tokens.reload(asked)).await {
-                    Ok(Ok(true)) => {
+                    Ok(Ok(Some(revoked))) => {
                         tracing::info!("the tokens were read again");
-                        let after = after.principals();
-                        for gone in before.iter().filter(|name| !after.contains(name)) {
-                            tracing::info!(principal = gone, "a principal has no token any more: what it runs ends");
-                            admission.revoke(gone);
+                        for principal in revoked {
+                            tracing::info!(principal, "a principal has no token any more: what it runs ends");
+                            admission.revoke(&principal);
                         }
                     }
-                    Ok(Ok(false)) => {}
+                    Ok(Ok(None)) => {}
                     Ok(Err(error)) => tracing::error!(%error, "the tokens stay as they were"),
                     Err(error) => tracing::error!(%error, "the tokens stay as they were"),
                 }

@@ -1,4 +1,4 @@
-//! What code may write to granted host directories, and what becomes of answers that it forges.
+//! The limit of writes to granted host directories, and forged answers.
 
 use brumate_engine::api::{Ended, Limits, MachineSpec, Mount, Outcome};
 use brumate_engine::client::{Died, Error, Session};

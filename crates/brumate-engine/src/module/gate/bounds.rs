@@ -4,9 +4,10 @@
 //! it is compiled: the guest gets an `OSError` that names the bound. The compiler's process pays for what passes, within the limits of its
 //! run, see `client::compiler`.
 
-/// How much of everything one module may have. [`GUEST`] and [`WHEEL`] are the two that are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+/// Counts of everything in one module: what it may have ([`GUEST`], [`WHEEL`]), or what [`check`](super::check) has found in it. What is of
+/// one function is the largest count of all functions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
     /// Bytes of the file.
     pub bytes: usize,
     /// Types. Each is compared with all others.
@@ -46,7 +47,7 @@ pub struct Bounds {
 
 /// Bounds of a module that a guest wrote itself or has in a file of its own. Of the 335 modules in `runtime/`, all but two pass, most with a
 /// tenth of each bound.
-pub const GUEST: Bounds = Bounds {
+pub const GUEST: Counts = Counts {
     bytes: 16 << 20,
     types: 2000,
     arity: 100,
@@ -68,7 +69,7 @@ pub const GUEST: Bounds = Bounds {
 
 /// Bounds of a module in a wheel that the operator lets in. Such a module is compiled once for everybody and kept. They are several times
 /// the largest counts of all modules in `runtime/`, scipy and cryptography among them.
-pub const WHEEL: Bounds = Bounds {
+pub const WHEEL: Counts = Counts {
     bytes: super::super::MAX_MODULE_BYTES,
     types: 20_000,
     arity: 1000,

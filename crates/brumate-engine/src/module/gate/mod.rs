@@ -1,6 +1,6 @@
 //! The gate before the compiler: what a side module may have.
 //!
-//! [`check`] counts what a module has and refuses it when one count exceeds its [bound](Bounds). It also refuses what no side module needs
+//! [`check`] counts what a module has and refuses it when one count exceeds its bound ([`GUEST`], [`WHEEL`]). It also refuses what no side module needs
 //! and what would hold memory beside the run's limit: memories and tables of its own, 64-bit memories, shared memories, and types of
 //! the garbage collector. It keeps nothing of what it reads and takes time that is linear in the module's size. A module that passes
 //! is not known to be valid: compiling it validates it.
@@ -12,72 +12,11 @@ use wasmparser::{
     Payload, TypeRef, TypeSectionReader,
 };
 
-pub use bounds::{Bounds, GUEST, WHEEL};
+pub use bounds::{Counts, GUEST, WHEEL};
 
 use super::{ModuleError, check_header};
 
-/// What a module has, as [`check`] has counted it. Of functions the largest count of each kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// As in [`Bounds`].
-    pub types: u32,
-    /// As in [`Bounds`].
-    pub arity: u32,
-    /// As in [`Bounds`].
-    pub imports: u32,
-    /// As in [`Bounds`].
-    pub functions: u32,
-    /// As in [`Bounds`].
-    pub globals: u32,
-    /// As in [`Bounds`].
-    pub exports: u32,
-    /// As in [`Bounds`].
-    pub tags: u32,
-    /// As in [`Bounds`].
-    pub data_segments: u32,
-    /// As in [`Bounds`].
-    pub element_segments: u32,
-    /// As in [`Bounds`].
-    pub elements: u64,
-    /// As in [`Bounds`].
-    pub function_bytes: usize,
-    /// As in [`Bounds`].
-    pub locals: u32,
-    /// As in [`Bounds`].
-    pub depth: u32,
-    /// As in [`Bounds`].
-    pub blocks: u32,
-    /// As in [`Bounds`].
-    pub targets: u32,
-    /// As in [`Bounds`].
-    pub merges: u64,
-}
-
 impl Counts {
-    /// Takes the larger of each two counts.
-    pub fn cover(&mut self, other: &Counts) {
-        let Counts {
-            types, arity, imports, functions, globals, exports, tags, data_segments, element_segments, ..
-        } = *other;
-        self.types = self.types.max(types);
-        self.arity = self.arity.max(arity);
-        self.imports = self.imports.max(imports);
-        self.functions = self.functions.max(functions);
-        self.globals = self.globals.max(globals);
-        self.exports = self.exports.max(exports);
-        self.tags = self.tags.max(tags);
-        self.data_segments = self.data_segments.max(data_segments);
-        self.element_segments = self.element_segments.max(element_segments);
-        let Counts { elements, function_bytes, locals, depth, blocks, targets, merges, .. } = *other;
-        self.elements = self.elements.max(elements);
-        self.function_bytes = self.function_bytes.max(function_bytes);
-        self.locals = self.locals.max(locals);
-        self.depth = self.depth.max(depth);
-        self.blocks = self.blocks.max(blocks);
-        self.targets = self.targets.max(targets);
-        self.merges = self.merges.max(merges);
-    }
-
     /// Bytes that each instance of the module takes beside its code, at most: entries of imports, functions and globals, and names of
     /// exports.
     pub fn instance_bytes(&self) -> u64 {
@@ -93,7 +32,7 @@ impl Counts {
 /// # Errors
 /// [`ModuleError::TooLarge`] when it exceeds a bound, [`ModuleError::Forbidden`] when it has something that no side module may have,
 /// and those of a malformed module.
-pub fn check(bytes: &[u8], bounds: &Bounds) -> Result<Counts, ModuleError> {
+pub fn check(bytes: &[u8], bounds: &Counts) -> Result<Counts, ModuleError> {
     within("bytes", bytes.len() as u64, bounds.bytes as u64)?;
     check_header(bytes)?;
     let mut counts = Counts::default();
@@ -118,7 +57,7 @@ fn add(count: &mut u32, more: u32, what: &'static str, limit: u32) -> Result<(),
 }
 
 impl Counts {
-    fn read(&mut self, payload: Payload<'_>, bounds: &Bounds) -> Result<(), ModuleError> {
+    fn read(&mut self, payload: Payload<'_>, bounds: &Counts) -> Result<(), ModuleError> {
         match payload {
             Payload::TypeSection(section) => self.types(section, bounds),
             Payload::ImportSection(section) => self.imports(section, bounds),
@@ -139,7 +78,7 @@ impl Counts {
         }
     }
 
-    fn types(&mut self, section: TypeSectionReader<'_>, bounds: &Bounds) -> Result<(), ModuleError> {
+    fn types(&mut self, section: TypeSectionReader<'_>, bounds: &Counts) -> Result<(), ModuleError> {
         // A group of types counts as one before it is read.
         within("types", u64::from(section.count()), u64::from(bounds.types))?;
         for group in section {
@@ -156,7 +95,7 @@ impl Counts {
         Ok(())
     }
 
-    fn imports(&mut self, section: ImportSectionReader<'_>, bounds: &Bounds) -> Result<(), ModuleError> {
+    fn imports(&mut self, section: ImportSectionReader<'_>, bounds: &Counts) -> Result<(), ModuleError> {
         for import in section.into_imports() {
             add(&mut self.imports, 1, "imports", bounds.imports)?;
             match import?.ty {
@@ -170,7 +109,7 @@ impl Counts {
         Ok(())
     }
 
-    fn elements(&mut self, section: ElementSectionReader<'_>, bounds: &Bounds) -> Result<(), ModuleError> {
+    fn elements(&mut self, section: ElementSectionReader<'_>, bounds: &Counts) -> Result<(), ModuleError> {
         add(&mut self.element_segments, section.count(), "element segments", bounds.element_segments)?;
         for element in section {
             let count = match element?.items {
@@ -183,7 +122,7 @@ impl Counts {
         Ok(())
     }
 
-    fn body(&mut self, body: &FunctionBody<'_>, bounds: &Bounds) -> Result<(), ModuleError> {
+    fn body(&mut self, body: &FunctionBody<'_>, bounds: &Counts) -> Result<(), ModuleError> {
         let length = body.range().len();
         self.function_bytes = self.function_bytes.max(length);
         within("bytes in a function", length as u64, bounds.function_bytes as u64)?;

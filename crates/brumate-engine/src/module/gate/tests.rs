@@ -9,7 +9,7 @@ use wasm_encoder::{
 use super::*;
 
 /// Small bounds, each different, so that a mistaken one shows.
-const SMALL: Bounds = Bounds {
+const SMALL: Counts = Counts {
     bytes: 4000,
     types: 3,
     arity: 4,

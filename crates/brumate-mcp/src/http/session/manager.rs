@@ -4,7 +4,7 @@
 //! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
 
 use super::super::Limits;
-use super::super::clients::Client;
+use super::super::clients::{Client, SWEEP_EVERY};
 use super::super::output::Reservation;
 use super::super::principal::{Refusal, Scope};
 use super::super::store::{EventStore, Journal};
@@ -36,9 +36,6 @@ const MAX_RUNNING: usize = 1024;
 
 /// How often the event store is told which sessions are in use, at most.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
-
-/// How often streams that nobody comes back for are looked for, and sessions whose token was revoked.
-const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// All sessions of one endpoint.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ fn picture(parts: &[(&str, &str)]) -> Event {
 
 async fn read(host: &Host, id: &str, name: &str) -> Result<(Vec<u8>, String), SessionError> {
     let name = FileName::parse(name).unwrap();
-    host.sessions.read_whole_file(LOCAL_PRINCIPAL, id, &name, &CancellationToken::new()).await
+    host.read(id, &name).await
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ async fn a_session_that_was_only_looked_at_keeps_its_file() {
     host.sessions.sweep().await;
     let before = host.images();
     let name = brumate_session::sessions::FileName::parse("a.txt").unwrap();
-    let read = host.sessions.read_whole_file(LOCAL_PRINCIPAL, &id, &name, &CancellationToken::new()).await;
+    let read = host.read(&id, &name).await;
     assert_eq!(read.unwrap(), (b"hello".to_vec(), "text/plain".to_owned()));
     assert_eq!((host.images(), host.engine.alive()), (before.clone(), 1));
     host.pass(60);

@@ -1,4 +1,4 @@
-//! What is answered is stored, or never was: limits of the disk, a full disk, a registry that refuses.
+//! Changes are stored before they are answered, or undone: with limits of the disk, a full disk, and a registry that refuses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -251,21 +251,21 @@ async fn files_of_a_session_of_another_version_can_be_had() {
     );
     assert!(matches!(host.upload(&id, "b", 1).await, Err(SessionError::Outdated { .. })));
     assert_eq!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().len(), 1);
-    let read = host.sessions.read_whole_file(LOCAL_PRINCIPAL, &id, &name, &cancel).await;
+    let read = host.read(&id, &name).await;
     assert_eq!(read.unwrap().0, b"hello");
     let chunk = host.sessions.read_file(LOCAL_PRINCIPAL, &id, &name, 1, &cancel).await.unwrap();
     assert_eq!((chunk.bytes, host.engine.alive()), (b"ello".to_vec(), 0));
     let fork = host.sessions.fork(LOCAL_PRINCIPAL, &id, &cancel).await.unwrap().to_string();
     assert_eq!(host.x(&fork).await, "NameError: name 'x' is not defined");
     assert_eq!(host.sessions.files(LOCAL_PRINCIPAL, &fork).await.unwrap().len(), 1);
-    let read = host.sessions.read_whole_file(LOCAL_PRINCIPAL, &fork, &name, &cancel).await;
+    let read = host.read(&fork, &name).await;
     assert_eq!(read.unwrap().0, b"hello");
     // The one that it came from is as it was.
     host.engine.set_outdated(false);
     assert!(before.iter().all(|name| host.images().contains(name)));
     assert_eq!(host.x(&id).await, "1");
     let host = host.restart(true).await;
-    let read = host.sessions.read_whole_file(LOCAL_PRINCIPAL, &fork, &name, &cancel).await;
+    let read = host.read(&fork, &name).await;
     assert_eq!(read.unwrap().0, b"hello");
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{
-    CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions, Upload,
+    Admit, CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
+    Upload,
 };
 use brumate_session::testing::{FakeEngine, Script};
 
@@ -45,6 +46,13 @@ pub(crate) fn engine() -> FakeEngine {
 }
 
 impl Host {
+    /// A whole file of a session, and its type.
+    pub(crate) async fn read(&self, id: &str, name: &FileName) -> Result<(Vec<u8>, String), SessionError> {
+        let cancel = CancellationToken::new();
+        let part = self.sessions.read_part(LOCAL_PRINCIPAL, id, name, None, Admit::always(), &cancel).await?;
+        Ok((part.bytes, part.mime))
+    }
+
     pub(crate) async fn new() -> Self {
         Self::with(engine(), |_| {}).await
     }

@@ -1,0 +1,145 @@
+//! Output of a cell: figures and long texts become files, and files that it wrote are reported.
+
+use brumate_engine_api::{EngineError, FileInfo, Session};
+use tokio_util::sync::CancellationToken;
+
+use super::Sessions;
+use super::access::{Admit, OUTPUTS, read_range, write_all};
+use super::error::SessionError;
+use super::figures::{Figures, next_number};
+use super::files::{Changes, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content};
+use super::registry::Parts;
+use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
+use super::settings::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
+use super::slot::Slot;
+
+/// Saved pictures that are shown, when the cell showed none itself.
+const MAX_SAVED_SHOWN: usize = 4;
+
+impl Sessions {
+    /// Compares the files with what was known of them, and knows them from now on.
+    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
+        let there = session.list_files(WORKSPACE).await?;
+        Ok(self.note_listed(slot, session, there).await)
+    }
+
+    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> Changes {
+        let mut changes = Changes::between(&slot.record().files, there);
+        for name in &changes.written {
+            if let Some(file) = changes.files.get_mut(name)
+                && file.mime.is_empty()
+            {
+                let start = session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await;
+                file.mime = start.map_or(UNKNOWN_MIME, |chunk| mime_of_content(&chunk.bytes)).to_owned();
+            }
+        }
+        slot.record().files.clone_from(&changes.files);
+        changes
+    }
+
+    /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
+    pub(super) async fn after_cell(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        listed: Result<Vec<FileInfo>, EngineError>,
+        gatherer: Gatherer,
+        report: &mut CellReport,
+    ) -> Parts {
+        let mut changes = match listed {
+            Ok(there) => self.note_listed(slot, session, there).await,
+            Err(EngineError::Unavailable(_)) => Changes::default(),
+            Err(error) => {
+                tracing::warn!(%error, "the files of a session cannot be listed");
+                Changes::default()
+            }
+        };
+        if !gatherer.figures.shown.is_empty() {
+            keep_figures(session, gatherer.figures, &changes, report).await;
+            // What a cell wrote itself comes first, then its pictures.
+            if let Ok(more) = self.note_files(slot, session).await {
+                changes.written.extend(more.written.iter().cloned());
+                changes.files = more.files;
+            }
+        } else {
+            show_saved(session, &changes, report).await;
+        }
+        report.files_changed = changes.any();
+        report.files_left_out = changes.written.len().saturating_sub(MAX_REPORTED_FILES);
+        let reported = changes.written.iter().take(MAX_REPORTED_FILES);
+        report.files = reported
+            .filter_map(|name| {
+                let file = changes.files.get(name)?;
+                Some(SessionFile { name: name.clone(), mime: file.mime.clone(), size: file.size })
+            })
+            .collect();
+        if report.text_bytes() > ANSWER_BYTES {
+            let number = slot.record().executions;
+            report.whole = keep_text(session, report, number).await;
+        }
+        if changes.any() { Parts::All } else { Parts::WithoutFiles }
+    }
+}
+
+/// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
+async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
+    let first = next_number(changes.files.keys().map(String::as_str));
+    for (number, forms) in (first..).zip(figures.shown) {
+        for form in forms {
+            let name = format!("figure_{number}.{}", form.ending);
+            let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
+            let kept = write_all(session, &name, 0, form.bytes.clone(), true).await;
+            if let Err(error) = kept {
+                report.output.push(format!("{name} could not be kept: {error}\n"));
+            }
+            let bytes = form.shown.unwrap_or(form.bytes);
+            if shown && !bytes.is_empty() {
+                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
+            }
+        }
+    }
+    if figures.left_out > 0 {
+        report.output.push(format!("{} more figures were left out\n", figures.left_out));
+    }
+}
+
+/// Pictures that the cell saved, when it showed none: `plt.savefig` is meant to be seen.
+async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellReport) {
+    let pictures = changes.written.iter().filter_map(|name| {
+        let file = changes.files.get(name)?;
+        let shown = matches!(file.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+        (shown && file.size <= MAX_FIGURE_BYTES as u64).then_some((name, file))
+    });
+    for (name, file) in pictures.take(MAX_SAVED_SHOWN) {
+        let never = CancellationToken::new();
+        let all = read_range(session, name, None, MAX_FIGURE_BYTES as u64, Admit::always(), &never).await;
+        if let Ok((bytes, ..)) = all {
+            report.images.push(CellImage { name: name.clone(), mime: file.mime.clone(), bytes });
+        }
+    }
+}
+
+/// Writes all text of a cell to a file, and removes the oldest of these files.
+async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> WholeText {
+    let mut text: String = report.output.concat();
+    if let Some(result) = &report.result {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(result);
+    }
+    let name = format!("{OUTPUTS}/{number}.txt");
+    if let Some(old) = number.checked_sub(MAX_KEPT_OUTPUTS as u64) {
+        // Usually there is none: most cells write little.
+        let _ = session.remove_file(&guest_path(&format!("{OUTPUTS}/{old}.txt"))).await;
+    }
+    let mut written = write_all(session, &name, 0, text.clone().into_bytes(), true).await;
+    if written.is_err() && session.remove_file(&guest_path(OUTPUTS)).await.is_ok() {
+        // The cell had made a file where the directory belongs.
+        written = write_all(session, &name, 0, text.into_bytes(), true).await;
+    }
+    match written {
+        Ok(()) => WholeText::Kept(name),
+        Err(error) => WholeText::NotKept(error.to_string()),
+    }
+}
