@@ -41,6 +41,21 @@ const LONG_RUN: Duration = Duration::from_secs(60 * 60);
 /// Growth of resident memory that is no leak, in bytes.
 const SLACK: u64 = 256 << 20;
 
+/// Names the input on stderr when its property does not hold. A line for each input would fill gigabytes in an hour.
+struct FailingInput<'a> {
+    target: &'static str,
+    name: &'a str,
+    round: u64,
+}
+
+impl Drop for FailingInput<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}/{}, mutation {}", self.target, self.name, self.round);
+        }
+    }
+}
+
 /// Memory of this process that is resident, in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("the kernel's numbers");
@@ -60,9 +75,9 @@ fn run_long(target: Target) {
             let (name, bytes) = inputs[index].clone();
             let (_, other) = &inputs[round as usize % inputs.len()];
             let mutated = mutation::mutated(&mut mutation::random(seed, &name, round), &bytes, other);
-            // What was printed last names the input when the property does not hold.
-            eprintln!("{}/{name}, mutation {round}", target.name);
+            let failing = FailingInput { target: target.name, name: &name, round };
             let accepted = (target.run)(&mutated);
+            drop(failing);
             if accepted && inputs.len() < 4 * own {
                 let name = format!("{name}+{round}");
                 inputs.push((name, mutated));
