@@ -12,6 +12,7 @@ import json
 import os
 import random
 import socket
+import ssl
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -45,8 +46,8 @@ READY = 40
 class Watch:
     """What a server holds: descriptors, memory, sessions, requests."""
 
-    def __init__(self, running: Served) -> None:
-        self.pid, self.client = running.process.pid, Client(running, token='')
+    def __init__(self, running: Served, tls: ssl.SSLContext | None = None) -> None:
+        self.pid, self.client = running.process.pid, Client(running, token='', tls=tls)
         self.port = int(self.client.address.rpartition(':')[2])
         self.first = self.held()
 

@@ -23,7 +23,7 @@ import anyio
 
 from cases import contains, same
 from harness import PATIENCE, Setup
-from http_server import Served, make_token, serve
+from http_server import Served, certificate, make_token, serve
 
 LEGACY, MODERN = '2025-11-25', '2026-07-28'
 
@@ -500,24 +500,10 @@ def numbers(client: Client) -> dict[str, str]:
 async def encrypted(setup: Setup) -> None:
     """TLS, with a certificate that is read again when it changes."""
     with tempfile.TemporaryDirectory() as directory:
-        certificate, key = Path(directory) / 'cert.pem', Path(directory) / 'key.pem'
-        make = [
-            'openssl',
-            'req',
-            '-x509',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:prime256v1',
-            '-nodes',
-            '-days',
-            '2',
-        ]
-        make += ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
-        subprocess.run([*make, '-keyout', str(key), '-out', str(certificate)], check=True, capture_output=True)
-        with server(setup, '--tls-cert', str(certificate), '--tls-key', str(key)) as running:
+        cert, key = certificate(Path(directory))
+        with server(setup, '--tls-cert', str(cert), '--tls-key', str(key)) as running:
             contains(running.url, 'https://')
-            context = ssl.create_default_context(cafile=str(certificate))
+            context = ssl.create_default_context(cafile=str(cert))
             client = Client(running, tls=context)
             contains(client.tool('run_python_code', python_code='40 + 2').body, '42')
             # Plain HTTP is not answered there.
@@ -527,9 +513,9 @@ async def encrypted(setup: Setup) -> None:
                 raise AssertionError('answered without TLS')
             except (http.client.HTTPException, OSError):
                 pass
-            subprocess.run([*make, '-keyout', str(key), '-out', str(certificate)], check=True, capture_output=True)
+            certificate(Path(directory))
             running.process.send_signal(signal.SIGHUP)
-            renewed = Client(running, tls=ssl.create_default_context(cafile=str(certificate)))
+            renewed = Client(running, tls=ssl.create_default_context(cafile=str(cert)))
 
             def trusted() -> bool:
                 try:

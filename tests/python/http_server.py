@@ -55,6 +55,26 @@ def make_token(brumate: Path, name: str, file: Path) -> str:
     return made.stdout.strip()
 
 
+def certificate(directory: Path) -> tuple[Path, Path]:
+    """Makes a new certificate for this machine, and its key: `cert.pem` and `key.pem` in the directory."""
+    cert, key = directory / 'cert.pem', directory / 'key.pem'
+    make = [
+        'openssl',
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+    ]
+    names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+    subprocess.run([*make, *names, '-keyout', str(key), '-out', str(cert)], check=True, capture_output=True)
+    return cert, key
+
+
 @contextlib.contextmanager
 def serve(
     brumate: Path,

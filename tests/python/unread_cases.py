@@ -10,7 +10,6 @@ import contextlib
 import json
 import resource
 import socket
-import ssl
 import statistics
 import tempfile
 import time
@@ -39,19 +38,27 @@ def send(client: Client, message: dict[str, Any], **headers: str) -> socket.sock
     lines = {'Host': 'localhost', **client.headers, 'Content-Length': str(len(body)), **headers}
     head = f'POST {client.path} HTTP/1.1\r\n' + ''.join(f'{name}: {value}\r\n' for name, value in lines.items())
     connection = dial(client, receive=4096)
+    if client.tls:
+        connection = client.tls.wrap_socket(connection, server_hostname='localhost')
     connection.sendall(f'{head}\r\n'.encode() + body)
     return connection
 
 
-def read_modern(client: Client, uri: str, number: int) -> socket.socket:
+def modern_request(
+    method: str, params: dict[str, Any], name: str, number: int, capabilities: Any = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """A request as of 2026-07-28, and its headers."""
     meta = {
         'io.modelcontextprotocol/protocolVersion': MODERN,
         'io.modelcontextprotocol/clientInfo': {'name': 'cases', 'version': '1'},
-        'io.modelcontextprotocol/clientCapabilities': {},
+        'io.modelcontextprotocol/clientCapabilities': capabilities or {},
     }
-    params = {'uri': uri, '_meta': meta}
-    message = {'jsonrpc': '2.0', 'id': number, 'method': 'resources/read', 'params': params}
-    headers = {'Mcp-Protocol-Version': MODERN, 'Mcp-Method': 'resources/read', 'Mcp-Name': uri}
+    message = {'jsonrpc': '2.0', 'id': number, 'method': method, 'params': {**params, '_meta': meta}}
+    return message, {'Mcp-Protocol-Version': MODERN, 'Mcp-Method': method, 'Mcp-Name': name}
+
+
+def read_modern(client: Client, uri: str, number: int) -> socket.socket:
+    message, headers = modern_request('resources/read', {'uri': uri}, uri, number)
     return send(client, message, **headers)
 
 
@@ -91,12 +98,14 @@ def memory(running: Served) -> int:
 
 
 @contextlib.contextmanager
-def two(setup: Setup, transport: str = 'http', **options: Any) -> Iterator[tuple[Served, Client, Client]]:
+def two(
+    setup: Setup, transport: str = 'http', flags: tuple[str, ...] = (), **options: Any
+) -> Iterator[tuple[Served, Client, Client]]:
     """A server with two principals, a client of each."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / 'tokens.toml'
         ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
-        flags = ('--tools', 'all', '--data-dir', directory + '/data')
+        flags = ('--tools', 'all', '--data-dir', directory + '/data', *flags)
         with serve(setup.brumate, setup.cache_dir, transport, *flags, tokens=file, token=ada, **options) as running:
             yield running, Client(running), Client(running, token=bob)
 

@@ -118,13 +118,17 @@ impl ModuleCache {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub(crate) fn commit(&self, key: &ModuleKey, mut file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
+    pub(crate) fn commit(&self, key: &ModuleKey, file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
         let io = |source: std::io::Error| self.refused(source);
         file.as_file().sync_all().map_err(io)?;
-        let name = content_name(key, file.as_file_mut()).map_err(io)?;
+        // Read through the descriptor that is handed out, which cannot write: the name may soon be another file's.
+        let mut reader = File::open(file.path()).map_err(io)?;
+        let name = content_name(key, &mut reader).map_err(io)?;
         file.persist(self.path.join(&name)).map_err(|error| io(error.error))?;
         rustix::fs::fsync(&self.directory).map_err(|errno| io(errno.into()))?;
-        self.get(key).ok_or_else(|| io(std::io::Error::other("a module vanished from the cache")))
+        let reader = Arc::new(reader);
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert(*key, reader.clone());
+        Ok(reader)
     }
 
     /// Waits for other processes that compile the bundle, and keeps them waiting while the lock lives.
@@ -231,6 +235,28 @@ mod tests {
         std::fs::write(&name, b"cod\0").unwrap();
         assert!(ModuleCache::open(root.path(), "f").unwrap().get(&KEY).is_none());
         assert!(!name.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_exchanged_after_the_check_is_not_used() {
+        let root = fresh();
+        let cache = ModuleCache::open(root.path(), "f").unwrap();
+        store(&cache, b"code");
+        let name = std::fs::read_dir(root.path().join("modules/f")).unwrap().next().unwrap().unwrap().path();
+        let other = root.path().join("other");
+        std::fs::write(&other, b"evil").unwrap();
+        std::fs::rename(&other, &name).unwrap();
+        let content = |file: Arc<File>| {
+            let mut bytes = [0; 4];
+            std::os::unix::fs::FileExt::read_exact_at(&*file, &mut bytes, 0).unwrap();
+            bytes
+        };
+        assert_eq!(&content(cache.get(&KEY).unwrap()), b"code");
+        // Links are not followed, wherever they lead.
+        std::fs::write(&other, b"code").unwrap();
+        std::fs::remove_file(&name).unwrap();
+        std::os::unix::fs::symlink(&other, &name).unwrap();
+        assert!(ModuleCache::open(root.path(), "f").unwrap().get(&KEY).is_none());
     }
 
     #[test]

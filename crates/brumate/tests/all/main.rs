@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
 mod bundles;
+mod cache_tampering;
 mod checkpoints;
 mod cli;
 mod compat;

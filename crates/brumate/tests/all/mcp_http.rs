@@ -95,6 +95,7 @@ modules! {
     http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
     unread_cases: unread, stalled, unread_older, unread_notes, same_id, revoked;
+    crowd_cases: encrypted, stateless, event_store, tasks;
     trace_cases: over_http, over_stdio, of_tasks, unwanted, refused, unheard, silent;
     typescript_cases: over_stdio, over_http, over_sse;
 }
