@@ -40,3 +40,43 @@ pub(crate) fn start(verbose: bool) -> Result<(), String> {
 fn is_discreet(metadata: &Metadata<'_>) -> bool {
     !metadata.target().starts_with("rmcp") || *metadata.level() <= Level::WARN
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn messages_are_never_logged_whatever_the_filter_says() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::registry().with(EnvFilter::new("trace")).with(
+            tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_filter(filter_fn(is_discreet)),
+        );
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::trace!(target: "rmcp::transport", "received hunter2");
+            tracing::debug!(target: "rmcp::service", "received hunter2");
+            tracing::info!(target: "rmcp::service", "received hunter2");
+            tracing::warn!(target: "rmcp::service", "a warning");
+            tracing::trace!("of our own");
+        });
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("a warning") && text.contains("of our own") && !text.contains("hunter2"), "{text}");
+    }
+}

@@ -231,6 +231,35 @@ fn vectors_of_single_precision() {
     }
 }
 
+/// The result lies over an operand, wholly or by a part: numbers are wrong then, and no other memory is touched.
+#[test]
+fn a_result_that_is_laid_over_its_operands_stays_in_its_place() {
+    const SIDE: u32 = 24;
+    let elements = (SIDE * SIDE) as usize;
+    for (name, size) in [("brumate_sgemm", 4), ("brumate_dgemm", 8), ("brumate_cgemm", 8), ("brumate_zgemm", 16)] {
+        let mut guest = Guest::new();
+        let one = if name == "brumate_sgemm" || name == "brumate_cgemm" {
+            guest.put(&[f64::from_bits(u64::from(1f32.to_bits())), 0.0])
+        } else {
+            guest.put(&[1.0, 0.0])
+        };
+        let (a, _) = guest.random(2 * elements);
+        let (b, _) = guest.random(2 * elements);
+        for first in [a, b] {
+            for shift in [0, size, 5 * size, SIDE * size] {
+                let before = guest.bytes.clone();
+                let c = first + shift;
+                let words = [1, 0, SIDE, SIDE, SIDE, one, a, SIDE, b, SIDE, one, c, SIDE];
+                guest.call(name, &words).expect("proper arguments");
+                let result = c as usize..(c + SIDE * SIDE * size) as usize;
+                assert_ne!(guest.bytes[result.clone()], before[result.clone()], "{name} {shift}");
+                assert_eq!(guest.bytes[1024..result.start], before[1024..result.start], "{name} {shift}");
+                assert_eq!(guest.bytes[result.end..], before[result.end..], "{name} {shift}");
+            }
+        }
+    }
+}
+
 #[test]
 fn improper_arguments_change_nothing() {
     let mut guest = Guest::new();

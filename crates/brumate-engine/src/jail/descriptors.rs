@@ -70,3 +70,29 @@ pub(super) fn refuse_directories(report: &mut Report) {
         report.missing(Wall::Descriptors, format!("descriptor {fd} is a directory: a way out of the empty root"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    use super::super::{Profile, Require, WallReport};
+    use super::*;
+
+    #[test]
+    fn a_directory_is_a_missing_wall_that_nothing_runs_without() {
+        let (file, directory) = (File::open("/dev/null").unwrap(), File::open("/").unwrap());
+        let mut report = Report::new(Profile::Zygote);
+        for wall in Wall::ALL {
+            report.active(wall, "");
+        }
+        report.descriptors = vec![file.as_raw_fd()];
+        refuse_directories(&mut report);
+        assert!(report.judge(Require::Best).is_ok());
+        report.descriptors.push(directory.as_raw_fd());
+        refuse_directories(&mut report);
+        let WallReport { wall, .. } = report.walls.iter().find(|entry| !report.is_active(entry.wall)).unwrap();
+        assert_eq!(*wall, Wall::Descriptors);
+        assert!(report.judge(Require::Best).unwrap_err().to_string().contains("is a directory"));
+    }
+}

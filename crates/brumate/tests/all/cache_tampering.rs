@@ -112,3 +112,28 @@ fn a_file_that_is_exchanged_between_check_and_use_is_not_used() {
     // What is left of it is mended by whoever opens it next.
     computes(&cache, &script);
 }
+
+#[test]
+fn an_image_that_is_damaged_is_built_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [cache, script] = ["cache", "script.py"].map(|name| directory.path().join(name));
+    computes(&cache_directory(), &script);
+    copy(&cache_directory(), &cache);
+    // Of those that are there the runs use two: for a start, and with what is imported.
+    let images = files(&cache, "image", |_| true);
+    for image in &images {
+        let mut content = std::fs::read(image).expect("an image");
+        let middle = content.len() / 2;
+        content[middle] ^= 1;
+        // Not in place: the file is a link to the one that others use.
+        std::fs::remove_file(image).expect("ours");
+        std::fs::write(image, content).expect("written");
+    }
+    let damaged: Vec<_> =
+        images.iter().map(|image| std::fs::metadata(image).expect("it is there").modified().unwrap()).collect();
+    computes(&cache, &script);
+    let rebuilt = images.iter().zip(damaged).filter(|(image, before)| {
+        std::fs::metadata(image).is_ok_and(|metadata| metadata.modified().unwrap() != *before)
+    });
+    assert!(rebuilt.count() >= 1, "none of {images:?} was built again");
+}

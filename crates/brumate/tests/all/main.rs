@@ -13,6 +13,7 @@ mod files;
 mod hostile_wire;
 mod images;
 mod interrupts;
+mod jail;
 mod kill9;
 mod layers;
 mod libraries;
