@@ -4,6 +4,7 @@ when a promise is broken. Nothing here needs the internet.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -53,7 +54,7 @@ class Place:
     def server(self, *flags: str, **options: Any) -> Any:
         return connect(self.setup, '--index', self.index.url, *flags, environment=CLEAN, **options)
 
-    def run(self, *arguments: str, stdin: str = '') -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, stdin: str = '', **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the binary as a shell does."""
         command = [
             str(self.setup.brumate),
@@ -64,7 +65,12 @@ class Place:
             *arguments,
         ]
         return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, env={**os.environ, **CLEAN}, check=False
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **CLEAN, **environment},
+            check=False,
         )
 
 
@@ -561,3 +567,87 @@ async def drawn_keys(setup: Setup) -> None:
             copies = [(await interpreter.tool('fork_session', session_id=session))['session_id'] for _ in range(2)]
             keys += [await interpreter.value(each, draw) for each in [*copies, session]]
             same(len(set(keys)), 4)
+
+
+# Looks for the password in all the memory of the guest and in the files of what was installed. Here it is never in one piece, so that what is
+# found was brought there.
+LOOK = """
+import ctypes, importlib.metadata
+first, second = b'hush-', b'for-one-index'
+size = ctypes.CDLL(None).sbrk(0) & 0xFFFFFFFF
+found = 0
+for start in range(0, size, 1 << 20):
+    piece = ctypes.string_at(start, min((1 << 20) + 64, size - start))
+    at = piece.find(first)
+    while at >= 0:
+        found += piece.startswith(second, at + len(first))
+        at = piece.find(first, at + 1)
+for file in importlib.metadata.files('thing'):
+    found += first in file.locate().read_bytes()
+found
+"""
+
+
+async def credentials(setup: Setup) -> None:
+    """The password of an index goes to that index: not into a session, an answer, the log, a lock or a file. The host's `keyring`
+    is run if the operator says so, and for the operator's own index.
+    """
+    secret = 'hush-for-one-index'
+    forms = [secret.encode(), base64.b64encode(f'me:{secret}'.encode())]
+    with place(setup) as here, tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as directory:
+        here.index.add('thing', '1', requires=['part'])
+        here.index.add('part', '1')
+        here.index.password = f'me:{secret}'
+        address = here.index.url
+        data = Path(directory) / 'data'
+        with_name = address.replace('http://', 'http://me@')
+        here.index.url = with_name.replace('me@', f'me:{secret}@')
+        flags = ('--tools', 'all', '--data-dir', str(data), '--index', here.index.url)
+        options: dict[str, Any] = {'errors': errors, 'environment': {**CLEAN, 'BRUMATE_LOG': 'trace'}}
+        async with connect(here.setup, *flags, **options) as client:
+            interpreter = Interpreter(client)
+            told = [await interpreter.cell('%pip install thing')]
+            session = told[0]['session_info']['session_id']
+            told.append(await interpreter.cell('import thing, part\nthing.__version__', session))
+            same(told[1]['result'], "'1'")
+            told.append(await interpreter.cell('%pip install unheard', session))
+            told.append(await interpreter.cell(LOOK, session))
+            same((told[3]['error'], told[3]['result']), (None, '0'))
+        lock = Path(directory) / 'pylock.toml'
+        made = here.run('lock', 'thing', '-o', str(lock))
+        same((made.returncode, secret in made.stderr), (0, False))
+        errors.seek(0)
+        places = {'answers': json.dumps(told).encode(), 'log': errors.read(), 'lock': lock.read_bytes()}
+        kept = [*data.rglob('*'), *Path(here.setup.cache_dir).glob('packages-*/**/*')]
+        places |= {str(file): file.read_bytes() for file in kept if file.is_file()}
+        assert len(places) > 5 and len(places['log']) > 1000, list(places)
+        same([name for name, content in places.items() if any(form in content for form in forms)], [])
+
+        # A `keyring` that writes down what it is asked.
+        asked = Path(directory) / 'asked'
+        keyring = Path(directory) / 'keyring'
+        keyring.write_text(f'#!/bin/sh\necho "$@" >> {asked}\necho {secret}\n')
+        keyring.chmod(0o755)
+        here.index.url = with_name
+        program = script(['thing'], 'import thing\nprint(thing.__version__)')
+        path = {'PATH': f'{directory}:{os.environ["PATH"]}'}
+        for more in ([], ['--keyring-provider', 'disabled']):
+            for entry in Path(here.setup.cache_dir).glob('packages-*'):
+                shutil.rmtree(entry)
+            ran = here.run(*more, 'exec', '-', stdin=program, **path)
+            same((ran.returncode, asked.exists()), (1, False))
+            contains(ran.stderr, '401')
+        # Code names a place of its own, which may be asked for, too; nobody looks up a password for it.
+        other = f'other @ {address.replace("127.0.0.1", "me@localhost")}other-1-py3-none-any.whl'
+        for dependencies in (['thing'], ['thing', other]):
+            ran = here.run(
+                '--keyring-provider',
+                'subprocess',
+                '--allow-urls',
+                'exec',
+                '-',
+                stdin=script(dependencies, 'import thing\nprint(thing.__version__)'),
+                **path,
+            )
+            same((ran.returncode, ran.stdout), (0, '1\n') if dependencies == ['thing'] else (1, ''))
+        same(set(asked.read_text().splitlines()), {f'get {address} me'})

@@ -56,6 +56,8 @@ class Index:
     asked: list[str] = field(default_factory=list)
     # Files at paths of their own.
     extra: dict[str, bytes] = field(default_factory=dict)
+    # User name and password that it wants, with a colon between.
+    password: str = ''
     url: str = ''
 
     def add(
@@ -113,7 +115,11 @@ def serving(index: Index) -> Iterator[Index]:
 
         def do_GET(self) -> None:
             index.asked.append(self.path)
-            status, kind, body = index.answer(self.path)
+            wanted = 'Basic ' + base64.b64encode(index.password.encode()).decode()
+            if index.password and self.headers['Authorization'] != wanted:
+                status, kind, body = 401, 'text/plain', b''
+            else:
+                status, kind, body = index.answer(self.path)
             self.send_response(status)
             self.send_header('Content-Type', kind)
             self.send_header('Content-Length', str(len(body)))

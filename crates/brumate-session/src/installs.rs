@@ -90,3 +90,30 @@ impl Installer {
         Step::Done(answer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use brumate_packages::Bundle;
+
+    use super::*;
+    use crate::testing::FakeEngine;
+
+    #[tokio::test]
+    async fn code_may_ask_a_hundred_times() {
+        let bundle = Bundle::new([]).expect("an empty bundle");
+        let packages = Packages::bundle_only(Arc::new(FakeEngine::default()), Arc::new(bundle));
+        let mut installer = Installer::new(packages, watch::Sender::new(false));
+        for number in 0..=MAX_INSTALLS {
+            let request = InstallRequest { requirements: vec!["unheard".to_owned()], ..InstallRequest::default() };
+            installer.begin(request, Vec::new());
+            let error = loop {
+                if let Step::Done(answer) = installer.step().await {
+                    break answer.expect_err("nobody has it");
+                }
+            };
+            assert_eq!(error.contains("may ask for packages 100 times"), number == MAX_INSTALLS, "{number}: {error}");
+        }
+    }
+}

@@ -73,7 +73,7 @@ cases! {
     package_cases:
     pinned, sessions, installing;
     once: email_validator, ways, bundled, conflicts, offline, policy, stateless, overriding, locking, constrained, told, distribution,
-    undone, recorded, drawn_keys,
+    undone, recorded, drawn_keys, credentials,
 }
 
 cases! {

@@ -388,3 +388,27 @@ async fn where_every_way_ends_at_one_package_that_is_the_reason() {
     assert!(refused("old").await.starts_with("`old` comes as source code only, which the sandbox cannot build"));
     assert!(refused("absent").await.starts_with("no source has a package `absent`: is the name right?"));
 }
+
+/// In the long tier only: it takes ten thousand requests.
+#[tokio::test(flavor = "multi_thread")]
+async fn packages_that_require_others_without_end_are_given_up() {
+    if brumate_test_support::count(0, 1) == 0 {
+        return;
+    }
+    let server = Server::start(|request| {
+        let path = request.path.as_str();
+        if let Some(name) = path.strip_prefix("/simple/").and_then(|rest| rest.strip_suffix('/')) {
+            return Reply::json(&page(&[(&format!("{name}-1.0-py3-none-any.whl"), r#", "core-metadata": true"#)]));
+        }
+        let number = path.strip_prefix("/files/p").and_then(|rest| rest.split('-').next()?.parse::<u64>().ok());
+        let Some(number) = number.filter(|_| path.ends_with(".metadata")) else { return Reply::status(404) };
+        let next: Vec<String> = (1..=20).map(|child| format!("p{}", number * 20 + child)).collect();
+        let next: Vec<&str> = next.iter().map(String::as_str).collect();
+        Reply::new(200, "", metadata(&format!("p{number}"), "1.0", &next))
+    })
+    .await;
+    let error = resolve(settings(&server), &["p0"]).await.expect_err("there is no end of it").to_string();
+    assert!(error.contains("more than 5000 distributions"), "{error}");
+    let asked = server.requests().len();
+    assert!(asked < 3 * 5000, "{asked} requests");
+}
