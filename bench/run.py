@@ -14,6 +14,7 @@ from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
 from sections import (
     cold_start,
+    crowd,
     first_compile,
     imports,
     interpreter,
@@ -34,6 +35,7 @@ SECTIONS = {
     "sessions": sessions,
     "mcp": mcp_stdio,
     "http": mcp_http,
+    "crowd": crowd,
     "interpreter": interpreter,
     "packages": packages,
     "imports": imports,
@@ -62,6 +64,12 @@ def arguments():
         default=os.environ.get("BRUMATE_TEST_PYTHON_UV"),
         help="a Python with uv beside it [BRUMATE_TEST_PYTHON_UV]",
     )
+    parser.add_argument(
+        "--mcp2",
+        default=os.environ.get("BRUMATE_TEST_PYTHON_MCP2"),
+        help="a Python with mcp 2.x [BRUMATE_TEST_PYTHON_MCP2]",
+    )
+    parser.add_argument("--full-crowd", action="store_true", help="ten thousand clients that read nothing, once")
     parser.add_argument(
         "--science-python",
         default=os.environ.get("BRUMATE_BENCH_SCIENCE_PYTHON"),
