@@ -12,7 +12,7 @@ use brumate_engine::module::gate;
 use brumate_test_support::{cache_directory, count};
 
 use crate::support::bombs::{BOMBS, own_memory, own_table};
-use crate::support::processes::descendants;
+use crate::support::processes::{descendants, parent_of};
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::wheels::layer;
 
@@ -208,6 +208,53 @@ async fn cpu_time_of_the_compiler_is_the_runs() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A compiler that has entered its jail: its threads, the processors that it may use, and its `nice` value.
+fn confined(pid: i32) -> Option<(String, String, i32)> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()));
+    if field("Seccomp:")? != "2" {
+        return None;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let nice = stat.rsplit(')').next()?.split_whitespace().nth(16)?.parse().ok()?;
+    Some((field("Threads:")?, field("Cpus_allowed_list:")?, nice))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compilers_of_guests_have_one_thread_and_share_one_processor() {
+    let sandbox = sandbox(0).await;
+    let bomb = BOMBS.iter().find(|bomb| bomb.name == "locals in loops").expect("this bomb");
+    let bytes = (bomb.make)(bomb.largest);
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("large.so"), bytes).expect("the disk");
+    let sessions = [
+        session_with(&sandbox, directory.path(), limits(), "a").await,
+        session_with(&sandbox, directory.path(), limits(), "b").await,
+    ];
+    let others = compilers();
+    let code = load("large.so");
+    let cells = async { tokio::join!(cell(&sessions[0], &code), cell(&sessions[1], &code)) };
+    let (mut seen, mut watching) = (BTreeSet::new(), BTreeSet::new());
+    let own = rustix::process::getpriority_process(None).expect("ours");
+    tokio::pin!(cells);
+    loop {
+        tokio::select! {
+            _ = &mut cells => break,
+            () = tokio::time::sleep(Duration::from_millis(2)) => {
+                for &pid in compilers().difference(&others) {
+                    // A process that watches over a compiler is its parent, and does nothing else.
+                    watching.extend(parent_of(pid));
+                    seen.extend(confined(pid).map(|confined| (pid, confined)));
+                }
+            }
+        }
+    }
+    seen.retain(|(pid, _)| !watching.contains(pid));
+    let processors: BTreeSet<&str> = seen.iter().map(|(_, (_, processors, _))| &processors[..]).collect();
+    assert!(processors.len() == 1 && processors.iter().all(|one| one.parse::<u32>().is_ok()), "{seen:?}");
+    assert!(seen.iter().all(|(_, (threads, _, nice))| threads == "1" && *nice > own.min(18)), "{own}: {seen:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
