@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Error;
 
-use crate::support::modules::asking;
+use crate::support::bombs::BOMBS;
 use crate::support::processes::{descendants, parent_of};
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::wheels::layer;
@@ -231,10 +231,15 @@ async fn a_process_that_compiled_a_wheels_module_is_used_for_nothing_else() {
     // Those that have seen nothing but the bundle may stay.
     let bundles = compilers();
     let moment = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
+    // Modules that take a while, so that each process is seen; none of them is in the cache.
+    let bomb = BOMBS.iter().find(|bomb| bomb.name == "locals in loops").expect("this bomb");
+    let slow = (bomb.make)(bomb.largest / 2);
     let files: Vec<(String, Vec<u8>)> = (0..4)
         .map(|number| {
-            let name = format!("unheard_{moment}_{number}");
-            (format!("made/_m{number}.cpython-314-wasm32-emscripten.so"), asking(&name, true))
+            let name = format!("{moment}_{number}");
+            let length = u8::try_from(name.len()).expect("a short name");
+            let bytes = [&slow[..], &[0, length + 1, length], name.as_bytes()].concat();
+            (format!("made/_m{number}.cpython-314-wasm32-emscripten.so"), bytes)
         })
         .collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (&path[..], &bytes[..])).collect();
