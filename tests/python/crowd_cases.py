@@ -11,6 +11,7 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import http2
 from abuse_cases import Watch, dial, served, told
@@ -37,41 +38,51 @@ MOST_STORED = 1 << 30
 
 
 @contextlib.contextmanager
-def bounded(running: Served, other: Client, case: str) -> Iterator[Callable[[], None]]:
-    """What happens inside leaves the server below its ceiling and another principal served; the function looks once more."""
+def bounded(running: Served, other: Client, case: str) -> Iterator[Callable[..., None]]:
+    """Yields a function that opens one more connection which reads nothing, by calling what it is given.
+
+    With all of them the server stays below its ceiling, and another principal is served. In the end they are closed.
+    """
+    many_descriptors()
     served(other)
     undisturbed, first = times(other, 10), memory(running)
-    most = [first]
-    yield lambda: most.append(memory(running))
-    during = times(other, 10)
-    most.append(memory(running))
-    assert max(most) - first <= MOST, (first, max(most))
-    told(case, grown=(max(most) - first) >> 20, ratio=round(during / undisturbed, 2))
+    crowd: list[socket.socket] = []
+    most = first
+
+    def join(ask: Callable[..., socket.socket], *arguments: Any) -> None:
+        nonlocal most
+        with contextlib.suppress(OSError):
+            crowd.append(ask(*arguments))
+        if len(crowd) % 20 == 0:
+            most = max(most, memory(running))
+
+    try:
+        yield join
+        during = times(other, 10)
+        most = max(most, memory(running))
+        assert most - first <= MOST, (first, most)
+        told(case, grown=(most - first) >> 20, ratio=round(during / undisturbed, 2))
+    finally:
+        for one in crowd:
+            one.close()
 
 
 async def encrypted(setup: Setup) -> None:
     """Over TLS: connections of HTTP/1.1, and of HTTP/2 with several requests each whose windows stay closed."""
-    many_descriptors()
     with tempfile.TemporaryDirectory() as directory:
         cert, key = certificate(Path(directory))
         with two(setup, flags=('--tls-cert', str(cert), '--tls-key', str(key))) as (running, hostile, other):
             hostile.tls = other.tls = ssl.create_default_context(cafile=str(cert))
             uri = large_file(hostile)
             watch = Watch(running, hostile.tls)
-            crowd: list[socket.socket] = []
-            # The server takes these requests, so it is not that they are refused what keeps its memory small.
-            first = several(hostile, uri, cert)
-            http2.await_answer(first)
-            crowd.append(first)
-            with bounded(running, other, 'encrypted') as look:
+            with bounded(running, other, 'encrypted') as join:
+                # The server takes these requests: its memory does not stay small because it refuses them.
+                first = several(hostile, uri, cert)
+                http2.await_answer(first)
+                join(lambda: first)
                 for number in range(CROWD // 4):
-                    with contextlib.suppress(OSError):
-                        crowd.append(read_modern(hostile, uri, number))
-                        crowd.append(several(hostile, uri, cert))
-                    if number % 10 == 0:
-                        look()
-            for one in crowd:
-                one.close()
+                    join(read_modern, hostile, uri, number)
+                    join(several, hostile, uri, cert)
             await watch.back()
             answer = hostile.modern('resources/read', {'uri': uri}, uri)
             assert 'result' in answer.messages[-1], answer.body[:300]
@@ -94,21 +105,14 @@ def several(client: Client, uri: str, trusted: Path) -> socket.socket:
 
 async def stateless(setup: Setup) -> None:
     """In stateless mode, with requests of both protocols."""
-    many_descriptors()
     with two(setup, 'http-stateless') as (running, hostile, other):
         uri = large_file(hostile)
         older = Client(running, token=running.token, Mcp_Protocol_Version=LEGACY)
         watch = Watch(running)
-        crowd: list[socket.socket] = []
-        with bounded(running, other, 'stateless') as look:
+        with bounded(running, other, 'stateless') as join:
             for number in range(CROWD // 2):
-                with contextlib.suppress(OSError):
-                    crowd.append(read_modern(hostile, uri, number))
-                    crowd.append(read_legacy(older, uri, number))
-                if number % 20 == 0:
-                    look()
-        for one in crowd:
-            one.close()
+                join(read_modern, hostile, uri, number)
+                join(read_legacy, older, uri, number)
         await watch.back()
 
 
@@ -117,20 +121,16 @@ async def event_store(setup: Setup) -> None:
     with tempfile.TemporaryDirectory() as store:
         with two(setup, flags=('--event-store', store)) as (running, hostile, other):
             uri = large_file(hostile)
-            crowd: list[socket.socket] = []
-            with bounded(running, other, 'event_store') as look:
+            with bounded(running, other, 'event_store') as join:
                 for number in range(CROWD // 10):
                     session = hostile.session()
                     for id in range(3):
-                        crowd.append(read_legacy(session, uri, id))
+                        join(read_legacy, session, uri, id)
                         call = {'name': 'run_python_code', 'arguments': {'python_code': f"'x' * 900_000 + '{number}'"}}
                         assert session.post('tools/call', call).status in (200, 503)
-                    look()
-            stored = sum(file.stat().st_size for file in Path(store).rglob('*') if file.is_file())
-            assert stored <= MOST_STORED, stored
+                stored = sum(file.stat().st_size for file in Path(store).rglob('*') if file.is_file())
+                assert stored <= MOST_STORED, stored
             told('event_store', stored=stored >> 20)
-            for one in crowd:
-                one.close()
             served(hostile)
 
 
@@ -142,9 +142,8 @@ async def tasks(setup: Setup) -> None:
             'arguments': {'code': "import time\ntime.sleep(2.5)\n'x' * 900_000", 'session_id': ''},
         }
         begun: list[str] = []
-        crowd: list[socket.socket] = []
         watch = Watch(running)
-        with bounded(running, other, 'tasks') as look:
+        with bounded(running, other, 'tasks') as join:
 
             def refused_or_begun() -> bool:
                 """Begins tasks until the server has enough of them, or there are as many as this case wants."""
@@ -158,12 +157,7 @@ async def tasks(setup: Setup) -> None:
             await until(refused_or_begun)
             assert begun
             for number in range(CROWD):
-                with contextlib.suppress(OSError):
-                    crowd.append(get_task(hostile, begun[number % len(begun)], number))
-                if number % 20 == 0:
-                    look()
-        for one in crowd:
-            one.close()
+                join(get_task, hostile, begun[number % len(begun)], number)
         await until(lambda: watch.held()['runs'] == 0)
         served(hostile)
 

@@ -12,7 +12,7 @@ use brumate_engine::module::gate;
 use brumate_test_support::{cache_directory, count};
 
 use crate::support::bombs::{BOMBS, own_memory, own_table};
-use crate::support::processes::{descendants, parent_of};
+use crate::support::processes::{compilers, descendants, parent_of};
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::wheels::layer;
 
@@ -24,15 +24,6 @@ const MEMORY: u64 = 256 << 20;
 
 /// CPU time of the runs here.
 const CPU: Duration = Duration::from_secs(20);
-
-/// The processes below this one that compile.
-fn compilers() -> BTreeSet<i32> {
-    let compiles = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|&byte| byte == 0).any(|word| word == b"compile")
-    };
-    descendants().into_iter().filter(compiles).collect()
-}
 
 /// Bytes of a process's memory that are no file's on disk.
 fn own_memory_of(pid: i32) -> u64 {

@@ -12,7 +12,7 @@ use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Error;
 
 use crate::support::bombs::BOMBS;
-use crate::support::processes::{descendants, parent_of};
+use crate::support::processes::{compilers, descendants, parent_of};
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::wheels::layer;
 
@@ -213,14 +213,10 @@ fn program() -> Option<PathBuf> {
     fs::canonicalize(env!("CARGO_BIN_EXE_brumate")).ok()
 }
 
-/// The processes below this one that compile strangers' modules.
-fn compilers() -> BTreeSet<i32> {
-    let compiles = |pid: &i32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
-        words.contains(&&b"compile"[..]) && parent_of(*pid) == Some(std::process::id() as i32)
-    };
-    descendants().into_iter().filter(compiles).collect()
+/// The compilers that this process itself has started.
+fn own_compilers() -> BTreeSet<i32> {
+    let own = std::process::id() as i32;
+    compilers().into_iter().filter(|&pid| parent_of(pid) == Some(own)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -229,7 +225,7 @@ async fn a_process_that_compiled_a_wheels_module_is_used_for_nothing_else() {
     let sandbox = sandbox(0).await;
     sandbox.session(MachineSpec::default()).await.expect("a session");
     // Those that have seen nothing but the bundle may stay.
-    let bundles = compilers();
+    let bundles = own_compilers();
     let moment = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
     // Modules that take a while, so that each process is seen; none of them is in the cache.
     let bomb = BOMBS.iter().find(|bomb| bomb.name == "locals in loops").expect("this bomb");
@@ -249,23 +245,16 @@ async fn a_process_that_compiled_a_wheels_module_is_used_for_nothing_else() {
     loop {
         tokio::select! {
             done = &mut preparing => break done.expect("a wheel"),
-            () = tokio::time::sleep(std::time::Duration::from_millis(1)) => seen.extend(compilers()),
+            () = tokio::time::sleep(std::time::Duration::from_millis(1)) => seen.extend(own_compilers()),
         }
     }
     let seen: BTreeSet<i32> = seen.difference(&bundles).copied().collect();
     assert!(seen.len() >= 4, "one for each of the four modules: {seen:?}");
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    while compilers().intersection(&seen).next().is_some() {
+    while own_compilers().intersection(&seen).next().is_some() {
         assert!(tokio::time::Instant::now() < deadline, "some are left: {seen:?}");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-}
-
-/// CRC-32 as in zip, bit by bit.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    })
 }
 
 /// A sleeping session whose payload was changed, with a trailer that fits.
@@ -275,8 +264,8 @@ fn forged(whole: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
     let end = bytes.len() - 32;
     let (front, trailer) = bytes.split_at_mut(end);
     change(&mut front[header..]);
-    trailer[24..28].copy_from_slice(&crc32(&front[header..]).to_le_bytes());
-    let check = crc32(&trailer[..28]);
+    trailer[24..28].copy_from_slice(&crc32fast::hash(&front[header..]).to_le_bytes());
+    let check = crc32fast::hash(&trailer[..28]);
     trailer[28..].copy_from_slice(&check.to_le_bytes());
     bytes
 }

@@ -4,8 +4,8 @@
 //! it is compiled: the guest gets an `OSError` that names the bound. The compiler's process pays for what passes, within the limits of its
 //! run, see `client::compiler`.
 
-/// Counts of everything in one module: what it may have ([`GUEST`], [`WHEEL`]), or what [`check`](super::check) has found in it. What is of
-/// one function is the largest count of all functions.
+/// Counts of everything in one module: what it may have ([`GUEST`], [`WHEEL`]), or what [`check`](super::check) has found in it. For
+/// counts of one function, the largest of all functions is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Bytes of the file.

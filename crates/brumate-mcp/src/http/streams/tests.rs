@@ -47,7 +47,7 @@ fn a_stream_keeps_its_newest_messages() {
     assert_eq!(read(&mut streams, id, reader, 4), [5]);
 }
 
-/// What the message of an event says, if it is an error.
+/// Returns the text of an event that is an error.
 fn error_of(event: &Event) -> Option<String> {
     match &*event.message {
         JsonRpcMessage::Error(error) => Some(error.error.message.to_string()),

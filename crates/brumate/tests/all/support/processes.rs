@@ -29,6 +29,15 @@ pub(crate) fn below(root: i32) -> BTreeSet<i32> {
     parents.keys().copied().filter(|&pid| is_below(pid)).collect()
 }
 
+/// The processes below this one that compile, and those that watch over them.
+pub(crate) fn compilers() -> BTreeSet<i32> {
+    let compiles = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|word| word == b"compile")
+    };
+    descendants().into_iter().filter(compiles).collect()
+}
+
 /// The zygotes below `root`: the first child of each jail's first process, which is the child of a warden.
 pub(crate) fn zygotes(root: i32) -> Vec<i32> {
     let below = below(root);
