@@ -82,8 +82,16 @@ class Client:
 
     def session(self) -> Client:
         """The same client with a session of the protocol."""
+        opened = self.try_session()
+        assert opened, 'the server has no room for messages of this principal'
+        return opened
+
+    def try_session(self) -> Client | None:
+        """As `session`; none while the server has no room for this principal's messages (503)."""
         about = {'protocolVersion': LEGACY, 'capabilities': {}, 'clientInfo': {'name': 'cases', 'version': '1'}}
         begun = self.post('initialize', about)
+        if begun.status == 503:
+            return None
         same(begun.status, 200)
         client = copy.copy(self)
         client.headers = {
@@ -91,7 +99,11 @@ class Client:
             'Mcp-Session-Id': begun.headers['mcp-session-id'],
             'Mcp-Protocol-Version': LEGACY,
         }
-        same(client.send('POST', {'jsonrpc': '2.0', 'method': 'notifications/initialized'}).status, 202)
+        ready = client.send('POST', {'jsonrpc': '2.0', 'method': 'notifications/initialized'})
+        if ready.status == 503:
+            client.send('DELETE')
+            return None
+        same(ready.status, 202)
         return client
 
     def modern(
