@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
-from . import libraries, slots
+from . import dates, libraries, missing, random_numbers, slots
 
 _Spec = importlib.machinery.ModuleSpec
 
@@ -107,6 +107,7 @@ _CHANGES = {
     libraries.THREADPOOLCTL: libraries.use_ours,
     "tqdm.std": _without_monitor,
     "rich.live": _without_refreshing,
+    "webbrowser": missing.without_browser,
 }
 
 
@@ -178,6 +179,9 @@ def patch():
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
     slots.patch()
+    dates.install()
+    missing.install()
+    random_numbers.install()
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread

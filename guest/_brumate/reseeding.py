@@ -27,7 +27,7 @@ def install():
     """Notices from now on when guest code seeds the generator of `random`."""
 
     def seed(a=None, version=2):
-        _seed(a, version)
+        random._inst.seed(a, version)
         _OnPurpose.random = a is not None
 
     seed.__doc__ = _seed.__doc__

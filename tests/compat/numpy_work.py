@@ -82,7 +82,7 @@ def test_files_of_every_kind():
 def test_dtypes_have_the_sizes_of_the_platform():
     sizes = {name: np.dtype(name).itemsize for name in ("intp", "long", "longlong", "longdouble", "clongdouble")}
     equal(sizes, {"intp": 4, "long": 4, "longlong": 8, "longdouble": 16, "clongdouble": 32})
-    equal(np.arange(3).dtype, np.dtype("int32"))
+    equal(np.arange(3).dtype, np.dtype("int64"))
     assert np.finfo(np.longdouble).nmant == 112
     equal(str(np.longdouble(1) / 3)[:28], "0.33333333333333333333333333")
 
@@ -96,14 +96,30 @@ def test_errors():
         np.ones(2**27 + 2**26 + 2**25)
 
 
-def test_floating_point_has_no_exception_flags():
-    """WebAssembly has no status register: results are IEEE's, but nothing warns."""
+def test_floating_point_errors_are_told():
+    """WebAssembly has no status register: numpy finds errors from operands and results."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
         warnings.simplefilter("always")
         quotient = np.array([1.0, 0.0]) / np.array([0.0, 1.0])
         product = np.float32(1e30) * np.float32(1e30)
     equal((quotient.tolist(), float(product)), ([np.inf, 0.0], np.inf))
-    equal(caught, [])
+    told = [str(warning.message) for warning in caught]
+    equal(told, ["divide by zero encountered in divide", "overflow encountered in scalar multiply"])
+    with np.errstate(all="raise"), raises(FloatingPointError, "invalid value encountered in sqrt"):
+        np.sqrt(-np.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.array([1.0, np.nan, np.inf]) / 2.0
+
+
+def test_integers_have_64_bits():
+    equal(np.arange(100000).sum(), np.int64(4999950000))
+    equal((np.array([50000]) * np.array([50000])).tolist(), [2500000000])
+    equal(np.argsort([3, 1, 2]).dtype, np.dtype("int64"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        equal(np.array([1e10, np.nan]).astype("i4").tolist(), [-(2**31), -(2**31)])
+    equal([str(warning.message) for warning in caught], ["invalid value encountered in cast"])
 
 
 def test_strings_dates_and_sets():

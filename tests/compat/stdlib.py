@@ -1,13 +1,18 @@
 """Every module of the standard library imports, but those that `missing.toml` lists with a reason."""
 
 import gc
+import hashlib
 import importlib
 import operator
 import os
+import socket
 import sys
 import tomllib
 import warnings
 import weakref
+import webbrowser
+
+from checks import equal, raises
 
 with open(os.path.join(os.path.dirname(__file__), "missing.toml"), "rb") as file:
     MISSING = {name: entry["why"] for entry in tomllib.load(file)["reason"] for name in entry["modules"]}
@@ -72,6 +77,20 @@ def test_the_platform_says_what_it_is():
     version = sys.version_info
     found = (sys.implementation.name, version[:2], sys.platform, os.name, sys.byteorder, sys.maxsize)
     assert found == ("cpython", (3, 14), "emscripten", "posix", "little", 2**31 - 1), found
+
+
+def test_what_this_build_leaves_out_is_there():
+    key = hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 2, 20)
+    equal(key.hex(), "ae4d0c95af6b46d32d0adff928f06dd02a303f8e")
+    with raises(ValueError):
+        hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 0)
+    equal(socket.inet_pton(socket.AF_INET6, "2001:db8::1"), bytes.fromhex("20010db8" + "0" * 23 + "1"))
+    equal(socket.inet_ntop(socket.AF_INET6, bytes(10) + b"\xff\xff\1\2\3\4"), "::ffff:1.2.3.4")
+    with raises(OSError):
+        socket.inet_pton(socket.AF_INET6, "2001:db8::1::")
+    equal(webbrowser.open("https://example.org"), False)
+    with raises(webbrowser.Error, "could not locate runnable browser"):
+        webbrowser.get()
 
 
 def test_a_cycle_through_a_methodcaller_is_collected():

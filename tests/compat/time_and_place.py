@@ -8,6 +8,7 @@ import platform
 import random
 import signal
 import sys
+import threading
 import time
 import zoneinfo
 
@@ -80,6 +81,14 @@ def test_dates_are_parsed_and_printed():
     equal(datetime.datetime(1, 1, 1).strftime("%A %d %B %j"), "Monday 01 January 001")
 
 
+def test_dates_are_written_as_in_linux():
+    moment = time.gmtime(1_707_483_900)
+    equal(time.strftime("%k|%l|%P|%^b|%#p|%-d|%5d|%Q|%", moment), "13| 1|pm|FEB|pm|9|00009|%Q|%")
+    equal(datetime.datetime(2024, 2, 9, 13, 5).strftime("%A, %-d. %B, %-l:%M%P"), "Friday, 9. February, 1:05pm")
+    with raises(TypeError):
+        time.strftime("%k", "now")
+
+
 def test_locale():
     equal((sys.getfilesystemencoding(), sys.getdefaultencoding(), locale.getencoding().lower()), ("utf-8",) * 3)
     equal((sys.stdout.encoding.lower(), open(os.devnull).encoding.lower()), ("utf-8",) * 2)
@@ -97,6 +106,9 @@ def test_the_process():
         (platform.system(), platform.machine(), platform.python_implementation()), ("Emscripten", "wasm32", "CPython")
     )
     equal((os.cpu_count(), sys.flags.utf8_mode, sys.dont_write_bytecode), (1, 1, True))
+    equal((os.geteuid(), os.getegid(), os.getgroups()), (os.getuid(), os.getgid(), [0]))
+    equal((os.sched_getaffinity(0), threading.current_thread().native_id), ({0}, os.getpid()))
+    assert 0 < time.thread_time() <= time.process_time() + 1
     assert os.environ["HOME"] == os.path.expanduser("~") == os.getcwd()
     os.environ["NEW"] = "value"
     equal(os.getenv("NEW"), "value")
@@ -117,6 +129,10 @@ def test_signals_within_the_process():
 def test_seeded_random_is_the_documented_stream():
     equal([random.Random(1).randrange(1000) for _ in range(2)], [137, 137])
     equal(random.Random("text").random(), 0.8711565613554825)
+    # As on a platform whose hashes and lengths have 64 bits.
+    equal([random.Random(seed).random() for seed in (1.5, 3.14159)], [0.551763726942059, 0.6031876876175948])
+    equal(random.Random(42).choice(range(2**40)), 247559453085)
+    equal(random.Random(42).sample(range(2**31), 4), [478163327, 107420369, 1181241943, 1051802512])
     assert random.SystemRandom().random() != random.SystemRandom().random()
 
 

@@ -155,8 +155,9 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             "Note: the code may write at most {} to mounted directories (set by {MOUNT_LIMIT}).",
             format_size(limits.mount_bytes)
         )),
-        "OverflowError" if evalue.ends_with("too large to convert to C long") => Some(INTEGERS.to_owned()),
-        "ValueError" if evalue.ends_with("out of bounds for int32") => Some(INTEGERS.to_owned()),
+        "OverflowError" if ["C long", "C ssize_t"].iter().any(|c_type| evalue.ends_with(c_type)) => {
+            Some(INTEGERS.to_owned())
+        }
         "OSError" if evalue.ends_with("does not support processes.") => Some(
             "Note: this sandbox cannot start processes; what the code needs of one has to be done in Python."
                 .to_owned(),
@@ -168,9 +169,9 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
-/// What most code that overflows here and not elsewhere lacks.
-const INTEGERS: &str =
-    "Note: numpy's default integer has 32 bits on this platform; dtype='int64' (as in astype('int64')) has 64.";
+/// Explains an error about an integer that fits on a platform of 64 bits.
+const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
+                        Python's own integers and numpy's int64 have no such bound.";
 
 /// What to add, in a session, to the exception about a module that is missing. Nothing when it says itself why it is.
 pub(crate) fn missing_module(evalue: &str) -> Option<String> {
@@ -276,8 +277,8 @@ mod tests {
         assert!(!died(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
-            ("OverflowError", "Python int too large to convert to C long", "int64"),
-            ("ValueError", "high is out of bounds for int32", "int64"),
+            ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),
+            ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
             ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
             ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),

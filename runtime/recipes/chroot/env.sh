@@ -18,12 +18,16 @@ meson_options() {
     -Csetup-args=-Dwerror=false "-Ccompile-args=-j$jobs"
 }
 
-# unpack <name-version>: the sdist into /w/<name-version>, patched, and change into it
+# unpack <name-version>: the sdist into /w/<name-version>, patched with <name-version>.patch and then with
+# <name-version>-*.patch in order of their names, and change into it
 unpack() {
   rm -rf "/w/$1" "/w/${1%-*}-build"
   tar xzf "/w/dl/$1.tar.gz" -C /w --no-same-owner
   cd "/w/$1"
-  [ ! -e "/w/recipes/patches/$1.patch" ] || patch -p1 < "/w/recipes/patches/$1.patch"
+  local file
+  for file in "/w/recipes/patches/$1.patch" "/w/recipes/patches/$1"-*.patch; do
+    [ ! -e "$file" ] || patch -p1 < "$file"
+  done
 }
 
 # build_wheel <option ...>: the wheel of the current directory into /w/whl

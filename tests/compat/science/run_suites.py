@@ -2,10 +2,10 @@
 
     python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
-The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the
-source archives that `runtime/recipes/optional.sha256` pins, and a copy of each wheel gets them; so does the native Python where
-its package has none. Prints the table of docs/science.md and every test whose outcome differs. With `--resume` a log in `--keep`
-that is whole is read instead of running the suite again.
+The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the source
+archives that `runtime/recipes/optional.sha256` pins, with the patches of `runtime/recipes/patches/tests`. A copy of each wheel gets
+them; so does the native Python where its package has none. Prints the table of docs/science.md and every test whose outcome
+differs. With `--resume` a log in `--keep` that is whole is read instead of running the suite again.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import base64
 import collections
 import hashlib
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -177,6 +178,20 @@ def tests_of(project, sdist):
     return found
 
 
+def patched(sdist, tests):
+    """These tests, changed as the patch of the archive wants it, if there is one."""
+    patch = RECIPES / "patches/tests" / sdist.replace(".tar.gz", ".patch")
+    if not patch.exists():
+        return tests
+    with tempfile.TemporaryDirectory() as directory:
+        places = {name: pathlib.Path(directory, name) for name in re.findall(r"(?m)^\+\+\+ b/(.*)", patch.read_text())}
+        for name, place in places.items():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(tests[name])
+        subprocess.run(["git", "apply", patch], cwd=directory, env=os.environ | {"GIT_DIR": "none"}, check=True)
+        return tests | {name: place.read_bytes() for name, place in places.items()}
+
+
 def tables(sdist, python, directory):
     """The tables of `scipy.special`'s tests, which its build makes of text files, made natively as the build does it."""
     root = "scipy/special/"
@@ -282,18 +297,13 @@ def main():
             modules = SUITES.get(suite, [suite])
             package = modules[0].partition(".")[0]
             project = PROJECTS.get(package, package)
-            fetch = [
-                sys.executable,
-                str(RECIPES / "fetch.py"),
-                str(RECIPES / "optional.sha256"),
-                str(arguments.downloads),
-                SDISTS[project],
-            ]
+            downloads, sdist = arguments.downloads, SDISTS[project]
+            fetch = [sys.executable, RECIPES / "fetch.py", RECIPES / "optional.sha256", downloads, sdist]
             subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
-            tests = tests_of(project, arguments.downloads / SDISTS[project])
+            tests = patched(sdist, tests_of(project, downloads / sdist))
             if project == "scipy":
                 with tempfile.TemporaryDirectory() as scratch:
-                    tests |= tables(arguments.downloads / SDISTS[project], arguments.native, pathlib.Path(scratch))
+                    tests |= tables(downloads / sdist, arguments.native, pathlib.Path(scratch))
             with_tests(project, tests, pathlib.Path(directory))
             install(arguments.native, tests)
             deps = [

@@ -34,7 +34,11 @@ fn mount(host: &Path, guest: &str) -> String {
 
 /// Runs the checks of `file` in the sandbox; every one that it defines must have run and passed.
 fn check(file: &str, mounts: &[String]) {
-    let mut command = brumate("exec");
+    check_by(brumate("exec"), file, mounts);
+}
+
+/// Runs the checks of `file` with this command.
+fn check_by(mut command: Command, file: &str, mounts: &[String]) {
     for mount in mounts.iter().chain([&mount(&scripts(), "/compat")]) {
         command.args(["--mount", mount]);
     }
@@ -74,28 +78,56 @@ files!(
     time_and_place,
 );
 
-/// Runs the checks of a file that needs more packages than the bundle has.
-fn check_with_wheels(file: &str) {
+/// The mount of the packages that the bundle does not have.
+fn wheels() -> String {
     let Some(wheels) = std::env::var_os(WHEELS) else {
         panic!("{WHEELS} is not set: it names a directory with unpacked wheels; `cargo xtask test` sets it");
     };
-    check(file, &[mount(Path::new(&wheels), "/wheels")]);
+    mount(Path::new(&wheels), "/wheels")
 }
 
 #[test]
 fn published_wheels() {
-    check_with_wheels("wheels.py");
+    check("wheels.py", &[wheels()]);
+}
+
+#[test]
+fn published_wheels_that_use_numpy() {
+    check("numpy_wheels.py", &[wheels()]);
+}
+
+#[test]
+fn published_wheels_that_want_scikit_learn() {
+    let mut command = brumate("exec");
+    command.env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
+    command.args(["--offline", "--deps", "scikit-learn", "--find-links"]);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/optional"));
+    check_by(command, "learning_wheels.py", &[wheels()]);
 }
 
 #[test]
 fn cffi() {
-    check_with_wheels("cffi_work.py");
+    check("cffi_work.py", &[wheels()]);
+}
+
+/// Probes of the standard library's edges: numbers, limits, dates, names of the platform.
+#[test]
+fn answers_differ_from_native_python_where_listed_only() {
+    let probes = scripts().join("same_platform");
+    let mut command = brumate("exec");
+    command.args(["--mount", &mount(&probes, "/same_platform")]).arg(probes.join("compare.py")).arg("/same_platform");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success() && text.contains(", 0 wrong"), "{text}");
 }
 
 #[test]
 fn every_file_of_checks_is_run() {
-    let known: BTreeSet<String> =
-        FILES.iter().chain(&["wheels", "cffi_work"]).map(|name| format!("{name}.py")).collect();
+    let known: BTreeSet<String> = FILES
+        .iter()
+        .chain(&["wheels", "numpy_wheels", "learning_wheels", "cffi_work"])
+        .map(|name| format!("{name}.py"))
+        .collect();
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(scripts()).unwrap() {
         let path = entry.unwrap().path();

@@ -25,6 +25,7 @@ mod mounts;
 mod notebook;
 mod random_stops;
 mod rust_wheels;
+mod same_numbers;
 mod science;
 mod security;
 mod soak;

@@ -18,6 +18,8 @@ const PYTHONS: &[(&str, &str, &str)] = &[
     ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3"),
     // uv decides what a right resolution is.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
+    // What the sandbox's numbers are compared with: the bundle's versions.
+    ("numbers", "BRUMATE_TEST_PYTHON_NUMBERS", "numpy==2.4.6 pandas==3.0.2 python-dateutil==2.9.0.post0"),
 ];
 
 /// npm packages besides the interpreter's, which is installed from `runtime/`.

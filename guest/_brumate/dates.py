@@ -1,0 +1,94 @@
+"""`time.strftime` as Linux has it; `datetime` writes with it, too.
+
+The C library here gives an empty text as soon as one directive is unknown to it, such as `%k`, `%l`, `%P`, `%^a` or
+`%#p`, and leaves out most widths.
+"""
+
+from .pristine import __builtins__
+
+import functools
+import re
+import time
+
+_strftime = time.strftime
+_localtime = time.localtime
+
+# Flags, width, modifier and conversion of a directive.
+_DIRECTIVE = re.compile("%([-_0^#]*)([0-9]*)([EO]?)(.)", re.DOTALL)
+# What the C library writes as Linux does: nothing else is looked at twice.
+_ALIKE = re.compile("(?:[^%]+|%(?:[-_0]?[aAbBcCdDeFgGhHIjmMnprRsStTuUVwWxXyYZ%]|z|E[cCxXyY]|O[deHImMSuUVwWy]))*")
+# Widths of numbers that are padded with zeros, and with spaces.
+_ZEROS = {**dict.fromkeys("CdgHImMSUVWy", 2), **dict.fromkeys("GsuwY", 1), "j": 3}
+_SPACES = dict.fromkeys("ekl", 2)
+_TEXTS = "aAbBcDFhnpPrRtTxXzZ%"
+# Conversions that may have a modifier. Both modifiers mean nothing in the locale of C.
+_MODIFIED = {"E": "cCnpPrRstTuxXyYzZ%", "O": "bBCdegGhHIjklmMnpPrRsStTuUVwWyzZ%"}
+# Conversions of others that only Linux has.
+_BASES = {"k": "H", "l": "I", "P": "p"}
+_MAX_WIDTH = 1_000_000
+
+
+def install():
+    """Replaces `time.strftime`."""
+
+    def strftime(format, time_tuple=None, /):
+        if time_tuple is None:
+            time_tuple = _localtime()
+        if not isinstance(format, str) or _is_alike(format):
+            return _strftime(format, time_tuple)
+        # Also refuses what is no time.
+        _strftime("", time_tuple)
+        return _strftime(_rewritten(format, time_tuple), time_tuple)
+
+    strftime.__doc__ = _strftime.__doc__
+    strftime.__module__ = "time"
+    strftime.__qualname__ = "strftime"
+    time.strftime = strftime
+
+
+@functools.lru_cache(64)
+def _is_alike(format):
+    return _ALIKE.fullmatch(format) is not None
+
+
+def _rewritten(format, time_tuple):
+    """The format with the text of each directive that the C library writes otherwise."""
+    pieces, end = [], 0
+    while (start := format.find("%", end)) >= 0:
+        pieces.append(format[end:start])
+        found = _DIRECTIVE.match(format, start)
+        end = found.end() if found else start + 1
+        directive = format[start:end]
+        if _is_alike(directive):
+            pieces.append(directive)
+        else:
+            text = _written(found, time_tuple) if found else directive
+            pieces.append(text.replace("%", "%%"))
+    pieces.append(format[end:])
+    return "".join(pieces)
+
+
+def _written(directive, time_tuple):
+    """What Linux writes for a directive; one that it does not know stays as it is."""
+    flags, width, modifier, conversion = directive.groups()
+    width = min(int(width or 0), _MAX_WIDTH)
+    pad = next((flag for flag in reversed(flags) if flag in "-_0"), "")
+    known = conversion in _MODIFIED[modifier] if modifier else conversion in _TEXTS or conversion in _ZEROS
+    if not known and (modifier or conversion not in _SPACES):
+        return directive[0].rjust(width, "0" if pad == "0" else " ")
+    text = _strftime("%" + _BASES.get(conversion, conversion), time_tuple)
+    if conversion == "P":
+        text = text.lower()
+    elif "^" in flags:
+        text = text.upper()
+    elif "#" in flags:
+        text = text.lower() if conversion == "p" else text.upper() if conversion in "aAbBh" else text
+    digits = text.strip()
+    if conversion in _TEXTS or not digits.isdigit():
+        return text.rjust(width, "0" if pad == "0" else " ")
+    digits = digits.lstrip("0") or "0"
+    if pad == "-":
+        return digits.rjust(width)
+    if pad == "":
+        pad = "_" if conversion in _SPACES or conversion == "s" else "0"
+    return digits.rjust(max(width, _ZEROS.get(conversion, 2)), " " if pad == "_" else "0")

@@ -1,0 +1,166 @@
+"""Functions of the standard library that this platform's build leaves out, where they can be had all the same."""
+
+from .pristine import __builtins__
+
+import errno
+import hashlib
+import ipaddress
+import os
+import socket
+import threading
+import time
+
+# The longest key that OpenSSL derives.
+_MAX_LENGTH = 2**31 - 1
+
+
+def install():
+    """Adds what is not there."""
+    for name, function in _OF_THE_PROCESS.items():
+        if not hasattr(os, name):
+            _add(os, name, function)
+    if not hasattr(time, "thread_time"):
+        _add(time, "thread_time", _thread_time)
+        _add(time, "thread_time_ns", _thread_time_ns)
+    if not hasattr(threading.Thread, "native_id"):
+        threading.Thread.native_id = property(_native_id)
+    if not hasattr(hashlib, "pbkdf2_hmac"):
+        _add(hashlib, "pbkdf2_hmac", pbkdf2_hmac)
+    if not socket.has_ipv6:
+        _add(socket, "inet_pton", inet_pton)
+        _add(socket, "inet_ntop", inet_ntop)
+
+
+def _add(module, name, function):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module.__name__
+    setattr(module, name, function)
+
+
+def _effective_user():
+    """Return the current process's effective user id."""
+    return os.getuid()
+
+
+def _effective_group():
+    """Return the current process's effective group id."""
+    return os.getgid()
+
+
+def _groups():
+    """Return list of supplemental group IDs for the process."""
+    return [os.getgid()]
+
+
+def _affinity(pid, /):
+    """Return the affinity of the process identified by pid (or the current process if zero): all processors."""
+    if pid not in (0, os.getpid()):
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+    return set(range(os.cpu_count() or 1))
+
+
+def _thread_time():
+    """Thread time for profiling: there is one thread, so that of the process."""
+    return time.process_time()
+
+
+def _thread_time_ns():
+    """Thread time for profiling as nanoseconds: there is one thread, so that of the process."""
+    return time.process_time_ns()
+
+
+def _native_id(thread):
+    """Native integral thread ID of this thread, or None if it has not been started."""
+    return os.getpid() if thread._started.is_set() else None
+
+
+_OF_THE_PROCESS = {
+    "geteuid": _effective_user,
+    "getegid": _effective_group,
+    "getgroups": _groups,
+    "sched_getaffinity": _affinity,
+}
+
+
+def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
+    """Password based key derivation function 2 (PKCS #5 v2.0) with HMAC as pseudorandom function."""
+    kind = hashlib.new(hash_name)
+    if iterations < 1:
+        raise ValueError("iteration value must be greater than 0.")
+    if dklen is None:
+        dklen = kind.digest_size
+    if dklen < 1:
+        raise ValueError("key length must be greater than 0.")
+    if dklen > _MAX_LENGTH:
+        raise OverflowError("key length is too great.")
+    key, salt = bytes(memoryview(password)), bytes(memoryview(salt))
+    if len(key) > kind.block_size:
+        key = hashlib.new(hash_name, key).digest()
+    digest = _hmac_of(kind.name)
+    derived = b""
+    for block in range(1, -(-dklen // kind.digest_size) + 1):
+        last = digest(key, salt + block.to_bytes(4))
+        sum_ = int.from_bytes(last)
+        for _ in range(iterations - 1):
+            last = digest(key, last)
+            sum_ ^= int.from_bytes(last)
+        derived += sum_.to_bytes(kind.digest_size)
+    return derived[:dklen]
+
+
+def _hmac_of(name):
+    """The function of a key and a message."""
+    try:
+        import _hmac
+
+        return getattr(_hmac, f"compute_{name}")
+    except (ImportError, AttributeError):
+        import hmac
+
+        return lambda key, message: hmac.digest(key, message, name)
+
+
+_addresses_to_bytes, _bytes_to_addresses = socket.inet_pton, socket.inet_ntop
+
+
+def inet_pton(address_family, ip_string, /):
+    """Convert an IP address from string format to a packed string suitable for use with low-level network functions."""
+    if address_family != socket.AF_INET6 or not isinstance(ip_string, str):
+        return _addresses_to_bytes(address_family, ip_string)
+    try:
+        if "%" not in ip_string:
+            return ipaddress.IPv6Address(ip_string).packed
+    except ValueError:
+        pass
+    raise OSError("illegal IP address string passed to inet_pton")
+
+
+def inet_ntop(address_family, packed_ip, /):
+    """Convert a packed IP address of the given family to string format."""
+    if address_family != socket.AF_INET6:
+        return _bytes_to_addresses(address_family, packed_ip)
+    packed = bytes(memoryview(packed_ip))
+    if len(packed) != 16:
+        raise ValueError("invalid length of packed IP address string")
+    # As Linux writes it: the last four bytes of these as those of IPv4.
+    if not any(packed[:12]) and any(packed[12:14]):
+        return f"::{ipaddress.IPv4Address(packed[12:])}"
+    if packed[:12] == bytes(10) + b"\xff\xff":
+        return f"::ffff:{ipaddress.IPv4Address(packed[12:])}"
+    return str(ipaddress.IPv6Address(packed))
+
+
+def without_browser(module):
+    """Has `webbrowser` answer as where no browser is found."""
+
+    def get(using=None):
+        """Return a browser launcher instance appropriate for the environment."""
+        if using is None:
+            raise module.Error("could not locate runnable browser")
+        return registered(using)
+
+    def open(url, new=0, autoraise=True):
+        """Display url using the default browser: False, as there is none."""
+        return False
+
+    registered, module.get, module.open = module.get, get, open
