@@ -7,12 +7,15 @@ import os
 import platform
 import random
 import socket
+import sys
 import threading
 import time
 import unittest
 
-from _brumate import dates, missing, random_numbers
-from support import run
+from support import GUEST, run
+
+sys.path.insert(0, GUEST)
+from _brumate import dates, missing, random_numbers  # noqa: E402
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 
