@@ -4,7 +4,6 @@ from .pristine import __builtins__
 
 import errno
 import hashlib
-import ipaddress
 import os
 import socket
 import threading
@@ -127,6 +126,8 @@ def inet_pton(address_family, ip_string, /):
     """Convert an IP address from string format to a packed string suitable for use with low-level network functions."""
     if address_family != socket.AF_INET6 or not isinstance(ip_string, str):
         return _addresses_to_bytes(address_family, ip_string)
+    import ipaddress
+
     try:
         if "%" not in ip_string:
             return ipaddress.IPv6Address(ip_string).packed
@@ -139,6 +140,8 @@ def inet_ntop(address_family, packed_ip, /):
     """Convert a packed IP address of the given family to string format."""
     if address_family != socket.AF_INET6:
         return _bytes_to_addresses(address_family, packed_ip)
+    import ipaddress
+
     packed = bytes(memoryview(packed_ip))
     if len(packed) != 16:
         raise ValueError("invalid length of packed IP address string")

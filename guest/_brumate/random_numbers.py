@@ -39,6 +39,9 @@ def hash_of_float(number):
 
 def length(items, /):
     """`len(items)`, without a limit for ranges."""
-    if type(items) is not range:
+    try:
         return len(items)
+    except OverflowError:
+        if type(items) is not range:
+            raise
     return max(0, (items.stop - items.start + items.step - (1 if items.step > 0 else -1)) // items.step)

@@ -155,9 +155,7 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             "Note: the code may write at most {} to mounted directories (set by {MOUNT_LIMIT}).",
             format_size(limits.mount_bytes)
         )),
-        "OverflowError" if ["C long", "C ssize_t"].iter().any(|c_type| evalue.ends_with(c_type)) => {
-            Some(INTEGERS.to_owned())
-        }
+        "OverflowError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => Some(INTEGERS.to_owned()),
         "OSError" if evalue.ends_with("does not support processes.") => Some(
             "Note: this sandbox cannot start processes; what the code needs of one has to be done in Python."
                 .to_owned(),
@@ -169,7 +167,10 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
-/// Explains an error about an integer that fits on a platform of 64 bits.
+/// How errors end about an integer that has a place on a platform of 64 bits.
+const TOO_LARGE: [&str; 2] = ["too large to convert to C long", "too large to convert to C ssize_t"];
+
+/// Explains these errors.
 const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
                         Python's own integers and numpy's int64 have no such bound.";
 

@@ -1,6 +1,7 @@
 //! The sandbox computes what native Python computes: random programs over numpy and pandas, compared as text.
 //!
-//! With `BRUMATE_TEST_LONG` set there are ten times as many programs, and others of the seed in `BRUMATE_TEST_SEED`. `tests/compat/same_numbers/differences.toml` lists what differs, and why.
+//! The long tier (`BRUMATE_TEST_LONG`) has ten times as many programs, and others of the seed in `BRUMATE_TEST_SEED`.
+//! `tests/compat/same_numbers/differences.toml` lists what differs, and why.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
