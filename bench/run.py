@@ -21,6 +21,7 @@ from sections import (
     machines,
     mcp_http,
     mcp_stdio,
+    numbers,
     packages,
     programs,
     science,
@@ -41,6 +42,7 @@ SECTIONS = {
     "imports": imports,
     "science": science,
     "simd": simd,
+    "numbers": numbers,
     "compile": first_compile,
 }
 
@@ -77,6 +79,9 @@ def arguments():
     )
     parser.add_argument(
         "--plain-numpy", type=Path, metavar="WHEEL", help="numpy without SIMD, of runtime/recipes/build-plain.sh"
+    )
+    parser.add_argument(
+        "--earlier-wheels", type=Path, metavar="DIRECTORY", help="numpy and pandas of before, for `numbers`"
     )
     parser.add_argument("--out", type=Path, default=BENCH / "out", help="directory for the report and the cache")
     parser.add_argument(

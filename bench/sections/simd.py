@@ -1,50 +1,17 @@
 """The bundle's numpy and OpenBLAS beside the same without WebAssembly's SIMD, in the sandbox."""
 
-import base64
-import hashlib
 import math
 import tempfile
-import zipfile
-from pathlib import Path
 
 from harness.contestants import BENCH, WHEELS
 from harness.figures import Summary, decimal, geometric_mean, paired_ratio
 from harness.processes import Failed, run_once
 from harness.report import Section
+from harness.wheels import as_package, without_kernels
 
 SCRIPT = BENCH / "inside" / "simd.py"
-LIBRARY = "numpy/.libs/libopenblas.so"
-# What the library imports of the host, weakly: by another name, as long, nobody has it, and the library's own kernels do the work.
-HOST, NOBODY = b"brumate_", b"nowhere_"
 # The order of a sum differs with the width of vectors.
 TOLERANCE = 1e-4
-
-
-def repack(wheel, directory, name, kernels):
-    """A wheel that has another's numpy as a part of the package `name`, beside the bundle's: with the host's kernels or without."""
-    info = f"{name}-1.dist-info"
-    with zipfile.ZipFile(wheel) as source:
-        members = {f"{name}/{path}": source.read(path) for path in source.namelist() if path.startswith("numpy/")}
-        tags = next(path for path in source.namelist() if path.endswith(".dist-info/WHEEL"))
-        members[f"{info}/WHEEL"] = source.read(tags)
-    library = members[f"{name}/{LIBRARY}"]
-    if HOST not in library:
-        raise Failed(f"{wheel}: its OpenBLAS does not ask for kernels of the host")
-    if not kernels:
-        members[f"{name}/{LIBRARY}"] = library.replace(HOST, NOBODY)
-    members[f"{name}/__init__.py"] = b""
-    members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n".encode()
-    record = [f"{path},sha256={digest(data)},{len(data)}" for path, data in members.items()]
-    members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
-    target = Path(directory, Path(wheel).name.replace("-".join(Path(wheel).name.split("-")[:2]), f"{name}-1"))
-    with zipfile.ZipFile(target, "w") as archive:
-        for path, data in members.items():
-            # The same bytes in each run: what was compiled of them is found again.
-            archive.writestr(zipfile.ZipInfo(path), data)
-
-
-def digest(data):
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
 def figures(command):
@@ -70,7 +37,7 @@ def measure(contestants, options):
     with tempfile.TemporaryDirectory() as directory:
         commands = {}
         for side, (name, wheel, kernels) in sides.items():
-            repack(wheel, directory, name, kernels)
+            as_package(name, [wheel], directory, None if kernels else without_kernels)
             depend = ["--offline", "--find-links", directory, "--deps", name]
             commands[side] = contestants.brumate.command("exec", *depend, str(SCRIPT), name)
             figures(commands[side])  # compiles

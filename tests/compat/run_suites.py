@@ -1,11 +1,13 @@
-"""Runs the upstream suites of numpy and pandas in the sandbox and under Node + Pyodide, and compares test by test.
+"""Runs the upstream suites of numpy and pandas in the sandbox and elsewhere, and compares test by test.
 
     eval "$(cargo xtask test --setup)"
-    python3 tests/compat/run_suites.py target/release/brumate [suite ...] [--keep DIRECTORY] [--sandbox]
+    python3 tests/compat/run_suites.py target/release/brumate [suite ...] [--keep DIRECTORY] [--beside node|PYTHON]
 
-Takes most of an hour on two processors; the two sides run at the same time. Prints the table of docs/compatibility.md
-and every test whose outcome differs; the exit status is 1 if one does. With
---sandbox it is the sandbox alone that runs them, and the exit status is 1 if a test failed.
+A suite is a package with tests, `numpy.linalg` for instance, or `numpy` and `pandas` for all that these have; without one, both.
+`--beside node` runs them under Node + Pyodide as well, with the same wheels; `--beside PYTHON` with a native Python that has numpy,
+pandas and pytest; without it the sandbox alone runs them. Each side has a processor. All of numpy takes a quarter of an hour, all of
+pandas some hours. Prints the table of docs/compatibility.md and every test whose outcome differs, or that failed if there is one
+side; the exit status is 1 if there is such a test.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,17 +25,11 @@ import zipfile
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = REPOSITORY / "runtime/recipes/tests"
 SITE_PACKAGES = "/lib/python3.14/site-packages"
-SUITES = {
-    "numpy._core": "numpy/_core/tests",
-    "numpy.linalg": "numpy/linalg/tests",
-    "numpy.fft": "numpy/fft/tests",
-    "numpy.lib": "numpy/lib/tests",
-    "numpy.ma": "numpy/ma/tests",
-    "numpy.polynomial": "numpy/polynomial/tests",
-    "numpy.random": "numpy/random/tests",
-    "pandas.frame": "pandas/tests/frame",
-}
+PACKAGES = ("numpy", "pandas")
+# Of these numpy's own suite has tools for its developers, and compilers.
+LEFT_OUT = ("numpy.distutils", "numpy.f2py", "numpy.typing", "numpy._pyinstaller")
 OUTCOMES = ("passed", "failed", "error", "crashed", "skipped", "xfailed", "xpassed")
+NUMBERED = re.compile(r"(?<=int32|int64)_\d+(?=[\]-])")
 # A process runs so many files: what a crash or a hang takes with it stays small, and memory is given back.
 FILES_PER_RUN = 8
 SECONDS_PER_RUN = 1800
@@ -69,6 +66,32 @@ class Node:
 
     def command(self, files):
         return self.start, {"SUITE": " ".join(files)}
+
+
+class Native:
+    """A Python of the host, with the tests that its own numpy and pandas have."""
+
+    name = "native"
+
+    def __init__(self, python):
+        self.python = python
+        place = "import sysconfig; print(sysconfig.get_path('platlib'))"
+        self.site_packages = subprocess.check_output([python, "-c", place], text=True).strip()
+
+    def command(self, files):
+        suite = str(REPOSITORY / "tests/compat/suite.py")
+        return [self.python, suite, *files], {"SITE_PACKAGES": self.site_packages}
+
+
+def suites_of(upstream):
+    """The test files of each suite, by name: those of pandas by directory, those of numpy by package."""
+    found = collections.defaultdict(list)
+    for path in sorted(upstream.glob("*/**/test_*.py")):
+        parts = path.relative_to(upstream).parts
+        if parts[0] in PACKAGES and "tests" in parts and "src" not in parts:
+            names = parts[: parts.index("tests")] if parts[0] == "numpy" else ("pandas", *parts[2:-1][:1])
+            found[".".join(names)].append("/".join(parts))
+    return {name: files for name, files in found.items() if name not in LEFT_OUT}
 
 
 def run(host, files, log):
@@ -121,6 +144,14 @@ def lines(command, environment):
     return process.stdout, ""
 
 
+def by_type(outcomes):
+    """The outcomes by names without the numbers of parameters that are equal: `int32` and `intp` are here, `int64` and `intp` elsewhere."""
+    found = collections.defaultdict(set)
+    for test, outcome in outcomes.items():
+        found[NUMBERED.sub("", test)].add(outcome)
+    return found
+
+
 def compare(suite, results):
     """Prints the suite's row for each host, then the differences."""
     for host, (outcomes, _) in results.items():
@@ -134,14 +165,23 @@ def compare(suite, results):
         return len(failed)
     theirs, their_reasons = others[0]
     differences = 0
+    ours, theirs = by_type(ours), by_type(theirs)
     for test in sorted(ours.keys() | theirs.keys()):
         if ours.get(test) != theirs.get(test):
             differences += 1
             print(
-                f"    {test}\n        sandbox: {ours.get(test)} {our_reasons.get(test, '')}"
-                f"\n        node: {theirs.get(test)} {their_reasons.get(test, '')}"
+                f"    {test}\n        sandbox: {' '.join(ours.get(test, []))} {our_reasons.get(test, '')}"
+                f"\n        {host}: {' '.join(theirs.get(test, []))} {their_reasons.get(test, '')}"
             )
     return differences
+
+
+def chosen(suites, names):
+    """The suites of these names, and all below `numpy` and `pandas`."""
+    for name in names:
+        if name not in suites and name not in PACKAGES:
+            sys.exit(f"no suite {name}; there are {', '.join(sorted(suites))}")
+    return [(suite, files) for suite, files in suites.items() if suite in names or suite.partition(".")[0] in names]
 
 
 def main():
@@ -149,7 +189,7 @@ def main():
     parser.add_argument("brumate")
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--keep", type=pathlib.Path, help="directory for what the hosts printed")
-    parser.add_argument("--sandbox", action="store_true", help="the sandbox alone")
+    parser.add_argument("--beside", help="`node`, or a native Python")
     arguments = parser.parse_args()
     archive = os.environ["BRUMATE_TEST_UPSTREAM"]
     differences = 0
@@ -158,18 +198,16 @@ def main():
         zipfile.ZipFile(archive).extractall(upstream)
         keep = arguments.keep or upstream
         keep.mkdir(parents=True, exist_ok=True)
-        for suite in arguments.suites or SUITES:
-            paths = sorted((upstream / SUITES[suite]).rglob("test_*.py"))
-            files = [str(path.relative_to(upstream)) for path in paths]
-            hosts = [Sandbox(arguments.brumate, upstream)]
-            if not arguments.sandbox:
-                hosts.append(Node(archive))
+        hosts = [Sandbox(arguments.brumate, upstream)]
+        if arguments.beside:
+            hosts.append(Node(archive) if arguments.beside == "node" else Native(arguments.beside))
+        for suite, files in chosen(suites_of(upstream), arguments.suites or PACKAGES):
             with concurrent.futures.ThreadPoolExecutor() as threads:
                 tasks = {
                     host.name: threads.submit(log_run, host, files, keep / f"{suite}-{host.name}.log") for host in hosts
                 }
             differences += compare(suite, {name: task.result() for name, task in tasks.items()})
-    print(f"{differences} {'failures' if arguments.sandbox else 'differences'}")
+    print(f"{differences} {'differences' if arguments.beside else 'failures'}")
     sys.exit(1 if differences else 0)
 
 

@@ -13,8 +13,8 @@ sys.path.append("/upstream")
 
 import pytest
 
-SITE_PACKAGES = "/lib/python3.14/site-packages"
-MARKERS = "not network and not db"
+SITE_PACKAGES = os.environ.get("SITE_PACKAGES", "/lib/python3.14/site-packages")
+MARKERS = "not network and not db and not clipboard"
 REASON_CHARACTERS = 200
 
 

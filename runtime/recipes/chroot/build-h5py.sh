@@ -7,6 +7,8 @@ set -euo pipefail
 
 # Version 1.14, by name: sid's is a later one, which mirrors may lack.
 pinned_source_of hdf5 hdf5_1.14.6+repack.orig.tar.gz c18bc47d07f76a5c2cfb70773bfe4152857e48ca4c96e7aef2684c96fa0e6a7c pool/main/h/hdf5
+# Its settings, which are in the library, name the system of the build and the version of its kernel.
+sed -i 's/@CMAKE_HOST_SYSTEM@/@CMAKE_SYSTEM_NAME@/' hdf5-src/src/{libhdf5.settings.cmake,H5build_settings.cmake.c}.in
 configure hdf5 "-Dexit=_Exit -DFE_INVALID=0" -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_CPP_LIB=OFF \
   -DHDF5_BUILD_HL_LIB=ON -DBUILD_TESTING=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF \
   -DZLIB_INCLUDE_DIR="$prefix/include" -DZLIB_LIBRARY="$prefix/lib/libz.a"
