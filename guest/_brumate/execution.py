@@ -7,7 +7,21 @@ import atexit
 import sys
 import types
 
-from . import channel, display, figures, interrupts, loops, notebook, pristine, reports, space, stdin, streams, values
+from . import (
+    channel,
+    display,
+    figures,
+    interrupts,
+    loops,
+    notebook,
+    on_demand,
+    pristine,
+    reports,
+    space,
+    stdin,
+    streams,
+    values,
+)
 from .source import Program
 from .text import parse, quote
 
@@ -64,10 +78,12 @@ class _Execution:
     def run(self):
         """Executes; returns `Ended` as JSON text."""
         channel.start_run()
+        on_demand.start_run()
         figures.start_run()
         streams.start_run()
         loops.keep(self.session)
         answer, error = interrupts.call(self._cell if self.shell else self._guest)
+        on_demand.end_run()
         changed = pristine.repair()
         ended = self._conclude(answer, error)
         if self.session:

@@ -60,6 +60,14 @@ def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=Fals
     return _ask(parts)
 
 
+def install_module(name, among=()):
+    """Has the package mounted that provides a module; with `among` only if one of these requirements names it.
+
+    `InstallError` when it cannot be had; `Nobody` when the host has nobody who could.
+    """
+    return _ask([f'"requirements":[],"modules":[{{"name":{quote(name)},"among":{_texts(among)}}}]'])
+
+
 def uninstall(names):
     """Takes packages away that were installed; returns (name, version) of those that were there."""
     return _ask(['"requirements":[]', f'"uninstall":{_texts(names)}'])[1]

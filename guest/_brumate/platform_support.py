@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
-from . import dates, libraries, missing, random_numbers, slots
+from . import dates, libraries, missing, on_demand, random_numbers, slots
 
 _Spec = importlib.machinery.ModuleSpec
 
@@ -102,11 +102,34 @@ def _without_refreshing(module):
     live.__init__ = __init__
 
 
-# What to do to a module that expects threads or JavaScript.
+def _without_conda(module):
+    """What pandas lacks can be installed from within; there is no conda here."""
+    import_dependency = getattr(module, "import_optional_dependency", None)
+    if import_dependency is None:
+        return
+
+    @functools.wraps(import_dependency)
+    def import_optional_dependency(name, *arguments, **options):
+        try:
+            return import_dependency(name, *arguments, **options)
+        except ImportError as error:
+            text = str(error)
+            shorter = text.replace(
+                "Use pip or conda to install", "Install it with `%pip install`, or name it in `dependencies`:"
+            )
+            if shorter == text:
+                raise
+            raise type(error)(shorter) from error.__cause__
+
+    module.import_optional_dependency = import_optional_dependency
+
+
+# What to do to a module that expects threads or JavaScript, or another way to install packages.
 _CHANGES = {
     libraries.THREADPOOLCTL: libraries.use_ours,
     "tqdm.std": _without_monitor,
     "rich.live": _without_refreshing,
+    "pandas.compat._optional": _without_conda,
     "webbrowser": missing.without_browser,
 }
 
@@ -178,6 +201,7 @@ def patch():
     """Installs the finder and the messages."""
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
+        sys.meta_path.append(on_demand.Finder)
     slots.patch()
     dates.install()
     missing.install()

@@ -7,13 +7,27 @@ use crate::{Layer, bounded};
 /// Requirements, and constraints, of one [`InstallRequest`].
 pub const MAX_REQUIREMENTS: usize = 1000;
 
-/// Bytes of one requirement or constraint.
+/// Missing modules of one [`InstallRequest`].
+pub const MAX_MODULES: usize = 100;
+
+/// Bytes of one requirement, constraint, or name of a module.
 pub const MAX_REQUIREMENT: usize = 4096;
 
 /// Bytes of the text that refuses an [`InstallRequest`]; longer ones are cut.
 pub const MAX_REFUSAL: usize = 64 << 10;
 
-/// Request of `pip install` or `micropip.install` in the guest. Every text is the guest's own and means nothing until it
+/// Module that code imports and that no mounted package has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingModule {
+    /// Its name at the top level.
+    pub name: String,
+    /// Requirements (PEP 508) that the importing library declares: only a package that one of them names is installed. Empty when the
+    /// user's own code imports the module.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
+    pub among: Vec<String>,
+}
+
+/// Request of `pip install`, `micropip.install` or an `import` in the guest. Every text is the guest's own and means nothing until it
 /// is parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallRequest {
@@ -24,6 +38,9 @@ pub struct InstallRequest {
     /// then.
     #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub uninstall: Vec<String>,
+    /// Modules whose packages are wanted besides.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_MODULES>")]
+    pub modules: Vec<MissingModule>,
     /// Constraints as they were written.
     #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub constraints: Vec<String>,

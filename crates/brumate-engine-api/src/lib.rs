@@ -28,7 +28,9 @@ pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, Stream
 pub use execute::{Analysis, Execute, MAX_ARGUMENTS, MAX_NAMES};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES};
 pub use image::Image;
-pub use install::{InstallAnswer, InstallRequest, MAX_REFUSAL, MAX_REQUIREMENT, MAX_REQUIREMENTS};
+pub use install::{
+    InstallAnswer, InstallRequest, MAX_MODULES, MAX_REFUSAL, MAX_REQUIREMENT, MAX_REQUIREMENTS, MissingModule,
+};
 pub use layer::{Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, PACKAGES};
 pub use limits::Limits;
 pub use machine::{Interrupter, Machine};

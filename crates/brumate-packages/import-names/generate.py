@@ -26,6 +26,7 @@ import sys
 import urllib.request
 import zipfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from email.parser import BytesHeaderParser
 from pathlib import Path
 from urllib.parse import urljoin
@@ -47,6 +48,8 @@ MAX_MODULES = 64
 # What is fetched of a wheel at once, and at most.
 PIECE = 64 << 10
 MAX_FETCHED = 32 << 20
+# Projects that an index is asked for at once.
+AT_ONCE = 8
 
 
 def normal(name: str) -> str:
@@ -183,6 +186,20 @@ class Index:
         with zipfile.ZipFile(io.BufferedReader(remote, PIECE)) as wheel:
             return of_wheel(wheel)
 
+    def all(self, projects: list[str]) -> dict[str, tuple[str, set[str]]]:
+        """What the index says of these; it is asked for several at once, and says why it does not answer for one."""
+
+        def ask(project: str) -> tuple[str, set[str]] | None:
+            try:
+                return self.modules(project)
+            except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+                print(f'{project}: {error}', file=sys.stderr)
+                return None
+
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            answers = zip(projects, threads.map(ask, projects), strict=True)
+            return {normal(project): answer for project, answer in answers if answer}
+
 
 def of_lock(path: Path) -> dict[str, tuple[str, set[str]]]:
     """What the lock of a Pyodide distribution says; of namespaces only their first level, which says nothing."""
@@ -236,14 +253,15 @@ def main() -> None:
     wheels = of_wheels(arguments.wheels)
     coarse = of_lock(arguments.pyodide_lock) if arguments.pyodide_lock else {}
     coarse |= of_stubs(arguments.stubs) if arguments.stubs else {}
-    index = Index() if arguments.index else None
+    asked = [project for project in projects if not only or normal(project) in only]
+    indexed = Index().all(asked) if arguments.index else {}
     table: dict[str, str] = {}
     unknown = []
     for project in projects:
         key = normal(project)
         found = known.get(key)
         if not only or key in only:
-            found = wheels.get(key) or (index and index.modules(project)) or coarse.get(key) or found
+            found = wheels.get(key) or indexed.get(key) or coarse.get(key) or found
         if not found or not found[1]:
             unknown.append(project)
             continue

@@ -32,6 +32,13 @@ pub fn distribution_for(module: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns whether several projects share a package of this name, each with a module in it.
+pub fn is_namespace(module: &str) -> bool {
+    let prefix = format!("{module}.");
+    let first = ROWS.partition_point(|(name, _)| *name < prefix.as_str());
+    ROWS.get(first).is_some_and(|(name, _)| name.starts_with(&prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +78,14 @@ mod tests {
         for module in ["", ".", "json", "os.path", "google", "google.cloud", "reqeusts", "yaml2", "tests", "Yaml"] {
             assert_eq!(distribution_for(module), None, "{module}");
         }
+    }
+
+    #[test]
+    fn knows_what_is_shared() {
+        for module in ["google", "azure", "ruamel"] {
+            assert!(is_namespace(module), "{module}");
+        }
+        assert!(!is_namespace("numpy") && !is_namespace(""));
     }
 
     #[test]

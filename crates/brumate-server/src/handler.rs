@@ -24,7 +24,7 @@ use tokio::task::JoinError;
 
 use crate::clients::Client;
 use crate::format::{ReturnMode, failure_text, result_text, structured};
-use crate::interpreter::{Call, Interpreter, schemas};
+use crate::interpreter::{Call, Interpreter, answer, schemas};
 use crate::log::{LogPump, Threshold};
 use crate::progress::ProgressPump;
 use crate::questions::{self, Audience, Conversation, Listener, Parked, Resumed, Step};
@@ -58,6 +58,8 @@ pub enum ToolSet {
 pub struct PythonServer {
     runner: Runner,
     mode: ReturnMode,
+    /// Pictures of `run_python_code` are part of its answers.
+    figures: bool,
     threshold: Arc<Threshold>,
     stop: CancellationToken,
     /// Whose runs these are.
@@ -81,6 +83,7 @@ impl PythonServer {
         Self {
             runner,
             mode,
+            figures: true,
             threshold: Arc::default(),
             stop: CancellationToken::new(),
             principal: LOCAL_PRINCIPAL.into(),
@@ -110,6 +113,13 @@ impl PythonServer {
     #[must_use]
     pub fn with_task_after(mut self, time: Duration) -> Self {
         self.task_after = time;
+        self
+    }
+
+    /// Puts the pictures that runs show into their answers, or leaves them out. They are in unless this is called.
+    #[must_use]
+    pub fn with_figures(mut self, figures: bool) -> Self {
+        self.figures = figures;
         self
     }
 
@@ -210,7 +220,7 @@ impl PythonServer {
         match work {
             Work::Run(request) => self.run(request, cancel, onlooker).await,
             Work::RunInSession(interpreter, request) => match interpreter.run(request, cancel, onlooker).await {
-                Ok(report) => self.report_result(&report.into_run_report()),
+                Ok(report) => self.report_result(report.into_run_report()).await,
                 Err(message) => error_result(failure_text(&message, self.mode)),
             },
             Work::Call(interpreter, call) => interpreter.perform(call, cancel, onlooker).await,
@@ -315,7 +325,7 @@ impl PythonServer {
     ) -> CallToolResult {
         let request = request.of_principal(&*self.principal);
         match self.runner.run(request, cancel, onlooker).await {
-            Ok(report) => self.report_result(&report),
+            Ok(report) => self.report_result(report).await,
             Err(failure) => {
                 if let Failure::Engine(error) = &failure {
                     tracing::error!(%error, "a run failed in the engine");
@@ -325,11 +335,14 @@ impl PythonServer {
         }
     }
 
-    fn report_result(&self, report: &RunReport) -> CallToolResult {
+    async fn report_result(&self, mut report: RunReport) -> CallToolResult {
         let limits = self.runner.limits();
         let mut result = CallToolResult::default();
-        result.content = vec![ContentBlock::text(result_text(report, limits, self.mode))];
-        result.structured_content = Some(Value::Object(structured(report, limits)));
+        result.content = vec![ContentBlock::text(result_text(&report, limits, self.mode))];
+        result.structured_content = Some(Value::Object(structured(&report, limits)));
+        if self.figures {
+            result.content.extend(answer::blocks(std::mem::take(&mut report.figures)).await);
+        }
         result
     }
 

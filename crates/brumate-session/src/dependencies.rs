@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 use brumate_engine_api::Analysis;
-use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata, import_names};
+use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata};
 
-use crate::packages::Wanted;
+use crate::packages::{Modules, Wanted};
 
 /// What to do with imported modules that nobody provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inference {
-    /// They are an install error: the caller learns it before anything runs.
+    /// They are an install error: the caller learns it before anything runs. The project of a module's name is tried first.
     Strict,
-    /// They are left to Python, which may find them in a mounted directory.
+    /// They are left to Python, which may find them in a mounted directory, or ask for them when it imports them.
     Lenient,
 }
 
@@ -60,11 +60,10 @@ impl Stated {
         self.requirements.iter().cloned().map(Wanted::from).collect()
     }
 
-    /// What is stated, and what the imports of the code ask for: packages of the bundle by the modules that they have, others if
-    /// they are well known for the module. A name alone proves nothing: whoever wants may give a package the name of somebody's
-    /// module.
+    /// Returns what is stated, and the packages that provide what the code imports.
     ///
-    /// What may be missing (`try: import …`) is taken from the bundle only. Modules in `provided` are there already.
+    /// What may be missing (`try: import …`) is taken from the bundle only; the code asks for the rest when it gets there. Modules in
+    /// `provided` are there already.
     ///
     /// # Errors
     ///
@@ -72,6 +71,7 @@ impl Stated {
     pub(crate) fn with_imports(
         &self,
         bundle: &Bundle,
+        modules: &Modules,
         analysis: &Analysis,
         inference: Inference,
         provided: &HashSet<&str>,
@@ -87,16 +87,17 @@ impl Stated {
             if provided.contains(module.as_str()) {
                 continue;
             }
-            let name = match bundle.distribution_of(module) {
-                Some(name) => Some(name.as_str()),
-                None if is_required => import_names::distribution_for(module),
-                None => None,
+            let provider = match is_required || bundle.distribution_of(module).is_some() {
+                true => modules.provider(bundle, module),
+                false => None,
             };
-            let requirement = name.and_then(|name| name.parse::<Requirement>().ok());
+            let provider = provider.filter(|provider| inference == Inference::Strict || !provider.is_guess);
+            let is_guess = provider.as_ref().is_some_and(|provider| provider.is_guess);
+            let requirement = provider.and_then(|provider| provider.name.parse::<Requirement>().ok());
             let is_new = |requirement: &Requirement| !wanted.iter().any(|old| old.requirement.name == requirement.name);
             match requirement {
                 Some(requirement) if is_new(&requirement) => {
-                    wanted.push(Wanted { requirement, module: Some(module.clone()) });
+                    wanted.push(Wanted { requirement, module: Some(module.clone()), is_guess });
                 }
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
@@ -123,6 +124,7 @@ mod tests {
     use brumate_packages::Distribution;
 
     use super::*;
+    use crate::packages::Infer;
 
     fn bundle() -> Bundle {
         Bundle::new([
@@ -150,7 +152,10 @@ mod tests {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
         let stated = stated(&startup, code)?;
         let wanted = match stated.infer {
-            true => stated.with_imports(&bundle(), analysis, inference, &HashSet::from(["provided"]))?,
+            true => {
+                let modules = Modules::of(Infer::Known);
+                stated.with_imports(&bundle(), &modules, analysis, inference, &HashSet::from(["provided"]))?
+            }
             false => stated.wanted(),
         };
         Ok(wanted.iter().map(|wanted| wanted.requirement.to_string()).collect())

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dependencies::Inference;
 use crate::explain;
+use crate::installs::MissingModules;
 use crate::question::Asker;
 use crate::report::RunEnd;
 use crate::request::{Failure, RunEvent};
@@ -112,11 +113,11 @@ impl Runner {
         }
         Ok(match driven {
             Driven::InstallError { error } => ScriptEnd::InstallError { text: error },
-            Driven::Ran { end, .. } => self.script_end(end),
+            Driven::Ran { end, missing, .. } => self.script_end(end, &missing),
         })
     }
 
-    fn script_end(&self, end: RunEnd) -> ScriptEnd {
+    fn script_end(&self, end: RunEnd, missing: &MissingModules) -> ScriptEnd {
         let limits = self.limits();
         let (ended, stopped) = match end {
             RunEnd::Ended(outcome) => (outcome.ended, outcome.stopped),
@@ -145,7 +146,7 @@ impl Runner {
             Ended::Raised { ename, evalue, traceback } => {
                 let traceback = traceback.trim_end();
                 ScriptEnd::Raised {
-                    traceback: match explain::hint(&ename, &evalue, limits) {
+                    traceback: match explain::script_hint(&ename, &evalue, missing, limits) {
                         Some(hint) => format!("{traceback}\n{hint}"),
                         None => traceback.to_owned(),
                     },

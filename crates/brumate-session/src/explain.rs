@@ -3,6 +3,7 @@
 use brumate_engine_api::{ExitReason, FileError, Limits, StopReason};
 use brumate_packages::import_names;
 
+use crate::installs::MissingModules;
 use crate::units::{format_duration, format_size};
 
 /// Where an operator changes a limit.
@@ -174,17 +175,62 @@ const TOO_LARGE: [&str; 2] = ["too large to convert to C long", "too large to co
 const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
                         Python's own integers and numpy's int64 have no such bound.";
 
-/// What to add, in a session, to the exception about a module that is missing. Nothing when it says itself why it is.
-pub(crate) fn missing_module(evalue: &str) -> Option<String> {
+/// What to add to an exception of a text that is run once.
+pub(crate) fn script_hint(ename: &str, evalue: &str, missing: &MissingModules, limits: &Limits) -> Option<String> {
+    match ename {
+        "ModuleNotFoundError" => missing_module(evalue, missing, Place::Script),
+        "ImportError" => missing_dependency(evalue, missing),
+        _ => hint(ename, evalue, limits),
+    }
+}
+
+/// Why the package that a library misses was not installed. The library's own words name it.
+pub(crate) fn missing_dependency(evalue: &str, missing: &MissingModules) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let module = evalue.split(|c| !is_word(c)).find(|word| missing.contains_key(*word))?;
+    missing.get(module).map(|reason| format!("({reason})"))
+}
+
+/// Where code can say which packages it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a cell of a session.
+    Cell,
+    /// At the top of a text that is run once.
+    Script,
+}
+
+/// What to add to the exception about a missing module: why its package was not installed, if that was tried, and how to install
+/// it. Nothing when the exception itself says why the module is missing.
+pub(crate) fn missing_module(evalue: &str, missing: &MissingModules, place: Place) -> Option<String> {
     if evalue.contains("': ") {
         return None;
     }
     let module = evalue.strip_prefix("No module named '")?.split(['\'', '.']).next()?;
     let plausible =
         !module.is_empty() && module.len() <= 100 && module.chars().all(|c| c.is_alphanumeric() || c == '_');
-    plausible.then(|| match import_names::distribution_for(module) {
-        Some(name) => format!("(`%pip install {name}` installs it)"),
-        None => "(if a package provides it, `%pip install NAME` installs that)".to_owned(),
+    if !plausible {
+        return None;
+    }
+    let known = import_names::distribution_for(module);
+    let reason = missing.get(module);
+    let what = match (known, reason) {
+        (Some(_), Some(reason)) => return Some(format!("({reason})")),
+        (Some(_), None) => "",
+        (None, Some(_)) => "if another package provides it, ",
+        (None, None) => "if a package provides it, ",
+    };
+    let name = known.unwrap_or("NAME");
+    let fix = match place {
+        Place::Cell if known.is_some() => format!("`%pip install {name}` installs it"),
+        Place::Cell => format!("{what}`%pip install NAME` installs that"),
+        Place::Script => {
+            format!("{what}name it in a comment at the top: `# /// script`, `# dependencies = [\"{name}\"]`, `# ///`")
+        }
+    };
+    Some(match reason {
+        Some(reason) => format!("({reason}\n{fix})"),
+        None => format!("({fix})"),
     })
 }
 
@@ -229,12 +275,28 @@ mod tests {
 
     #[test]
     fn what_is_missing_can_be_installed() {
-        assert_eq!(missing_module("No module named 'yaml'").unwrap(), "(`%pip install PyYAML` installs it)");
-        assert_eq!(missing_module("No module named 'yaml.nodes'").unwrap(), "(`%pip install PyYAML` installs it)");
-        assert!(missing_module("No module named 'mine'").unwrap().contains("NAME"));
-        assert_eq!(missing_module("No module named 'a; rm -rf /'"), None);
-        assert_eq!(missing_module("No module named 'js': this Python runs without JavaScript"), None);
-        assert_eq!(missing_module("import of x halted"), None);
+        let reasons = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(module, reason)| (module.to_string(), reason.to_string())).collect::<MissingModules>()
+        };
+        let none = reasons(&[]);
+        let in_cell = |message: &str| missing_module(message, &none, Place::Cell);
+        assert_eq!(in_cell("No module named 'yaml'").unwrap(), "(`%pip install PyYAML` installs it)");
+        assert_eq!(in_cell("No module named 'yaml.nodes'").unwrap(), "(`%pip install PyYAML` installs it)");
+        assert!(in_cell("No module named 'mine'").unwrap().contains("NAME"));
+        assert_eq!(in_cell("No module named 'a; rm -rf /'"), None);
+        assert_eq!(in_cell("No module named 'js': this Python runs without JavaScript"), None);
+        assert_eq!(in_cell("import of x halted"), None);
+        let script = missing_module("No module named 'yaml'", &none, Place::Script).unwrap();
+        assert!(script.contains("# dependencies = [\"PyYAML\"]"), "{script}");
+        let tried = reasons(&[("yaml", "it has no wheel"), ("mine", "there is no such project")]);
+        assert_eq!(missing_module("No module named 'yaml'", &tried, Place::Cell).unwrap(), "(it has no wheel)");
+        for (place, fix) in [(Place::Cell, "`%pip install NAME`"), (Place::Script, "# dependencies = [\"NAME\"]")] {
+            let text = missing_module("No module named 'mine'", &tried, place).unwrap();
+            assert!(text.contains("there is no such project") && text.contains(fix), "{text}");
+        }
+        let hint = missing_dependency("Missing optional dependency 'yaml'.", &tried);
+        assert_eq!(hint.as_deref(), Some("(it has no wheel)"));
+        assert_eq!(missing_dependency("cannot import name 'x' from 'y'", &tried), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Packages that running code asks for: `pip install` and `micropip.install` wait while the service finds them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
@@ -12,6 +13,8 @@ use crate::units::format_duration;
 
 /// Requests of one execution; the next ones are refused. A loop must not keep the service and the indexes busy for ever.
 pub(crate) const MAX_INSTALLS: usize = 100;
+/// Requests for imported modules of one execution; the next ones are refused.
+const MAX_MODULE_REQUESTS: usize = 100;
 /// Longest time for one request.
 const MAX_TIME: Duration = Duration::from_secs(10 * 60);
 /// Events that may wait; more are dropped.
@@ -20,10 +23,17 @@ const EVENT_QUEUE: usize = 64;
 /// What becomes of a request.
 pub(crate) type Answer = Result<InstallAnswer, String>;
 
+/// Why modules that code imported could not be installed, by their names.
+pub(crate) type MissingModules = HashMap<String, String>;
+
 /// The requests of one execution.
 pub(crate) struct Installer {
     packages: Packages,
     left: usize,
+    modules_left: usize,
+    /// The modules that are looked for.
+    looked_for: Vec<String>,
+    missing: MissingModules,
     work: Option<BoxFuture<'static, Answer>>,
     events: Option<mpsc::Receiver<PackageEvent>>,
     /// Becomes true while something is installed.
@@ -40,18 +50,37 @@ pub(crate) enum Step {
 
 impl Installer {
     pub(crate) fn new(packages: Packages, waiting: watch::Sender<bool>) -> Self {
-        Self { packages, left: MAX_INSTALLS, work: None, events: None, waiting }
+        Self {
+            packages,
+            left: MAX_INSTALLS,
+            modules_left: MAX_MODULE_REQUESTS,
+            looked_for: Vec::new(),
+            missing: MissingModules::new(),
+            work: None,
+            events: None,
+            waiting,
+        }
+    }
+
+    /// Takes the modules that were looked for in vain, with the reasons.
+    pub(crate) fn take_missing(&mut self) -> MissingModules {
+        std::mem::take(&mut self.missing)
     }
 
     /// Begins with a request of a machine that has `mounted`. One before it has been given up by the code.
     pub(crate) fn begin(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
         self.waiting.send_replace(true);
-        let Some(left) = self.left.checked_sub(1) else {
-            let text = format!("one execution may ask for packages {MAX_INSTALLS} times; name them all at once");
+        self.looked_for = request.modules.iter().map(|module| module.name.clone()).collect();
+        let (left, max) = match self.looked_for.is_empty() {
+            true => (&mut self.left, MAX_INSTALLS),
+            false => (&mut self.modules_left, MAX_MODULE_REQUESTS),
+        };
+        let Some(fewer) = left.checked_sub(1) else {
+            let text = format!("one execution may ask for packages {max} times; name them all at once");
             self.work = Some(Box::pin(async { Err(text) }));
             return;
         };
-        self.left = left;
+        *left = fewer;
         let (sender, receiver) = mpsc::channel(EVENT_QUEUE);
         let packages = self.packages.clone();
         self.events = Some(receiver);
@@ -87,6 +116,9 @@ impl Installer {
         };
         (self.work, self.events) = (None, None);
         self.waiting.send_replace(false);
+        if let Err(reason) = &answer {
+            self.missing.extend(self.looked_for.drain(..).map(|module| (module, reason.clone())));
+        }
         Step::Done(answer)
     }
 }

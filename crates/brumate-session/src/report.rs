@@ -5,7 +5,13 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 
 use crate::explain;
+use crate::installs::MissingModules;
 use crate::sessions::figures::text_of;
+
+/// Pictures of one run that are kept.
+pub const MAX_RUN_FIGURES: usize = 32;
+/// Bytes of all pictures of one run that are kept.
+pub const MAX_RUN_FIGURE_BYTES: usize = 64 << 20;
 
 /// How a run ended, in the words of the tool's contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,6 +63,9 @@ pub struct RunReport {
     pub error: Option<String>,
     /// Set when a limit or a cancellation ended the run.
     pub stopped: Option<StopReason>,
+    /// Pictures that the code showed (PNG, JPEG or GIF, unchecked), the earliest first: at most [`MAX_RUN_FIGURES`] of together
+    /// [`MAX_RUN_FIGURE_BYTES`].
+    pub figures: Vec<Vec<u8>>,
 }
 
 impl RunReport {
@@ -69,6 +78,7 @@ impl RunReport {
             return_value: None,
             error: Some(error),
             stopped: None,
+            figures: Vec::new(),
         }
     }
 
@@ -91,12 +101,14 @@ pub(crate) struct Collector {
     chunks: Vec<OutputChunk>,
     room: usize,
     dropped: u64,
+    figures: Vec<Vec<u8>>,
+    figure_bytes: usize,
 }
 
 impl Collector {
     pub(crate) fn new(limits: &Limits) -> Self {
         let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
-        Self { chunks: Vec::new(), room, dropped: 0 }
+        Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new(), figure_bytes: 0 }
     }
 
     /// Keeps as much of `text` as there is room for and returns that part.
@@ -113,8 +125,23 @@ impl Collector {
         kept
     }
 
+    /// Keeps a picture, if there is room for it.
+    pub(crate) fn show(&mut self, bytes: Vec<u8>) {
+        let all = self.figure_bytes.saturating_add(bytes.len());
+        if self.figures.len() < MAX_RUN_FIGURES && all <= MAX_RUN_FIGURE_BYTES {
+            self.figure_bytes = all;
+            self.figures.push(bytes);
+        }
+    }
+
     /// The report of an execution.
-    pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
+    pub(crate) fn finish(
+        self,
+        dependencies: Vec<String>,
+        missing: &MissingModules,
+        end: RunEnd,
+        limits: &Limits,
+    ) -> RunReport {
         let mut report = RunReport {
             status: Status::Success,
             dependencies,
@@ -123,12 +150,13 @@ impl Collector {
             return_value: None,
             error: None,
             stopped: None,
+            figures: self.figures,
         };
         match end {
             RunEnd::Ended(outcome) => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
-                match judged(outcome, limits) {
+                match judged(outcome, missing, limits) {
                     Ok(value) => report.return_value = value,
                     Err(error) => report.error = Some(error),
                 }
@@ -160,7 +188,7 @@ pub(crate) enum RunEnd {
 }
 
 /// Value or error text of an outcome.
-fn judged(outcome: Outcome, limits: &Limits) -> Result<Option<ReturnValue>, String> {
+fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
     let stop = outcome.stopped.map(|reason| explain::stopped(reason, limits));
     match (outcome.ended, stop) {
         (Ended::Returned(value), None) => value.map(|value| checked(value, limits)).transpose(),
@@ -171,7 +199,7 @@ fn judged(outcome: Outcome, limits: &Limits) -> Result<Option<ReturnValue>, Stri
         }
         (Ended::Raised { ename, evalue, traceback }, None) => {
             let traceback = bounded_error(traceback.trim_end().to_owned(), limits);
-            Err(match explain::hint(&ename, &evalue, limits) {
+            Err(match explain::script_hint(&ename, &evalue, missing, limits) {
                 Some(hint) => format!("{traceback}\n{hint}"),
                 None => traceback,
             })

@@ -154,6 +154,11 @@ pub enum RunEvent {
         /// The text.
         text: String,
     },
+    /// Picture that the guest shows: PNG, JPEG or GIF, unchecked. Its text is in the output as well.
+    Figure {
+        /// The file's bytes.
+        bytes: Vec<u8>,
+    },
 }
 
 /// A run that could not take place, or whose result nobody waits for.

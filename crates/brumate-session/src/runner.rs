@@ -15,11 +15,12 @@ use crate::admission::{Admission, Refused};
 use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
-use crate::installs::{Installer, Step};
-use crate::packages::{Installation, PackageError, PackageEvent, Packages, Wanted};
+use crate::installs::{Installer, MissingModules, Step};
+use crate::packages::{Installation, Modules, PackageError, PackageEvent, Packages, Wanted};
 use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
+use crate::sessions::figures::picture_of;
 
 /// Machine events that may wait for their consumer; beyond that the guest waits.
 const EVENT_QUEUE: usize = 64;
@@ -58,7 +59,7 @@ pub(crate) enum Driven {
     /// Packages were missing.
     InstallError { error: String },
     /// The code ran.
-    Ran { dependencies: Vec<String>, end: RunEnd },
+    Ran { dependencies: Vec<String>, missing: MissingModules, end: RunEnd },
 }
 
 impl Runner {
@@ -174,6 +175,7 @@ impl Runner {
                             onlooker(RunEvent::Output { name, text });
                         }
                     }
+                    RunEvent::Figure { bytes } => collector.show(bytes),
                     other => onlooker(other),
                 }
             }
@@ -181,7 +183,7 @@ impl Runner {
         let (driven, ()) = tokio::join!(self.drive(job, events, cancel), gather);
         Ok(match driven? {
             Driven::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
-            Driven::Ran { dependencies, end } => collector.finish(dependencies, end, self.limits()),
+            Driven::Ran { dependencies, missing, end } => collector.finish(dependencies, &missing, end, self.limits()),
         })
     }
 
@@ -239,12 +241,12 @@ impl Runner {
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
                 let end = RunEnd::Died { reason, output_dropped, peak_memory_bytes };
-                return Ok(Driven::Ran { dependencies: Vec::new(), end });
+                return Ok(Driven::Ran { dependencies: Vec::new(), missing: MissingModules::new(), end });
             }
         };
         permit.begins(self.limits().cpu);
         Phases::start(phases);
-        let end = tokio::select! {
+        let (end, missing) = tokio::select! {
             biased;
             // The machine ends with this.
             () = revoked.cancelled() => return Err(Failure::Revoked),
@@ -253,7 +255,7 @@ impl Runner {
         if let RunEnd::Ended(outcome) = &end {
             permit.took(outcome.cpu);
         }
-        Ok(Driven::Ran { dependencies, end })
+        Ok(Driven::Ran { dependencies, missing, end })
     }
 
     /// Everything before the code runs.
@@ -358,7 +360,13 @@ impl Runner {
             false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
         };
         let provided = first.packages.iter().flat_map(|package| &package.import_names).map(String::as_str).collect();
-        let wanted = stated.with_imports(self.packages.bundle(), analysis, inference, &provided)?;
+        let bundle = self.packages.bundle();
+        let mut imports = analysis.imports.iter().chain(&analysis.optional_imports);
+        let modules = match imports.all(|module| bundle.distribution_of(module).is_some()) {
+            true => Modules::default(),
+            false => self.packages.modules().await,
+        };
+        let wanted = stated.with_imports(bundle, &modules, analysis, inference, &provided)?;
         let error = match self.install(wanted.clone(), events).await {
             Ok(installation) => return Ok((wanted, installation)),
             Err(error) => error,
@@ -368,7 +376,6 @@ impl Runner {
             return Err(error.to_string());
         }
         tracing::warn!(%error, "packages of imported modules cannot be had");
-        let bundle = self.packages.bundle();
         let left: Vec<Wanted> = wanted
             .into_iter()
             .filter(|wanted| wanted.module.is_none() || bundle.version(&wanted.requirement.name).is_some())
@@ -389,7 +396,7 @@ impl Runner {
         self.packages.install(wanted, &tell).await
     }
 
-    /// Runs the code and passes its output on.
+    /// Runs the code and passes its output on. Returns how it ended, and the modules that were missing.
     async fn execute(
         &self,
         machine: &mut dyn Machine,
@@ -397,7 +404,7 @@ impl Runner {
         mut asker: Asker,
         events: &mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<RunEnd, Failure> {
+    ) -> Result<(RunEnd, MissingModules), Failure> {
         let limits = self.limits();
         let waiting = asker.waiting();
         let mut installer = Installer::new(self.packages.clone(), asker.waiting_sender());
@@ -435,6 +442,13 @@ impl Runner {
                         event
                     }
                 };
+                let figure = match &event {
+                    Event::DisplayData { data } => picture_of(data),
+                    _ => None,
+                };
+                if let Some(bytes) = figure {
+                    let _ = events.send(RunEvent::Figure { bytes }).await;
+                }
                 if let Some((name, text)) = output_of(event) {
                     let _ = events.send(RunEvent::Output { name, text }).await;
                 }
@@ -460,13 +474,14 @@ impl Runner {
                 Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         };
-        match result {
-            Ok(outcome) => Ok(RunEnd::Ended(outcome)),
+        let end = match result {
+            Ok(outcome) => RunEnd::Ended(outcome),
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                Ok(RunEnd::Died { reason, output_dropped, peak_memory_bytes })
+                RunEnd::Died { reason, output_dropped, peak_memory_bytes }
             }
-            Err(error) => Err(Failure::Engine(error)),
-        }
+            Err(error) => return Err(Failure::Engine(error)),
+        };
+        Ok((end, installer.take_missing()))
     }
 }
 

@@ -110,6 +110,9 @@ pub(crate) struct Options {
     /// How results are written
     #[arg(long, global = true, env = env_vars::RETURN_MODE, default_value = "xml", value_enum)]
     pub(crate) return_mode: ReturnModeArg,
+    /// Answers of `run_python_code` have no pictures: only the text, as its predecessor gave
+    #[arg(long, global = true, env = env_vars::NO_FIGURES)]
+    pub(crate) no_figures: bool,
     /// Which tools are served
     #[arg(long, global = true, env = env_vars::TOOLS, default_value = "run", value_enum)]
     pub(crate) tools: Tools,
@@ -239,6 +242,9 @@ pub(crate) struct PackageOptions {
     /// Requirements may name URLs (`name @ https://…`): code then decides what this host connects to
     #[arg(long, global = true, env = env_vars::ALLOW_URLS)]
     pub(crate) allow_urls: bool,
+    /// Imported modules that are looked for in packages: `all`, `known` (of packages that are known to have them), or `none`
+    #[arg(long, global = true, env = env_vars::INFER, value_enum, default_value_t, value_name = "WHICH")]
+    pub(crate) infer: InferChoice,
     /// Package that may be used besides the bundle, such as `rich`, `acme-*` or `urllib3>=2`; then no others; may be given
     /// several times [env: BRUMATE_ALLOW_PACKAGE]
     #[arg(long, global = true, value_name = "PATTERN")]
@@ -255,6 +261,18 @@ pub(crate) struct PackageOptions {
     /// Use exactly the packages of this lock (`brumate lock`, or any pylock.toml)
     #[arg(long, global = true, env = env_vars::LOCKED, value_name = "FILE")]
     pub(crate) locked: Option<PathBuf>,
+}
+
+/// Values of `--infer`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InferChoice {
+    /// Any module; one of no known package in the project of its name.
+    #[default]
+    All,
+    /// Modules of the bundle, of wheels in `--find-links` directories, and of well-known projects.
+    Known,
+    /// Modules of the bundle.
+    None,
 }
 
 /// Arguments of `lock`.
@@ -341,7 +359,7 @@ pub(crate) enum Lapse {
 pub(crate) enum DurabilityArg {
     /// When they go to sleep and when the server ends in order
     Shutdown,
-    /// Before each answer: nothing that was answered is ever lost, and each answer waits for the disk
+    /// Before each answer: what was answered survives the end of the server and of the host, and each answer waits for the disk
     Cell,
 }
 

@@ -23,6 +23,8 @@ variables! {
     CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
     /// CPU time of a run; as `--cpu-timeout`.
     CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
+    /// `true`: no pictures in answers of `run_python_code`; as `--no-figures`.
+    NO_FIGURES = "BRUMATE_NO_FIGURES" since "0.1.0";
     /// Directory for sessions; as `--data-dir`.
     DATA_DIR = "BRUMATE_DATA_DIR" since "0.1.0";
     /// When sessions are written to disk; as `--durability`.
@@ -43,6 +45,8 @@ variables! {
     DEPS = "BRUMATE_DEPS" since "0.1.0";
     /// URLs of further package indexes, separated by spaces; as `--extra-index`.
     EXTRA_INDEX = "BRUMATE_EXTRA_INDEX" since "0.1.0";
+    /// Which imported modules are looked for in packages; as `--infer`.
+    INFER = "BRUMATE_INFER" since "0.1.0";
     /// Directories of wheels and pages of links, separated by commas; as `--find-links`.
     FIND_LINKS = "BRUMATE_FIND_LINKS" since "0.1.0";
     /// URL of the package index; as `--index`.

@@ -7,9 +7,9 @@ use brumate_packages::lock::{Lock, MAX_LOCK_BYTES};
 use brumate_packages::policy::{Origin, PackagePattern, Policy, PolicyLayer, PolicyTable};
 use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
-use brumate_session::packages::{PackageSettings, Sources};
+use brumate_session::packages::{Infer, PackageSettings, Sources};
 
-use crate::cli::PackageOptions;
+use crate::cli::{InferChoice, PackageOptions};
 use crate::env_vars;
 use crate::settings::Environment;
 
@@ -29,6 +29,11 @@ pub(crate) fn resolve(
     let mut settings = PackageSettings::new(cache_dir);
     settings.sources = sources(options)?;
     settings.policy = policy(options, environment)?;
+    settings.infer = match options.infer {
+        InferChoice::All => Infer::All,
+        InferChoice::Known => Infer::Known,
+        InferChoice::None => Infer::None,
+    };
     for file in &options.constraint {
         settings.constraints.extend(constraints(file)?);
     }

@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
     pub(crate) return_mode: ReturnMode,
+    /// Answers of `run_python_code` have pictures.
+    pub(crate) figures: bool,
     pub(crate) tools: ToolSet,
     /// Time for each answer to a question of running code.
     pub(crate) input_timeout: Duration,
@@ -138,6 +140,7 @@ impl Settings {
             require_jail: options.require_jail,
             ready,
             return_mode,
+            figures: !options.no_figures,
             tools,
             input_timeout,
             sessions,

@@ -152,7 +152,8 @@ pub(super) fn check(layer: &Layer) -> Result<(), Error> {
 /// A request of the guest's that can be passed on.
 pub(super) fn is_sound(request: &InstallRequest) -> bool {
     let texts = request.requirements.iter().chain(&request.constraints).chain(&request.uninstall);
-    texts.into_iter().all(|text| text.len() <= MAX_REQUIREMENT)
+    let modules = request.modules.iter().flat_map(|module| module.among.iter().chain([&module.name]));
+    texts.chain(modules).all(|text| text.len() <= MAX_REQUIREMENT)
 }
 
 /// What becomes of a request to take packages away: the server's users are not asked.

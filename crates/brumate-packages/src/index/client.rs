@@ -1,5 +1,6 @@
 //! Asks the sources in their order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -79,6 +80,19 @@ impl IndexClient {
             }
         }
         Ok(listing)
+    }
+
+    /// The modules of the wheels in the directories of find-links, and whose they are; of two, that in the first directory.
+    pub(crate) async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+        let mut modules = HashMap::new();
+        for place in &self.settings.find_links {
+            if let FindLinks::Directory(path) = place {
+                for (module, name) in find_links::modules(path.clone()).await? {
+                    modules.entry(module).or_insert(name);
+                }
+            }
+        }
+        Ok(modules)
     }
 
     /// A page of links or a project page.

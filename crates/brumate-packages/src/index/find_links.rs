@@ -14,7 +14,7 @@ use crate::index::html;
 use crate::index::http::{Sink, blocking};
 use crate::index::simple::MAX_FILES;
 use crate::name::DistributionName;
-use crate::wheel::WheelFileName;
+use crate::wheel::{WheelFileName, modules_of};
 
 /// Bytes of a local file that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -86,6 +86,21 @@ fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
     // The order of a directory is the file system's affair.
     files.sort_by(|a, b| a.filename.cmp(&b.filename));
     Ok(files)
+}
+
+/// The modules of the wheels in a directory, and whose they are. A file that is no wheel has none.
+pub(crate) async fn modules(path: PathBuf) -> Result<HashMap<String, DistributionName>, IndexError> {
+    blocking(move || {
+        let mut modules = HashMap::new();
+        for file in list(&path)? {
+            let Ok(name) = file.filename.parse::<WheelFileName>() else { continue };
+            let opened = file.url.to_file_path().ok().and_then(|path| std::fs::File::open(path).ok());
+            let found = opened.and_then(|wheel| modules_of(&wheel, &name).ok()).unwrap_or_default();
+            modules.extend(found.into_iter().map(|module| (module, name.name.clone())));
+        }
+        Ok(modules)
+    })
+    .await
 }
 
 /// A project page on disk: `index.html` of the directory that `url` names.

@@ -175,6 +175,16 @@ impl Resolver {
         })
     }
 
+    /// Lists the modules of the wheels in the directories of find-links, and whose they are. Pages of links are left out: they name
+    /// wheels, not what is in them.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::File`] for a directory that cannot be read.
+    pub async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+        self.client.linked_modules().await
+    }
+
     pub(crate) fn client(&self) -> &IndexClient {
         &self.client
     }

@@ -42,4 +42,4 @@ pub use layout::Scheme;
 pub use metadata::{EntryPoint, Metadata, WheelInfo, parse_entry_points};
 pub use record::Record;
 pub(crate) use tags::PLATFORM;
-pub use verify::{VERIFIER_VERSION, verify};
+pub use verify::{VERIFIER_VERSION, modules_of, verify};

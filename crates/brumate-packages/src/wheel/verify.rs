@@ -237,10 +237,30 @@ fn is_native(path: &str) -> bool {
     NATIVE_ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
 }
 
+/// Lists the modules at the top level of a wheel by the names of its files. Nothing is unpacked, and the wheel is not verified.
+///
+/// # Errors
+///
+/// [`WheelError`] when it is no wheel.
+pub fn modules_of<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Vec<String>, WheelError> {
+    let list = || {
+        let archive = Archive::open(source)?;
+        let directories = Directories::find(&archive.entries, file_name)?;
+        let placed = place_all(&archive.entries, &directories)?;
+        let files = archive.entries.iter().zip(&placed).filter(|(entry, _)| !entry.is_directory);
+        Ok(top_level(files.filter(|(_, (scheme, _))| *scheme == Scheme::SitePackages).map(|(_, (_, path))| *path)))
+    };
+    list().map_err(|located: Located| located.in_wheel(file_name.as_str()))
+}
+
 /// Top-level modules: files and directories at the root of site-packages that Python can import.
 fn import_names(files: &[WheelFile]) -> Vec<String> {
+    top_level(files.iter().filter_map(WheelFile::site_packages_path))
+}
+
+fn top_level<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut names = BTreeSet::new();
-    for path in files.iter().filter_map(WheelFile::site_packages_path) {
+    for path in paths {
         let (top, is_package) = match path.split_once('/') {
             Some((top, rest)) => {
                 // A package holds modules somewhere below; directories of data do not count.

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_engine_api::Limits;
 use brumate_session::explain;
-use brumate_session::sessions::{ANSWER_BYTES, CellImage, CellReport, SessionFile, WholeText};
+use brumate_session::sessions::{ANSWER_BYTES, CellReport, SessionFile, WholeText};
 use brumate_session::units::format_size;
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ pub(crate) async fn executed(report: CellReport, limits: &Limits, timeout: Optio
     let mut result = structured(answer);
     let links: Vec<ContentBlock> =
         report.files.iter().map(|listed| ContentBlock::resource_link(resource(id, listed))).collect();
-    result.content.extend(blocks(report.images).await);
+    result.content.extend(blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
     result.content.extend(links);
     result
 }
@@ -133,12 +133,12 @@ fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
 }
 
 /// Pictures as content. Decoding takes a thread that may be busy for long.
-async fn blocks(images: Vec<CellImage>) -> Vec<ContentBlock> {
+pub(crate) async fn blocks(images: Vec<Vec<u8>>) -> Vec<ContentBlock> {
     if images.is_empty() {
         return Vec::new();
     }
     let fitted = tokio::task::spawn_blocking(move || {
-        let fitting = images.into_iter().filter_map(|image| pictures::fit(image.bytes));
+        let fitting = images.into_iter().filter_map(pictures::fit);
         fitting.take(MAX_IMAGES).map(|(bytes, mime)| ContentBlock::image(STANDARD.encode(bytes), mime)).collect()
     });
     // A picture that breaks its decoder is not worth an answer.

@@ -1,6 +1,6 @@
 //! The code interpreter: tools and resources over sessions.
 
-mod answer;
+pub(crate) mod answer;
 mod calls;
 mod pictures;
 mod resources;

@@ -1,7 +1,7 @@
 //! The text and the structure of results, to the letter.
 
 use crate::support::{Client, engine, text_of};
-use brumate_engine_api::{EngineError, ExitReason};
+use brumate_engine_api::{EngineError, Event, ExitReason};
 use brumate_server::ReturnMode;
 use brumate_session::RunnerSettings;
 use brumate_session::testing::Script;
@@ -49,6 +49,31 @@ async fn a_value_after_output() {
 async fn sections_that_are_empty_are_left_out() {
     assert_eq!(text(Script::silent()).await, "<status>success</status>");
     assert_eq!(text(Script::silent().stdout("\n")).await, "<status>success</status>\n<output>\n\n</output>");
+}
+
+#[tokio::test]
+async fn figures_follow_the_text() {
+    const PIXEL: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let figure = |png: &str| {
+        let data = [("text/plain", "<Figure>"), ("image/png", png)];
+        Event::DisplayData { data: data.map(|(mime, data)| (mime.to_owned(), data.to_owned())).into() }
+    };
+    let script = Script::returning("1").event(figure(PIXEL)).event(figure("no base64"));
+    let mut client = Client::open(&[("plot()", script.clone())]).await;
+    let result = client.run("plot()").await;
+    let text = "<status>success</status>\n<output>\n<Figure>\n<Figure>\n</output>\n<return_value>\n1\n</return_value>";
+    let content = result["content"].as_array().unwrap();
+    assert_eq!((content[0]["text"].as_str(), content.len()), (Some(text), 2), "{content:?}");
+    assert_eq!(
+        (&content[1]["type"], &content[1]["mimeType"], &content[1]["data"]),
+        (&json!("image"), &json!("image/png"), &json!(PIXEL))
+    );
+
+    let mut client = Client::without_figures(engine(&[("plot()", script)]));
+    client.initialize("2025-06-18").await;
+    let result = client.run("plot()").await;
+    assert_eq!(text_of(&result), text);
 }
 
 #[tokio::test]

@@ -53,6 +53,13 @@ impl Client {
         Self::serve(engine, server, None)
     }
 
+    /// Connects to a server whose answers have no figures.
+    pub(crate) fn without_figures(engine: FakeEngine) -> Self {
+        let engine = Arc::new(engine);
+        let runner = runner(&engine, RunnerSettings::default());
+        Self::serve(engine, PythonServer::new(runner, ReturnMode::Xml).with_figures(false), None)
+    }
+
     /// Connects to a server with sessions and opens a connection of protocol 2025-06-18.
     pub(crate) async fn interpreter(engine: FakeEngine, tools: ToolSet) -> Self {
         let mut client = Self::connect_interpreter(engine, tools).await;

@@ -6,7 +6,7 @@ use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{Requirement, Source};
 
-use super::{Installation, Order, PackageError, PackageEvent, Packages};
+use super::{Installation, Order, PackageError, PackageEvent, Packages, Wanted};
 
 /// Requirements that are looked at one by one to say what is wrong with each.
 const MAX_ALONE: usize = 32;
@@ -27,7 +27,14 @@ impl Packages {
         let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
         let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
         let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
-        let wanted = requirements.iter().cloned().map(Into::into).collect();
+        let mut wanted: Vec<Wanted> = requirements.iter().cloned().map(Into::into).collect();
+        if !request.modules.is_empty() {
+            let modules = self.modules().await;
+            for missing in &request.modules {
+                wanted.push(self.wanted_for(missing, &modules)?);
+            }
+        }
+        let requirements: Vec<Requirement> = wanted.iter().map(|wanted| wanted.requirement.clone()).collect();
         let order = Order { wanted, constraints, pre: request.pre, no_deps: request.no_deps };
         let kept = self.keeping(&order, &present, request.upgrade);
         let outcome = match self.carry_out(kept, onlooker).await {
@@ -96,9 +103,7 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
                           `--find-links` and write the name";
             return Err(PackageError::Requirement(format!("`{text}` is a path: {reason}")));
         }
-        return text
-            .parse()
-            .map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()));
+        return text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::requirement(error));
     }
     let path = text.split(['#', '?']).next().unwrap_or_default();
     let file_name = path.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
@@ -106,7 +111,7 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
         .parse()
         .map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
     let text = format!("{} @ {text}", wheel.name);
-    text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::Requirement(error.to_string()))
+    text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::requirement(error))
 }
 
 fn answer(

@@ -65,6 +65,10 @@ pub enum PackageError {
 }
 
 impl PackageError {
+    pub(super) fn requirement(error: impl std::fmt::Display) -> Self {
+        Self::Requirement(error.to_string())
+    }
+
     pub(super) fn internal(error: impl std::fmt::Display) -> Self {
         Self::Internal(error.to_string())
     }

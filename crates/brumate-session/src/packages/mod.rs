@@ -15,22 +15,26 @@ mod error;
 mod event;
 mod fetch;
 mod memo;
+mod modules;
 mod recover;
 mod rules;
 mod settings;
 mod wanted;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use brumate_engine_api::{Engine, Layer};
 use brumate_packages::cache::{Cache, CacheSettings};
 use brumate_packages::resolver::{Resolution, Resolver};
 use brumate_packages::settings::Prerelease;
-use brumate_packages::{Bundle, Requirement};
+use brumate_packages::{Bundle, DistributionName, Requirement};
 use tokio::sync::{OnceCell, Semaphore};
 
 pub use error::PackageError;
 pub use event::PackageEvent;
+pub use modules::Infer;
+pub(crate) use modules::Modules;
 pub use recover::KnownLayer;
 pub use settings::{PackageSettings, Sources};
 pub use wanted::Wanted;
@@ -60,6 +64,8 @@ struct Inner {
     slots: Semaphore,
     compiling: Compiling,
     origins: Mutex<Origins>,
+    /// Modules of the wheels in `--find-links` directories.
+    linked: OnceCell<Arc<HashMap<String, DistributionName>>>,
 }
 
 impl std::fmt::Debug for Packages {
@@ -128,6 +134,7 @@ impl Packages {
             slots: Semaphore::new(MAX_AT_ONCE),
             compiling: Compiling::default(),
             origins: Mutex::default(),
+            linked: OnceCell::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -157,7 +164,9 @@ impl Packages {
         wanted: Vec<Wanted>,
         onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        self.carry_out(Order::new(wanted), onlooker).await
+        let order = Order::new(wanted);
+        let outcome = self.carry_out(order.clone(), onlooker).await;
+        outcome.map_err(|error| modules::explained(&order, error))
     }
 
     /// Finds exact wheels for requirements, for a lock. Nothing is fetched but metadata.
@@ -190,7 +199,11 @@ impl Packages {
         match self.bundled(&order) {
             Ok(installation) => Ok(Arc::new(installation)),
             Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
-            Err(_) => self.shared(order, onlooker).await,
+            Err(_) => {
+                let installation = self.shared(order.clone(), onlooker).await?;
+                modules::check_guesses(&order, &installation)?;
+                Ok(installation)
+            }
         }
     }
 

@@ -9,6 +9,8 @@ use brumate_packages::lock::Lock;
 use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
 use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
 
+use super::Infer;
+
 /// Settings of [`Packages`](super::Packages).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -21,6 +23,8 @@ pub struct PackageSettings {
     pub policy: Policy,
     /// Narrow what any resolution may take.
     pub constraints: Vec<Requirement>,
+    /// Which imported modules are looked for in packages.
+    pub infer: Infer,
     /// Exactly these packages, in every machine.
     pub lock: Option<Arc<Lock>>,
 }

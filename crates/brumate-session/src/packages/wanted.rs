@@ -10,6 +10,8 @@ pub struct Wanted {
     pub requirement: Requirement,
     /// The imported module that it was inferred from.
     pub module: Option<String>,
+    /// It has the module's name, and nothing else is known of it.
+    pub(crate) is_guess: bool,
 }
 
 impl Wanted {
@@ -24,6 +26,6 @@ impl Wanted {
 
 impl From<Requirement> for Wanted {
     fn from(requirement: Requirement) -> Self {
-        Self { requirement, module: None }
+        Self { requirement, module: None, is_guess: false }
     }
 }

@@ -16,7 +16,7 @@ use super::settings::WORKSPACE;
 use super::slot::{Body, Slot};
 use super::store::{Before, Undone};
 use crate::admission::Refused;
-use crate::installs::{Installer, Step};
+use crate::installs::{Installer, MissingModules, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::{Phases, RunEvent};
 
@@ -179,7 +179,7 @@ impl Sessions {
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
         slot.ended(stopped);
         let mut report = CellReport::new(id.clone());
-        let kept = self.judge(slot, ended, &mut report);
+        let kept = self.judge(slot, ended, &gatherer.missing, &mut report);
         report.output = std::mem::take(&mut gatherer.output);
         report.output_dropped = report.output_dropped.saturating_add(gatherer.dropped);
         report.result = gatherer.result.take();
@@ -275,6 +275,7 @@ impl Sessions {
                     let _ = said.send(RunEvent::Output { name, text }).await;
                 }
             }
+            gatherer.missing = installer.as_mut().map(Installer::take_missing).unwrap_or_default();
         };
         let execute = async {
             // What the cell does counts when it is stored.
@@ -314,13 +315,14 @@ impl Sessions {
         &self,
         slot: &Slot,
         ended: Result<Outcome, EngineError>,
+        missing: &MissingModules,
         report: &mut CellReport,
     ) -> Result<Kept, SessionError> {
         let limits = self.limits();
         let taken_away = ended.is_err() && slot.was_killed();
         let kept = match ended {
             Ok(outcome) => {
-                report.end(outcome, limits);
+                report.end(outcome, missing, limits);
                 let mut record = slot.record();
                 record.generation = record.generation.saturating_add(1);
                 record.executions = record.executions.saturating_add(1);

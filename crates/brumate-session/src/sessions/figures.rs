@@ -61,6 +61,12 @@ pub(crate) struct Figures {
     pub(crate) left_out: usize,
 }
 
+/// Returns the picture of a mime bundle, as it is to be shown: PNG, JPEG or GIF.
+pub(crate) fn picture_of(data: &MimeBundle) -> Option<Vec<u8>> {
+    let payload = [PNG, JPEG, "image/gif"].iter().find_map(|mime| data.get(*mime))?;
+    decode(payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_FIGURE_BYTES)
+}
+
 /// Whether a mime bundle is a picture rather than something that has a text.
 pub(crate) fn figure_of(data: &MimeBundle) -> bool {
     data.contains_key(PLOTLY)

@@ -6,6 +6,7 @@ use super::error::SessionError;
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
 use crate::explain;
+use crate::installs::MissingModules;
 use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
 use crate::units::format_size;
 
@@ -110,6 +111,7 @@ impl CellReport {
         report.output = self.output.into_iter().map(chunk).collect();
         report.output_dropped = self.output_dropped;
         report.stopped = self.stopped;
+        report.figures = self.images.into_iter().map(|image| image.bytes).collect();
         report.error = match (self.error, self.traceback.is_empty()) {
             (None, _) => None,
             (Some(error), true) => Some(error),
@@ -134,7 +136,7 @@ impl CellReport {
     }
 
     /// Notes how the cell ended.
-    pub(crate) fn end(&mut self, outcome: Outcome, limits: &Limits) {
+    pub(crate) fn end(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
         self.output_dropped = self.output_dropped.saturating_add(outcome.output_dropped);
         self.stopped = outcome.stopped;
         let stop = outcome.stopped.map(|reason| format!("{} {KEPT}", explain::stopped(reason, limits)));
@@ -164,9 +166,13 @@ impl CellReport {
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
             )),
-            "ModuleNotFoundError" => {
+            "ModuleNotFoundError" | "ImportError" => {
                 // As a note of the exception: `error` holds CPython's own words.
-                self.traceback.extend(explain::missing_module(&message));
+                let note = match name.as_str() {
+                    "ImportError" => explain::missing_dependency(&message, missing),
+                    _ => explain::missing_module(&message, missing, explain::Place::Cell),
+                };
+                self.traceback.extend(note.iter().flat_map(|note| note.lines()).map(str::to_owned));
                 None
             }
             _ => explain::hint(&name, &message, limits),
@@ -265,6 +271,8 @@ pub(crate) struct Gatherer {
     pub(crate) dropped: u64,
     pub(crate) result: Option<String>,
     pub(crate) figures: Figures,
+    /// Modules that code imported and that could not be installed.
+    pub(crate) missing: MissingModules,
 }
 
 impl Gatherer {
@@ -276,6 +284,7 @@ impl Gatherer {
             dropped: 0,
             result: None,
             figures: Figures::default(),
+            missing: MissingModules::new(),
         }
     }
 

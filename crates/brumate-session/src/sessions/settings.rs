@@ -45,7 +45,7 @@ pub enum Durability {
     /// Sessions are written when they are put to sleep and when the server ends in order.
     #[default]
     Shutdown,
-    /// Sessions are written, and the disk has them, before each answer: nothing that was answered is ever lost.
+    /// Sessions are written, and the disk has them, before each answer: what was answered survives the end of the host.
     Cell,
 }
 

@@ -53,6 +53,7 @@ impl Service {
             warm_in_background(sandbox.clone(), settings.clone());
         }
         let mut server = PythonServer::new(sandbox.runner, settings.return_mode)
+            .with_figures(settings.figures)
             .with_input_timeout(settings.input_timeout)
             .with_traces(telemetry.as_ref().map(Telemetry::traces));
         if let Some(sessions) = &sessions {

@@ -23,6 +23,7 @@ mod mcp_http;
 mod mcp_sessions;
 mod mounts;
 mod notebook;
+mod on_demand;
 mod random_stops;
 mod rust_wheels;
 mod same_numbers;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use brumate_engine::api::{
     Analysis, Ended, Event, Execute, FileChunk, FileInfo, InstallRequest, LayerId, Limits, MAX_ARGUMENTS, MAX_LAYERS,
-    MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_NAMES, MAX_REQUIREMENTS, Outcome, ReturnValue, StopReason, StreamName,
+    MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS, MissingModule, Outcome, ReturnValue,
+    StopReason, StreamName,
 };
 use brumate_engine::wire::{
     self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, InstallReply,
@@ -27,7 +28,21 @@ fn pairs(count: usize) -> Vec<(String, String)> {
 
 fn request(requirements: usize, constraints: usize, uninstall: usize) -> InstallRequest {
     let (requirements, constraints, uninstall) = (texts(requirements), texts(constraints), texts(uninstall));
-    InstallRequest { requirements, constraints, uninstall, upgrade: true, pre: true, no_deps: true, keep_going: true }
+    InstallRequest {
+        requirements,
+        modules: vec![MissingModule { name: text(), among: texts(1) }],
+        constraints,
+        uninstall,
+        upgrade: true,
+        pre: true,
+        no_deps: true,
+        keep_going: true,
+    }
+}
+
+fn modules(count: usize, among: usize) -> InstallRequest {
+    let modules = vec![MissingModule { name: String::new(), among: texts(among) }; count];
+    InstallRequest { modules, ..request(0, 0, 0) }
 }
 
 fn texts(count: usize) -> Vec<String> {
@@ -283,6 +298,8 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("satisfied", install(0, 0, MAX_LIST + 1)),
         ("requirements", event(Event::Install(request(MAX_REQUIREMENTS + 1, 0, 0)))),
         ("constraints", event(Event::Install(request(0, MAX_REQUIREMENTS + 1, 0)))),
+        ("modules", event(Event::Install(modules(MAX_MODULES + 1, 0)))),
+        ("requirements of a library", event(Event::Install(modules(1, MAX_REQUIREMENTS + 1)))),
         ("uninstalled", event(Event::Install(request(0, 0, MAX_REQUIREMENTS + 1)))),
         ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false, layers: 0 })),
         ("layers of an image", TooLong::of(&ToZygote::Layers(vec![info.clone(); LAYERS_AT_ONCE + 1]))),

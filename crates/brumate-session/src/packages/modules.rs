@@ -1,0 +1,195 @@
+//! From the modules that code imports to the packages that provide them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use brumate_engine_api::MissingModule;
+use brumate_packages::{Bundle, DistributionName, Requirement, import_names};
+
+use super::{Installation, Order, PackageError, Packages, Wanted};
+
+/// Which imported modules are looked for in packages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Infer {
+    /// All. A module of no known package is looked for in the project that has its name.
+    #[default]
+    All,
+    /// Those of known packages: of the bundle, of wheels in `--find-links` directories, of the table of well-known projects.
+    Known,
+    /// None but the bundle's: code states what it needs.
+    None,
+}
+
+/// Packages by the modules that they provide.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Modules {
+    infer: Infer,
+    /// Of the wheels in `--find-links` directories.
+    linked: Arc<HashMap<String, DistributionName>>,
+}
+
+/// Package that is expected to provide a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Provider {
+    /// Name of the project.
+    pub(crate) name: String,
+    /// Its only evidence is the module's name.
+    pub(crate) is_guess: bool,
+}
+
+impl Modules {
+    /// Nothing but the bundle and the table are known.
+    #[cfg(test)]
+    pub(crate) fn of(infer: Infer) -> Self {
+        Self { infer, linked: Arc::default() }
+    }
+
+    /// Returns the package that provides a module: the bundle's, that of a linked wheel, that of a well-known project, or the
+    /// project of its name, in this order.
+    pub(crate) fn provider(&self, bundle: &Bundle, module: &str) -> Option<Provider> {
+        let known = |name: &str| Some(Provider { name: name.to_owned(), is_guess: false });
+        if let Some(name) = bundle.distribution_of(module) {
+            return known(name.as_str());
+        }
+        if self.infer == Infer::None {
+            return None;
+        }
+        if let Some(name) = self.linked.get(module) {
+            return known(name.as_str());
+        }
+        if let Some(name) = import_names::distribution_for(module) {
+            return known(name);
+        }
+        let is_plausible = self.infer == Infer::All
+            && !module.starts_with('_')
+            && !module.contains('.')
+            && !import_names::is_namespace(module);
+        let name = DistributionName::new(module).filter(|_| is_plausible)?;
+        Some(Provider { name: name.as_str().to_owned(), is_guess: true })
+    }
+}
+
+impl Packages {
+    /// Returns what is known of modules, beside the bundle's. Directories that cannot be read are left out here: who installs from
+    /// them hears of it.
+    pub(crate) async fn modules(&self) -> Modules {
+        let settings = self.settings();
+        if settings.lock.is_some() || settings.policy.is_only_bundled() {
+            // A module of the table is refused with its name, which helps; a guess would not.
+            return Modules { infer: settings.infer.without_guesses(), linked: Arc::default() };
+        }
+        let linked = self.inner.linked.get_or_init(|| async {
+            let found = match self.resolver(false).await {
+                Ok(resolver) => resolver.linked_modules().await.map_err(PackageError::from),
+                Err(error) => Err(error),
+            };
+            Arc::new(found.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the modules of wheels in `--find-links` are not known");
+                HashMap::new()
+            }))
+        });
+        Modules { infer: settings.infer, linked: Arc::clone(linked.await) }
+    }
+
+    /// Returns the package to install for a module that running code misses.
+    ///
+    /// # Errors
+    ///
+    /// [`PackageError::Requirement`] when none is known, or not to the library that imports it.
+    pub(super) fn wanted_for(&self, missing: &MissingModule, modules: &Modules) -> Result<Wanted, PackageError> {
+        let module = missing.name.as_str();
+        let unknown = || match self.settings().infer {
+            Infer::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
+            _ => format!("no package is known that provides the module `{module}`"),
+        };
+        let provider = modules.provider(self.bundle(), module).ok_or_else(|| PackageError::Requirement(unknown()))?;
+        let name = DistributionName::new(&provider.name).ok_or_else(|| PackageError::Requirement(unknown()))?;
+        let module = Some(module.to_owned());
+        if missing.among.is_empty() {
+            let requirement = provider.name.parse().map_err(PackageError::requirement)?;
+            return Ok(Wanted { requirement, module, is_guess: provider.is_guess });
+        }
+        let declared = missing.among.iter().filter_map(|text| text.parse::<Requirement>().ok());
+        match declared.into_iter().find(|requirement| requirement.name == name) {
+            Some(requirement) => Ok(Wanted { requirement, module, is_guess: provider.is_guess }),
+            None => Err(PackageError::Requirement(format!("the library does not declare that it uses `{name}`"))),
+        }
+    }
+}
+
+impl Infer {
+    fn without_guesses(self) -> Infer {
+        if self == Infer::All { Infer::Known } else { self }
+    }
+}
+
+/// Checks that the packages which were guessed by the name of a module have it.
+///
+/// # Errors
+///
+/// [`PackageError::Requirement`] for the first that has not.
+pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Result<(), PackageError> {
+    for wanted in order.wanted.iter().filter(|wanted| wanted.is_guess) {
+        let Some(module) = &wanted.module else { continue };
+        let named = wanted.requirement.name.as_str();
+        let package = installation.packages.iter().find(|package| package.name == named);
+        // Packages of the bundle list their modules elsewhere, and are not guessed.
+        let has = |names: &Vec<String>| names.is_empty() || names.contains(module);
+        if package.is_some_and(|package| package.layer.is_some() && !has(&package.import_names)) {
+            let text = format!("the project `{named}` does not provide the module `{module}`");
+            return Err(PackageError::Requirement(text));
+        }
+    }
+    Ok(())
+}
+
+/// Adds to an error that packages were looked for by the names of modules, and how to name others.
+pub(super) fn explained(order: &Order, error: PackageError) -> PackageError {
+    let guessed: Vec<String> = order
+        .wanted
+        .iter()
+        .filter(|wanted| wanted.is_guess)
+        .filter_map(|wanted| Some(format!("`{}`", wanted.module.as_deref()?)))
+        .collect();
+    if guessed.is_empty() || matches!(error, PackageError::Refused(_)) {
+        return error;
+    }
+    let (modules, them) = (guessed.join(", "), if guessed.len() == 1 { "it" } else { "them" });
+    PackageError::Requirement(format!(
+        "{error}\nThe code imports {modules}. No package is known that provides {them}, so a project of the same name was looked for. \
+         If another package provides {them}, name it in a comment at the top of the code:\n\
+         # /// script\n# dependencies = [\"NAME\"]\n# ///"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use brumate_packages::Distribution;
+
+    use super::*;
+
+    #[test]
+    fn the_bundle_comes_first_then_wheels_then_the_table_then_the_name() {
+        let bundle = Bundle::new([Distribution::new("pillow", "12").provides(["PIL"])]).unwrap();
+        let linked = [("house", "acme-house"), ("yaml", "acme-yaml"), ("PIL", "acme-pil")];
+        let linked = linked.map(|(module, name)| (module.to_owned(), DistributionName::new(name).unwrap()));
+        let linked = Arc::new(HashMap::from(linked));
+        let name = |infer, module: &str| {
+            let modules = Modules { infer, linked: Arc::clone(&linked) };
+            modules.provider(&bundle, module).map(|provider| (provider.name.to_lowercase(), provider.is_guess))
+        };
+        let known = |name: &str| Some((name.to_owned(), false));
+        for infer in [Infer::All, Infer::Known] {
+            assert_eq!(name(infer, "PIL"), known("pillow"));
+            assert_eq!(name(infer, "house"), known("acme-house"));
+            assert_eq!(name(infer, "yaml"), known("acme-yaml"));
+            assert_eq!(name(infer, "bs4"), known("beautifulsoup4"));
+        }
+        assert_eq!(name(Infer::All, "Some_Thing"), Some(("some-thing".to_owned(), true)));
+        assert_eq!(name(Infer::All, "_private"), None);
+        assert_eq!(name(Infer::All, "google.nothing"), None);
+        assert_eq!(name(Infer::Known, "some_thing"), None);
+        assert_eq!(name(Infer::None, "PIL"), known("pillow"));
+        assert_eq!(name(Infer::None, "yaml"), None);
+    }
+}
