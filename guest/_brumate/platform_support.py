@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
-from . import dates, libraries, missing, on_demand, random_numbers, slots
+from . import dates, libraries, missing, on_demand, random_numbers, slots, waits
 
 _Spec = importlib.machinery.ModuleSpec
 
@@ -206,6 +206,7 @@ def patch():
     dates.install()
     missing.install()
     random_numbers.install()
+    waits.install()
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread

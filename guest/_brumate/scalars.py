@@ -33,10 +33,12 @@ def integer(value):
 
 
 def floating(value):
-    """Shortest digits that give the same float back; `null` for what JSON lacks."""
+    """Shortest digits that give the same float back; `NaN`, `Infinity` and `-Infinity`, which JSON itself lacks."""
     text = _float_text(value)
-    if text[-1] == "n" or text[-1] == "f":
-        return "null"
+    if text[-1] == "n":
+        return "NaN"
+    if text[-1] == "f":
+        return "-Infinity" if text[0] == "-" else "Infinity"
     if "e-" in text:
         digits, _, exponent = text.partition("e-")
         if exponent == "05":
@@ -146,8 +148,8 @@ def key(value):
     if isinstance(value, int):
         return integer(value).strip('"')
     if isinstance(value, float):
-        number = floating(value)
-        return "None" if number == "null" else number
+        digits = _float_text(value)
+        return digits if digits[-1] in "nf" else floating(value)
     if isinstance(value, str):
         return _str(value)
     if isinstance(value, tuple):

@@ -1,6 +1,6 @@
 """A Python value as JSON text, indent 2.
 
-The table of types is that of `pydantic_core.to_json(value, indent=2, inf_nan_mode="null", fallback=...)`, the fallback
+The table of types is that of `pydantic_core.to_json(value, indent=2, fallback=...)`, the fallback
 being: numpy arrays as lists, numpy scalars as items, anything else its `repr()`. It is written out here because a
 plain interpreter has no pydantic; `tests/test_values.py` compares the two. Where pydantic gives up (cycles, depth,
 bytes that are not UTF-8, keys it refuses) the part in question becomes its `repr()`.
@@ -124,8 +124,11 @@ class _Writer:
             plain = serializer.to_python(value, mode="json", fallback=_keep)
         except ValueError:  # cannot be serialized, says pydantic
             self.put(_repr(value))
-        else:
-            self.write(plain, depth)
+            return
+        config = getattr(type(value), "model_config", None) or {}
+        if config.get("ser_json_inf_nan") != "constants":
+            plain = _finite(plain)
+        self.write(plain, depth)
 
     def numpy_array(self, value, depth):
         if value.size > MAX_JSON_CHARS // 2:
@@ -154,6 +157,18 @@ def _string(value):
 
 def _keep(value):
     return value
+
+
+def _finite(plain):
+    """Plain data in which `None` stands for NaN and infinities: pydantic's models write them as `null`."""
+    kind = type(plain)
+    if kind is float:
+        return plain if plain - plain == 0 else None
+    if kind is list:
+        return [_finite(item) for item in plain]
+    if kind is dict:
+        return {name: _finite(item) for name, item in plain.items()}
+    return plain
 
 
 def _repr(value):

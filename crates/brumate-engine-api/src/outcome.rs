@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Value of the last expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnValue {
-    /// JSON text, indent 2 (NaN and infinities are `null`).
+    /// JSON text, indent 2; NaN and infinities are `NaN`, `Infinity` and `-Infinity`, as pydantic writes them.
     pub json: String,
     /// The value is a `str`: clients in text mode show it verbatim.
     pub is_str: bool,

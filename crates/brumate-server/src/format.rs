@@ -1,7 +1,7 @@
 //! The result of the tool as text and as JSON.
 
 use brumate_engine_api::{Limits, ReturnValue};
-use brumate_session::{RunReport, Status};
+use brumate_session::{RunReport, Status, strict_json};
 use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
@@ -46,7 +46,7 @@ fn section(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", escape_tag(text, tag))
 }
 
-/// A string without its quotes, anything else as JSON.
+/// A string without its quotes, anything else as JSON; `NaN` and infinities as Python writes them.
 fn verbatim(value: &ReturnValue) -> String {
     // A string that is no Unicode text (a lone surrogate) can only be shown in its JSON form.
     match value.is_str.then(|| serde_json::from_str::<String>(&value.json)) {
@@ -60,7 +60,7 @@ fn json_text(report: &RunReport, limits: &Limits) -> String {
     let mut fields = structured(report, limits);
     let last = match (&report.error, &report.return_value) {
         (Some(error), _) => format!("\"error\":{}", json!(error)),
-        (None, Some(value)) => format!("\"return_value\":{}", compact(&value.json)),
+        (None, Some(value)) => format!("\"return_value\":{}", compact(&strict_json(&value.json))),
         (None, None) => "\"return_value\":null".to_owned(),
     };
     fields.remove("error");
@@ -89,7 +89,7 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
         // What is nested too deeply to be parsed here, or has numbers out of range, stays text.
         (None, Some(value)) => fields.insert(
             "return_value".to_owned(),
-            serde_json::from_str(&value.json).unwrap_or_else(|_| Value::from(value.json.as_str())),
+            serde_json::from_str(&strict_json(&value.json)).unwrap_or_else(|_| Value::from(value.json.as_str())),
         ),
         (None, None) => fields.insert("return_value".to_owned(), Value::Null),
     };

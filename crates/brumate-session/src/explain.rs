@@ -146,7 +146,8 @@ pub fn exited(code: i32) -> String {
 /// What to add to an exception that a limit caused.
 pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
-        "MemoryError" => Some(format!("Note: {}.", memory(limits))),
+        // numpy has one of its own, `numpy._core._exceptions._ArrayMemoryError`.
+        name if name.ends_with("MemoryError") => Some(format!("Note: {}.", memory(limits))),
         "OSError" if evalue.contains("No space left on device") => Some(format!(
             "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
             format_size(limits.file_bytes),

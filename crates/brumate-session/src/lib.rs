@@ -48,7 +48,7 @@ pub use allowance::{Allowance, Allowances, OverLimit};
 pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptRequest};
 pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};
-pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, Status};
+pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, Status, strict_json};
 pub use request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
 /// Cancels a run when it is cancelled itself.

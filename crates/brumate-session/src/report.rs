@@ -1,5 +1,7 @@
 //! What became of a run.
 
+use std::borrow::Cow;
+
 use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue, StopReason, StreamName};
 use serde::Serialize;
 use serde::de::IgnoredAny;
@@ -215,9 +217,36 @@ fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result
     }
 }
 
+/// Returns JSON whose constants `NaN`, `Infinity` and `-Infinity` are `null`: Python writes them, JSON lacks them (RFC 8259).
+pub fn strict_json(json: &str) -> Cow<'_, str> {
+    const CONSTANTS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+    if !CONSTANTS[..2].iter().any(|constant| json.contains(constant)) {
+        return Cow::Borrowed(json);
+    }
+    let mut strict = String::with_capacity(json.len());
+    let (mut rest, mut in_string) = (json, false);
+    while let Some(character) = rest.chars().next() {
+        let constant = CONSTANTS.iter().find(|constant| !in_string && rest.starts_with(**constant));
+        let length = match (constant, character) {
+            (Some(constant), _) => {
+                strict.push_str("null");
+                rest = &rest[constant.len()..];
+                continue;
+            }
+            // An escaped character, a quote for instance, ends no string.
+            (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (None, _) => character.len_utf8(),
+        };
+        in_string ^= character == '"';
+        strict.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    Cow::Owned(strict)
+}
+
 /// The value if it is JSON and not too large; otherwise what can be shown of it.
 fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
-    if serde_json::from_str::<IgnoredAny>(&value.json).is_err() {
+    if serde_json::from_str::<IgnoredAny>(&strict_json(&value.json)).is_err() {
         return Err("The code damaged its interpreter: the return value it sent is not JSON.".to_owned());
     }
     let limit = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
@@ -278,5 +307,24 @@ pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
         | Event::Install(_)
         | Event::OutputDropped { .. }
         | Event::Status { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_that_json_lacks_become_null() {
+        for (python, strict) in [
+            ("1", "1"),
+            ("NaN", "null"),
+            ("[-Infinity, Infinity,NaN]", "[null, null,null]"),
+            (r#"{"NaN": "Infinity", "é\\": NaN}"#, r#"{"NaN": "Infinity", "é\\": null}"#),
+            (r#"["\"NaN", NaN, "-Infinity\\"]"#, r#"["\"NaN", null, "-Infinity\\"]"#),
+        ] {
+            assert_eq!(strict_json(python), strict);
+        }
+        assert!(serde_json::from_str::<IgnoredAny>(&strict_json("NaNs")).is_err());
     }
 }

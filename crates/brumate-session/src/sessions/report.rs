@@ -161,7 +161,7 @@ impl CellReport {
             }
         };
         let hint = match name.as_str() {
-            "MemoryError" => Some(format!(
+            name if name.ends_with("MemoryError") => Some(format!(
                 "(the session used {} of memory at its peak; {})",
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
