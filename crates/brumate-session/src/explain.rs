@@ -148,6 +148,8 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
         // numpy has one of its own, `numpy._core._exceptions._ArrayMemoryError`.
         name if name.ends_with("MemoryError") => Some(format!("Note: {}.", memory(limits))),
+        // What does not fit into 32 bits of addresses.
+        "ValueError" if evalue.starts_with("array is too big") => Some(format!("Note: {}.", memory(limits))),
         "OSError" if evalue.contains("No space left on device") => Some(format!(
             "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
             format_size(limits.file_bytes),
@@ -342,6 +344,8 @@ mod tests {
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),
+            ("_ArrayMemoryError", "Unable to allocate 900. MiB", "--memory"),
+            ("ValueError", "array is too big; `arr.size * arr.dtype.itemsize` is larger", "--memory"),
             ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
             ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
             ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
