@@ -7,6 +7,7 @@ moment: not what it only tries, as `try: import cupy` does.
 from .pristine import __builtins__
 
 import ast
+import os
 import re
 import sys
 from importlib.machinery import PathFinder
@@ -15,7 +16,7 @@ from . import packages
 
 # Modules that were looked for in vain in one run; later ones are not asked for.
 MAX_MISSING = 1000
-# Bytes of a library's source that are parsed, and files whose imports are remembered.
+# Bytes of a library's source that are parsed; files, and directories, of which something is remembered.
 MAX_SOURCE = 4 << 20
 MAX_PARSED = 64
 # Extras for a library's developers.
@@ -46,12 +47,15 @@ class _Imports:
     # Requirements by library, and guarded imports by file.
     declared = {}
     parsed = {}
+    # Whether packages are installed in a directory.
+    places = {}
 
 
 def start_run():
     """From now on imports ask the host."""
     _Imports.active = True
     _Imports.missing = set()
+    _Imports.places = {}
 
 
 def end_run():
@@ -107,17 +111,17 @@ def _importer(name):
     frame = _get_frame(2)
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(_INSTALLED):
+        if _root(file):
             frames.append(frame)
         elif not file.startswith(("<frozen ", _OURS, _LIBRARY)):
             break
+        elif frame.f_code.co_name == "find_spec" and file.endswith(("importlib/util.py", "importlib.util>")):
+            return None  # a question about what there is
         frame = frame.f_back
     if not frames:
         return ("", ()) if frame is not None else None
     file = frames[0].f_code.co_filename
-    library = (
-        next(file[len(root) :] for root in _INSTALLED if file.startswith(root)).partition("/")[0].partition(".")[0]
-    )
+    library = file[len(_root(file)) :].partition("/")[0].partition(".")[0]
     if (library, name) in _Imports.missing:
         return None
     _Imports.active = False
@@ -133,6 +137,32 @@ def _importer(name):
     if len(_Imports.missing) < MAX_MISSING:
         _Imports.missing.add((library, name))
     return None
+
+
+def _root(file):
+    """The directory of installed packages that a file is in; "" for the user's own, and the standard library's."""
+    for root in _INSTALLED:
+        if file.startswith(root):
+            return root
+    if file[:1] != "/" or file.startswith((_OURS, _LIBRARY)):
+        return ""
+    for place in sys.path:
+        if type(place) is str and place and file.startswith(place + "/") and _has_packages(place):
+            return place + "/"
+    return ""
+
+
+def _has_packages(place):
+    """Whether an installer has put packages into a directory."""
+    found = _Imports.places.get(place)
+    if found is None:
+        try:
+            found = any([entry.endswith(".dist-info") for entry in os.listdir(place)])
+        except OSError:
+            found = False
+        if len(_Imports.places) < MAX_PARSED:
+            _Imports.places[place] = found
+    return found
 
 
 def declared_by(library):

@@ -74,7 +74,7 @@ class OnDemand(unittest.TestCase):
         return namespace
 
     def test_code_gets_what_it_imports_also_if_it_could_do_without(self):
-        self.has = {"od_one": "value = 1", "od_two": "value = 2", "od_three": "value = 3"}
+        self.has = {"od_one": "value = 1", "od_two": "value = 2", "od_three": "value = 3", "od_four": ""}
         found = self.run_code("""
             import importlib
             try:
@@ -82,10 +82,13 @@ class OnDemand(unittest.TestCase):
             except ImportError:
                 od_one = None
             two = importlib.import_module("od_two")
-            three = importlib.util.find_spec("od_three")
+            three = __import__("od_three")
+            four = importlib.util.find_spec("od_four")
         """)
         self.assertEqual((found["od_one"].value, found["two"].value), (1, 2))
-        self.assertIsNotNone(found["three"])
+        self.assertEqual(found["three"].value, 3)
+        # A question installs nothing.
+        self.assertIsNone(found["four"])
         self.assertEqual([name for name, _ in self.asked], ["od_one", "od_two", "od_three"])
 
     def test_what_nobody_has_is_asked_for_once(self):
@@ -168,6 +171,18 @@ class OnDemand(unittest.TestCase):
                 od_fast = None
         """)  # fmt: skip
         self.assertIsNone(self.run_code("import od_slow")["od_slow"].od_fast)
+        self.assertEqual(self.asked, [])
+
+    def test_libraries_in_other_directories_are_libraries(self):
+        with unittest.mock.patch.object(on_demand, "_INSTALLED", ()):
+            self.library("od_mounted", """
+                def tried():
+                    try:
+                        import od_probe
+                    except ImportError:
+                        return None
+            """, ["od-probe"])  # fmt: skip
+            self.run_code("import od_mounted; od_mounted.tried()")
         self.assertEqual(self.asked, [])
 
     def test_a_library_that_declares_nothing_gets_nothing(self):

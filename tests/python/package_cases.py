@@ -119,7 +119,8 @@ async def sessions(setup: Setup) -> None:
     with place(setup) as here, Host(here.setup) as host:
         for version in ['1', '2']:
             here.index.add('thing', version)
-        flags = ('--index', here.index.url)
+        # Imports do not get it by themselves.
+        flags = ('--index', here.index.url, '--infer', 'known')
         async with host.server(*flags, environment=CLEAN) as client:
             interpreter = Interpreter(client)
             one, two, none = [await interpreter.open() for _ in range(3)]
@@ -196,13 +197,13 @@ async def email_validator(setup: Setup) -> None:
 
 
 async def ways(setup: Setup) -> None:
-    """Packages are stated at start, in the code, inferred from imports; what nobody knows is not guessed."""
+    """Packages are stated at start, in the code, inferred from imports, and guessed from the names of modules if that is allowed."""
     with place(setup) as here:
         here.index.add('rich', '14.0.0')
         here.index.add('beautifulsoup4', '4.0', {'bs4/__init__.py': "__version__ = '4.0'\n"})
         here.index.add('acme-tools', '1.5', requires=['six'])
         here.index.add('not-a-package', '1')
-        async with here.server('--deps', 'acme-tools<2') as client:
+        async with here.server('--deps', 'acme-tools<2', '--infer', 'known') as client:
             text = await client.text('import acme_tools, bs4, six\nacme_tools.__version__, bs4.__version__')
             contains(text, '<dependencies>["acme-tools<2","beautifulsoup4","six"]</dependencies>', '"1.5"', '"4.0"')
             text = failure(await client.text('import not_a_package'))
@@ -211,9 +212,20 @@ async def ways(setup: Setup) -> None:
             contains(
                 await client.text(script(['not-a-package'], 'import not_a_package\nnot_a_package.__version__')), '\n1\n'
             )
-            # What may be missing is left missing.
-            text = await client.text('try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich)')
-            contains(text, '<output>\nNone\n</output>')
+            # What may be missing comes when it is imported.
+            text = await client.text(
+                'try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich.__version__)'
+            )
+            contains(text, '<output>\n14.0.0\n</output>')
+        here.index.add('liar', '1', {'another.py': ''})
+        async with here.server() as client:
+            contains(await client.text('import not_a_package\nnot_a_package.__version__'), '\n1\n')
+            contains(
+                failure(await client.text('import liar')),
+                'does not provide the module `liar`',
+                'dependencies = ["NAME"]',
+            )
+            contains(failure(await client.text('import nowhere')), '`nowhere`', 'dependencies = ["NAME"]')
 
 
 async def bundled(setup: Setup) -> None:

@@ -52,7 +52,7 @@ def select():
 def event():
     import threading
 
-    threading.Event().wait()
+    threading.Event().wait(10**6)
 
 
 def coroutine():
