@@ -1,13 +1,13 @@
 """The bundle's numpy and pandas beside earlier ones, whose default integer has 32 bits, and beside native CPython."""
 
-import math
 import os
 import tempfile
 
 from harness.contestants import BENCH, WHEELS, Native
 from harness.figures import Summary, decimal, geometric_mean, paired_ratio
-from harness.processes import Failed, run_once
+from harness.processes import run_once
 from harness.report import Section
+from harness.turns import in_turns
 from harness.wheels import as_package
 
 SCRIPT = BENCH / "inside" / "number_widths.py"
@@ -49,16 +49,7 @@ def measure(contestants, options):
             "native 32": [*native.execute(SCRIPT), "-", "int32"],
             "native": [*native.execute(SCRIPT), "-", "int64"],
         }
-        samples = {side: {} for side in commands}
-        for command in commands.values():
-            figures(command)  # compiles
-        for _ in range(options.rounds):
-            checks = {}
-            for side, command in commands.items():
-                for work, (seconds, check) in figures(command).items():
-                    samples[side].setdefault(work, []).append(seconds)
-                    if not math.isclose(checks.setdefault(work, check), check, rel_tol=TOLERANCE):
-                        raise Failed(f"{work}: {check} instead of {checks[work]}")
+        samples = in_turns(commands, figures, options.rounds, TOLERANCE)
     tables(result, samples)
     result.notes.append(
         f"10⁶ elements; the best of twelve in a process, median and spread of {options.rounds} processes in turns. Before, integers have 32 bits, "

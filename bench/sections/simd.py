@@ -1,12 +1,12 @@
 """The bundle's numpy and OpenBLAS beside the same without WebAssembly's SIMD, in the sandbox."""
 
-import math
 import tempfile
 
 from harness.contestants import BENCH, WHEELS
 from harness.figures import Summary, decimal, geometric_mean, paired_ratio
-from harness.processes import Failed, run_once
+from harness.processes import run_once
 from harness.report import Section
+from harness.turns import in_turns
 from harness.wheels import as_package, without_kernels
 
 SCRIPT = BENCH / "inside" / "simd.py"
@@ -33,21 +33,13 @@ def measure(contestants, options):
         "no SIMD": ("numpy_no_simd", options.plain_numpy, False),
         "SIMD, kernels of the host": ("numpy_host", bundled, True),
     }
-    samples = {side: {} for side in sides}
     with tempfile.TemporaryDirectory() as directory:
         commands = {}
         for side, (name, wheel, kernels) in sides.items():
             as_package(name, [wheel], directory, None if kernels else without_kernels)
             depend = ["--offline", "--find-links", directory, "--deps", name]
             commands[side] = contestants.brumate.command("exec", *depend, str(SCRIPT), name)
-            figures(commands[side])  # compiles
-        for _ in range(options.rounds):
-            checks = {}
-            for side, command in commands.items():
-                for name, (seconds, check) in figures(command).items():
-                    samples[side].setdefault(name, []).append(seconds)
-                    if not math.isclose(checks.setdefault(name, check), check, rel_tol=TOLERANCE):
-                        raise Failed(f"{name}: {check} instead of {checks[name]}")
+        samples = in_turns(commands, figures, options.rounds, TOLERANCE)
     with_simd, without, kernels = samples.values()
     rows = []
     for name, ours in with_simd.items():

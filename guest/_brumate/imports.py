@@ -19,7 +19,7 @@ MAX_NAMES = 1000
 _NOT_DISTRIBUTIONS = frozenset((
     "__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "micropip", "pyodide", "pyodide_js",
 ))  # fmt: skip
-_STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
+STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
 # Shared by many distributions: which one is meant, only the modules below tell.
 _NAMESPACES = frozenset(("azure", "backports", "google", "jaraco", "opentelemetry", "ruamel", "sphinxcontrib", "zope"))
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
@@ -106,12 +106,12 @@ def _children(node, optional, calls):
     """The children of a node with their optionality; expressions only when calls are looked for."""
     kind = type(node)
     guarded = ()
-    if kind in _TRY and any(_catches_import_error(handler.type) for handler in node.handlers):
+    if kind in _TRY and any(catches_import_error(handler.type) for handler in node.handlers):
         # A handler's imports are the alternative: either side may be missing.
         guarded = ("body", "handlers")
     elif kind is ast.If and _last_name(node.test) == "TYPE_CHECKING":
         guarded = ("body",)
-    elif kind in (ast.With, ast.AsyncWith) and any(_suppresses_import_error(item) for item in node.items):
+    elif kind in (ast.With, ast.AsyncWith) and any(suppresses_import_error(item) for item in node.items):
         guarded = ("body",)
     for field in node._fields:
         value = getattr(node, field, None)
@@ -130,7 +130,8 @@ def _last_name(node):
     return node.attr if isinstance(node, ast.Attribute) else None
 
 
-def _catches_import_error(node):
+def catches_import_error(node):
+    """Whether an `except` clause with this expression catches an ImportError."""
     if node is None:
         return True
     if isinstance(node, ast.Tuple):
@@ -138,7 +139,8 @@ def _catches_import_error(node):
     return _last_name(node) in _CATCHES
 
 
-def _suppresses_import_error(item):
+def suppresses_import_error(item):
+    """Whether an item of a `with` statement suppresses an ImportError."""
     call = item.context_expr
     return (
         isinstance(call, ast.Call)
@@ -165,7 +167,7 @@ def _add(found, name, optional, member=""):
         name = top
     if name in found:
         found[name] = found[name] and optional
-    elif top not in _STANDARD and len(found) < MAX_NAMES and _is_module_name(name) and not _is_local(top):
+    elif top not in STANDARD and len(found) < MAX_NAMES and _is_module_name(name) and not _is_local(top):
         found[name] = optional
 
 

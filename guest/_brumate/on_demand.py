@@ -13,6 +13,7 @@ import sys
 from importlib.machinery import PathFinder
 
 from . import packages
+from .imports import STANDARD, catches_import_error, suppresses_import_error
 
 # Modules that were looked for in vain in one run; later ones are not asked for.
 MAX_MISSING = 1000
@@ -28,7 +29,6 @@ _DEVELOPMENT = frozenset((
 _LIBRARY = "/lib/python3.14/"
 _INSTALLED = (_LIBRARY + "site-packages/", packages.DIRECTORY + "/")
 _OURS = __file__.rpartition("/")[0] + "/"
-_CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Of pandas: how it imports what it may lack.
@@ -36,7 +36,6 @@ _PANDAS_HELPER = "import_optional_dependency"
 
 _get_frame = sys._getframe
 _find_spec = PathFinder.find_spec
-_standard = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | {"__main__", "_brumate"}
 
 
 class _Imports:
@@ -70,27 +69,23 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if not _Imports.active or path is not None or type(name) is not str or not _may_be_asked_for(name):
             return None
-        importer = _importer(name)
-        if importer is None or len(_Imports.missing) >= MAX_MISSING:
+        frames = _importing_frames()
+        if frames is None or len(_Imports.missing) >= MAX_MISSING:
             return None
-        library, among = importer
+        library = _library_of(frames[0].f_code.co_filename) if frames else ""
         if (library, name) in _Imports.missing:
             return None
-        # An import while the host is asked, of `importlib.metadata` for instance, does not ask again.
+        # Imports meanwhile, of `importlib.metadata` for instance, do not ask.
         _Imports.active = False
         try:
-            packages.install_module(name, among)
+            installed = _install(name, library, frames)
         except packages.Nobody:
-            return None
-        except packages.InstallError:
-            _Imports.missing.add((library, name))
-            _Imports.active = True
-            return None
+            return None  # nor is anybody there for the rest of the run
         except BaseException:
             _Imports.active = True
             raise
         _Imports.active = True
-        found = _find_spec(name)
+        found = _find_spec(name) if installed else None
         if found is None:
             _Imports.missing.add((library, name))
         return found
@@ -101,12 +96,11 @@ class Finder:
 
 
 def _may_be_asked_for(name):
-    return name not in _standard and name.isidentifier() and not name.startswith("_")
+    return name not in STANDARD and name.isidentifier() and not name.startswith("_")
 
 
-def _importer(name):
-    """Who imports a module: a library's name and its requirements, two empty ones for the user's code; None for a
-    library that does not need the module."""
+def _importing_frames():
+    """The frames of libraries between an import and the user's code, the innermost first; None if nothing is asked."""
     frames = []
     frame = _get_frame(2)
     while frame is not None:
@@ -114,29 +108,34 @@ def _importer(name):
         if _root(file):
             frames.append(frame)
         elif not file.startswith(("<frozen ", _OURS, _LIBRARY)):
-            break
+            return frames
         elif frame.f_code.co_name == "find_spec" and file.endswith(("importlib/util.py", "importlib.util>")):
             return None  # a question about what there is
         frame = frame.f_back
-    if not frames:
-        return ("", ()) if frame is not None else None
-    file = frames[0].f_code.co_filename
-    library = file[len(_root(file)) :].partition("/")[0].partition(".")[0]
-    if (library, name) in _Imports.missing:
-        return None
-    _Imports.active = False
+    return frames or None
+
+
+def _library_of(file):
+    return file[len(_root(file)) :].partition("/")[0].partition(".")[0]
+
+
+def _install(name, library, frames):
+    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is."""
+    among = ()
+    if library:
+        try:
+            among = declared_by(library) if _are_needed(frames) else ()
+        except Exception:
+            pass  # a library that cannot be read
+        if not among:
+            return False
     try:
-        if all([_is_needed(frame) for frame in frames]):
-            among = declared_by(library)
-            if among:
-                return library, among
-    except Exception:
-        pass  # a library that cannot be read
-    finally:
-        _Imports.active = True
-    if len(_Imports.missing) < MAX_MISSING:
-        _Imports.missing.add((library, name))
-    return None
+        packages.install_module(name, among)
+    except packages.Nobody:
+        raise
+    except packages.InstallError:
+        return False
+    return True
 
 
 def _root(file):
@@ -188,6 +187,13 @@ def _requirements(library):
                 yield requirement.strip()
 
 
+def _are_needed(frames):
+    for frame in frames:
+        if not _is_needed(frame):
+            return False
+    return True
+
+
 def _is_needed(frame):
     """Whether the code at this line cannot do without what it imports there."""
     if frame.f_code.co_name == _PANDAS_HELPER:
@@ -211,29 +217,12 @@ def _parse_attempts(file):
         tree = ast.parse(source.read(MAX_SOURCE))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Try, ast.TryStar)):
-            handlers = [handler for handler in node.handlers if _catches(handler.type)]
+            handlers = [handler for handler in node.handlers if catches_import_error(handler.type)]
             if handlers and not any([_raises(handler) for handler in handlers]):
                 yield node.body[0].lineno, node.body[-1].end_lineno
-        elif isinstance(node, (ast.With, ast.AsyncWith)) and any([_suppresses(item) for item in node.items]):
-            yield node.body[0].lineno, node.body[-1].end_lineno
-
-
-def _catches(kind):
-    if kind is None:
-        return True
-    if isinstance(kind, ast.Tuple):
-        return any([_last_name(item) in _CATCHES for item in kind.elts])
-    return _last_name(kind) in _CATCHES
-
-
-def _suppresses(item):
-    call = item.context_expr
-    return isinstance(call, ast.Call) and _last_name(call.func) == "suppress" and any(map(_catches, call.args))
-
-
-def _last_name(node):
-    """`b` of the expressions `b` and `a.b`."""
-    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            if any([suppresses_import_error(item) for item in node.items]):
+                yield node.body[0].lineno, node.body[-1].end_lineno
 
 
 def _raises(handler):

@@ -46,7 +46,7 @@ class Sandbox:
         for path in sorted(upstream.rglob("tests")):
             directory = path.relative_to(upstream)
             # Below `src` are those of other projects.
-            if directory.parts[0] in ("numpy", "pandas") and "src" not in directory.parts:
+            if directory.parts[0] in PACKAGES and "src" not in directory.parts:
                 self.start += ["--mount", f"{path}:{SITE_PACKAGES}/{directory}:ro"]
 
     def command(self, files):

@@ -1,7 +1,7 @@
 //! The result of the tool as text and as JSON.
 
 use brumate_engine_api::{Limits, ReturnValue};
-use brumate_session::{RunReport, Status, strict_json};
+use brumate_session::{RunReport, Status, compact_json, strict_json};
 use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
@@ -60,7 +60,7 @@ fn json_text(report: &RunReport, limits: &Limits) -> String {
     let mut fields = structured(report, limits);
     let last = match (&report.error, &report.return_value) {
         (Some(error), _) => format!("\"error\":{}", json!(error)),
-        (None, Some(value)) => format!("\"return_value\":{}", compact(&strict_json(&value.json))),
+        (None, Some(value)) => format!("\"return_value\":{}", compact_json(&strict_json(&value.json))),
         (None, None) => "\"return_value\":null".to_owned(),
     };
     fields.remove("error");
@@ -94,25 +94,6 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
         (None, None) => fields.insert("return_value".to_owned(), Value::Null),
     };
     fields
-}
-
-/// `json`, which is valid JSON, without the white space between its tokens.
-fn compact(json: &str) -> String {
-    let mut compact = String::with_capacity(json.len());
-    let mut in_string = false;
-    let mut escaped = false;
-    for character in json.chars() {
-        if in_string {
-            in_string = escaped || character != '"';
-            escaped = !escaped && character == '\\';
-        } else if character == '"' {
-            in_string = true;
-        } else if character.is_ascii_whitespace() {
-            continue;
-        }
-        compact.push(character);
-    }
-    compact
 }
 
 /// A result for a run that could not take place, in the same form as any other.

@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dependencies::Inference;
 use crate::explain;
-use crate::installs::MissingModules;
 use crate::question::Asker;
 use crate::report::RunEnd;
 use crate::request::{Failure, RunEvent};
@@ -102,7 +101,7 @@ impl Runner {
         let driven = self.drive(job, events.clone(), cancel).await?;
         if let Driven::Ran { end, .. } = &driven {
             let dropped = match end {
-                RunEnd::Ended(outcome) => outcome.output_dropped,
+                RunEnd::Ended { outcome, .. } => outcome.output_dropped,
                 RunEnd::Died { output_dropped, .. } => *output_dropped,
             };
             if dropped > 0 {
@@ -113,14 +112,14 @@ impl Runner {
         }
         Ok(match driven {
             Driven::InstallError { error } => ScriptEnd::InstallError { text: error },
-            Driven::Ran { end, missing, .. } => self.script_end(end, &missing),
+            Driven::Ran { end, .. } => self.script_end(end),
         })
     }
 
-    fn script_end(&self, end: RunEnd, missing: &MissingModules) -> ScriptEnd {
+    fn script_end(&self, end: RunEnd) -> ScriptEnd {
         let limits = self.limits();
-        let (ended, stopped) = match end {
-            RunEnd::Ended(outcome) => (outcome.ended, outcome.stopped),
+        let (outcome, missing) = match end {
+            RunEnd::Ended { outcome, missing } => (outcome, missing),
             RunEnd::Died { reason, peak_memory_bytes, .. } => {
                 let text = explain::died(&reason, peak_memory_bytes, limits);
                 return match reason {
@@ -132,21 +131,21 @@ impl Runner {
                 };
             }
         };
-        if let Some(reason) = stopped {
+        if let Some(reason) = outcome.stopped {
             let why = explain::stopped(reason, limits);
-            let text = match ended {
+            let text = match outcome.ended {
                 Ended::Raised { traceback, .. } => format!("{}\n{why}", traceback.trim_end()),
                 _ => why,
             };
             return ScriptEnd::Stopped { reason, text };
         }
-        match ended {
+        match outcome.ended {
             Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
             Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
             Ended::Raised { ename, evalue, traceback } => {
                 let traceback = traceback.trim_end();
                 ScriptEnd::Raised {
-                    traceback: match explain::script_hint(&ename, &evalue, missing, limits) {
+                    traceback: match explain::script_hint(&ename, &evalue, &missing, limits) {
                         Some(hint) => format!("{traceback}\n{hint}"),
                         None => traceback.to_owned(),
                     },

@@ -146,8 +146,7 @@ pub fn exited(code: i32) -> String {
 /// What to add to an exception that a limit caused.
 pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
-        // numpy has one of its own, `numpy._core._exceptions._ArrayMemoryError`.
-        name if name.ends_with("MemoryError") => Some(format!("Note: {}.", memory(limits))),
+        name if is_memory_error(name) => Some(format!("Note: {}.", memory(limits))),
         // What does not fit into 32 bits of addresses.
         "ValueError" if evalue.starts_with("array is too big") => Some(format!("Note: {}.", memory(limits))),
         "OSError" if evalue.contains("No space left on device") => Some(format!(
@@ -178,34 +177,39 @@ const TOO_LARGE: [&str; 2] = ["too large to convert to C long", "too large to co
 const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
                         Python's own integers and numpy's int64 have no such bound.";
 
-/// What to add to an exception of a text that is run once.
+/// Returns a note for an exception that ended a script or a run without a session.
 pub(crate) fn script_hint(ename: &str, evalue: &str, missing: &MissingModules, limits: &Limits) -> Option<String> {
-    match ename {
-        "ModuleNotFoundError" => missing_module(evalue, missing, Place::Script),
-        "ImportError" => missing_dependency(evalue, missing),
-        _ => hint(ename, evalue, limits),
-    }
+    import_note(ename, evalue, missing, CodeContext::Script).or_else(|| hint(ename, evalue, limits))
 }
 
-/// Why the package that a library misses was not installed. The library's own words name it.
-pub(crate) fn missing_dependency(evalue: &str, missing: &MissingModules) -> Option<String> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let module = evalue.split(|c| !is_word(c)).find(|word| missing.contains_key(*word))?;
-    missing.get(module).map(|reason| format!("({reason})"))
-}
-
-/// Where code can say which packages it needs.
+/// Decides how a note tells its reader to name a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In a cell of a session.
+pub(crate) enum CodeContext {
+    /// A cell of a session: `%pip install`.
     Cell,
-    /// At the top of a text that is run once.
+    /// A script, or a run without a session: inline metadata (PEP 723).
     Script,
 }
 
-/// What to add to the exception about a missing module: why its package was not installed, if that was tried, and how to install
-/// it. Nothing when the exception itself says why the module is missing.
-pub(crate) fn missing_module(evalue: &str, missing: &MissingModules, place: Place) -> Option<String> {
+/// Returns a note for an exception of an import: why the package was not installed, if that was tried, and how to install it. `None`
+/// for other exceptions.
+pub(crate) fn import_note(ename: &str, evalue: &str, missing: &MissingModules, context: CodeContext) -> Option<String> {
+    match ename {
+        "ModuleNotFoundError" => missing_module(evalue, missing, context),
+        "ImportError" => missing_dependency(evalue, missing),
+        _ => None,
+    }
+}
+
+/// Returns why the package that a library's message names was not installed.
+fn missing_dependency(evalue: &str, missing: &MissingModules) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let reason = evalue.split(|c| !is_word(c)).find_map(|word| missing.get(word))?;
+    Some(format!("({reason})"))
+}
+
+/// Returns the note for a missing module, or `None` if the message gives a reason of its own.
+fn missing_module(evalue: &str, missing: &MissingModules, context: CodeContext) -> Option<String> {
     if evalue.contains("': ") {
         return None;
     }
@@ -215,26 +219,28 @@ pub(crate) fn missing_module(evalue: &str, missing: &MissingModules, place: Plac
     if !plausible {
         return None;
     }
-    let known = import_names::distribution_for(module);
-    let reason = missing.get(module);
-    let what = match (known, reason) {
-        (Some(_), Some(reason)) => return Some(format!("({reason})")),
-        (Some(_), None) => "",
-        (None, Some(_)) => "if another package provides it, ",
-        (None, None) => "if a package provides it, ",
-    };
-    let name = known.unwrap_or("NAME");
-    let fix = match place {
-        Place::Cell if known.is_some() => format!("`%pip install {name}` installs it"),
-        Place::Cell => format!("{what}`%pip install NAME` installs that"),
-        Place::Script => {
-            format!("{what}name it in a comment at the top: `# /// script`, `# dependencies = [\"{name}\"]`, `# ///`")
+    Some(match (import_names::distribution_for(module), missing.get(module)) {
+        (Some(_), Some(reason)) => format!("({reason})"),
+        (Some(name), None) => format!("({})", installation(name, "it", context)),
+        (None, Some(reason)) => {
+            format!("({reason}\nif another package provides it, {})", installation("NAME", "that", context))
         }
-    };
-    Some(match reason {
-        Some(reason) => format!("({reason}\n{fix})"),
-        None => format!("({fix})"),
+        (None, None) => format!("(if a package provides it, {})", installation("NAME", "that", context)),
     })
+}
+
+fn installation(name: &str, what: &str, context: CodeContext) -> String {
+    match context {
+        CodeContext::Cell => format!("`%pip install {name}` installs {what}"),
+        CodeContext::Script => {
+            format!("name it in a comment at the top: `# /// script`, `# dependencies = [\"{name}\"]`, `# ///`")
+        }
+    }
+}
+
+/// Tells `MemoryError` and numpy's own, `numpy._core._exceptions._ArrayMemoryError`.
+pub(crate) fn is_memory_error(ename: &str) -> bool {
+    ename.ends_with("MemoryError")
 }
 
 /// A line that stands where output was cut.
@@ -282,18 +288,20 @@ mod tests {
             pairs.iter().map(|(module, reason)| (module.to_string(), reason.to_string())).collect::<MissingModules>()
         };
         let none = reasons(&[]);
-        let in_cell = |message: &str| missing_module(message, &none, Place::Cell);
+        let in_cell = |message: &str| missing_module(message, &none, CodeContext::Cell);
         assert_eq!(in_cell("No module named 'yaml'").unwrap(), "(`%pip install PyYAML` installs it)");
         assert_eq!(in_cell("No module named 'yaml.nodes'").unwrap(), "(`%pip install PyYAML` installs it)");
         assert!(in_cell("No module named 'mine'").unwrap().contains("NAME"));
         assert_eq!(in_cell("No module named 'a; rm -rf /'"), None);
         assert_eq!(in_cell("No module named 'js': this Python runs without JavaScript"), None);
         assert_eq!(in_cell("import of x halted"), None);
-        let script = missing_module("No module named 'yaml'", &none, Place::Script).unwrap();
+        let script = missing_module("No module named 'yaml'", &none, CodeContext::Script).unwrap();
         assert!(script.contains("# dependencies = [\"PyYAML\"]"), "{script}");
         let tried = reasons(&[("yaml", "it has no wheel"), ("mine", "there is no such project")]);
-        assert_eq!(missing_module("No module named 'yaml'", &tried, Place::Cell).unwrap(), "(it has no wheel)");
-        for (place, fix) in [(Place::Cell, "`%pip install NAME`"), (Place::Script, "# dependencies = [\"NAME\"]")] {
+        assert_eq!(missing_module("No module named 'yaml'", &tried, CodeContext::Cell).unwrap(), "(it has no wheel)");
+        for (place, fix) in
+            [(CodeContext::Cell, "`%pip install NAME`"), (CodeContext::Script, "# dependencies = [\"NAME\"]")]
+        {
             let text = missing_module("No module named 'mine'", &tried, place).unwrap();
             assert!(text.contains("there is no such project") && text.contains(fix), "{text}");
         }

@@ -1,13 +1,12 @@
 //! What became of a run.
 
-use std::borrow::Cow;
-
 use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue, StopReason, StreamName};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
 use crate::explain;
 use crate::installs::MissingModules;
+use crate::json::strict_json;
 use crate::sessions::figures::text_of;
 
 /// Pictures of one run that are kept.
@@ -104,13 +103,12 @@ pub(crate) struct Collector {
     room: usize,
     dropped: u64,
     figures: Vec<Vec<u8>>,
-    figure_bytes: usize,
 }
 
 impl Collector {
     pub(crate) fn new(limits: &Limits) -> Self {
         let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
-        Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new(), figure_bytes: 0 }
+        Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new() }
     }
 
     /// Keeps as much of `text` as there is room for and returns that part.
@@ -129,21 +127,14 @@ impl Collector {
 
     /// Keeps a picture, if there is room for it.
     pub(crate) fn show(&mut self, bytes: Vec<u8>) {
-        let all = self.figure_bytes.saturating_add(bytes.len());
+        let all = self.figures.iter().map(Vec::len).sum::<usize>() + bytes.len();
         if self.figures.len() < MAX_RUN_FIGURES && all <= MAX_RUN_FIGURE_BYTES {
-            self.figure_bytes = all;
             self.figures.push(bytes);
         }
     }
 
     /// The report of an execution.
-    pub(crate) fn finish(
-        self,
-        dependencies: Vec<String>,
-        missing: &MissingModules,
-        end: RunEnd,
-        limits: &Limits,
-    ) -> RunReport {
+    pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
         let mut report = RunReport {
             status: Status::Success,
             dependencies,
@@ -155,10 +146,10 @@ impl Collector {
             figures: self.figures,
         };
         match end {
-            RunEnd::Ended(outcome) => {
+            RunEnd::Ended { outcome, missing } => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
-                match judged(outcome, missing, limits) {
+                match judged(outcome, &missing, limits) {
                     Ok(value) => report.return_value = value,
                     Err(error) => report.error = Some(error),
                 }
@@ -183,8 +174,8 @@ impl Collector {
 /// How an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// The machine answered.
-    Ended(Outcome),
+    /// The machine answered. Code imported the `missing` modules in vain.
+    Ended { outcome: Outcome, missing: MissingModules },
     /// The machine is gone.
     Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
@@ -215,33 +206,6 @@ fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result
             Err(bounded_error(format!("{message}{}", explain::exited(code)), limits))
         }
     }
-}
-
-/// Returns JSON whose constants `NaN`, `Infinity` and `-Infinity` are `null`: Python writes them, JSON lacks them (RFC 8259).
-pub fn strict_json(json: &str) -> Cow<'_, str> {
-    const CONSTANTS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
-    if !CONSTANTS[..2].iter().any(|constant| json.contains(constant)) {
-        return Cow::Borrowed(json);
-    }
-    let mut strict = String::with_capacity(json.len());
-    let (mut rest, mut in_string) = (json, false);
-    while let Some(character) = rest.chars().next() {
-        let constant = CONSTANTS.iter().find(|constant| !in_string && rest.starts_with(**constant));
-        let length = match (constant, character) {
-            (Some(constant), _) => {
-                strict.push_str("null");
-                rest = &rest[constant.len()..];
-                continue;
-            }
-            // An escaped character, a quote for instance, ends no string.
-            (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            (None, _) => character.len_utf8(),
-        };
-        in_string ^= character == '"';
-        strict.push_str(&rest[..length]);
-        rest = &rest[length..];
-    }
-    Cow::Owned(strict)
 }
 
 /// The value if it is JSON and not too large; otherwise what can be shown of it.
@@ -307,24 +271,5 @@ pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
         | Event::Install(_)
         | Event::OutputDropped { .. }
         | Event::Status { .. } => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constants_that_json_lacks_become_null() {
-        for (python, strict) in [
-            ("1", "1"),
-            ("NaN", "null"),
-            ("[-Infinity, Infinity,NaN]", "[null, null,null]"),
-            (r#"{"NaN": "Infinity", "é\\": NaN}"#, r#"{"NaN": "Infinity", "é\\": null}"#),
-            (r#"["\"NaN", NaN, "-Infinity\\"]"#, r#"["\"NaN", null, "-Infinity\\"]"#),
-        ] {
-            assert_eq!(strict_json(python), strict);
-        }
-        assert!(serde_json::from_str::<IgnoredAny>(&strict_json("NaNs")).is_err());
     }
 }

@@ -4,19 +4,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use brumate_engine_api::{
-    Analysis, Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec,
+    Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec,
 };
 use brumate_packages::Bundle;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Refused};
 use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
-use crate::installs::{Installer, MissingModules, Step};
-use crate::packages::{Installation, Modules, PackageError, PackageEvent, Packages, Wanted};
+use crate::installs::{Installer, Step};
+use crate::packages::{Installation, PackageEvent, Packages};
+use crate::prepare::{Prepared, Ready};
 use crate::question::{Asker, pass_on, passed};
 use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
@@ -30,9 +30,9 @@ const ENGINE_MARGIN: Duration = Duration::from_secs(10);
 /// Runs code, each time in a fresh machine. Clones share the limit on runs at the same time.
 #[derive(Clone)]
 pub struct Runner {
-    engine: Arc<dyn Engine>,
-    packages: Packages,
-    settings: Arc<RunnerSettings>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) packages: Packages,
+    pub(crate) settings: Arc<RunnerSettings>,
     admission: Admission,
     /// The image with the layers of `dependencies`, once it is built.
     own_image: Arc<OnceLock<Image>>,
@@ -59,7 +59,7 @@ pub(crate) enum Driven {
     /// Packages were missing.
     InstallError { error: String },
     /// The code ran.
-    Ran { dependencies: Vec<String>, missing: MissingModules, end: RunEnd },
+    Ran { dependencies: Vec<String>, end: RunEnd },
 }
 
 impl Runner {
@@ -183,7 +183,7 @@ impl Runner {
         let (driven, ()) = tokio::join!(self.drive(job, events, cancel), gather);
         Ok(match driven? {
             Driven::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
-            Driven::Ran { dependencies, missing, end } => collector.finish(dependencies, &missing, end, self.limits()),
+            Driven::Ran { dependencies, end } => collector.finish(dependencies, end, self.limits()),
         })
     }
 
@@ -241,162 +241,24 @@ impl Runner {
             Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
                 let end = RunEnd::Died { reason, output_dropped, peak_memory_bytes };
-                return Ok(Driven::Ran { dependencies: Vec::new(), missing: MissingModules::new(), end });
+                return Ok(Driven::Ran { dependencies: Vec::new(), end });
             }
         };
         permit.begins(self.limits().cpu);
         Phases::start(phases);
-        let (end, missing) = tokio::select! {
+        let end = tokio::select! {
             biased;
             // The machine ends with this.
             () = revoked.cancelled() => return Err(Failure::Revoked),
             end = self.execute(&mut *machine, execute, asker, &events, cancel) => end?,
         };
-        if let RunEnd::Ended(outcome) = &end {
+        if let RunEnd::Ended { outcome, .. } = &end {
             permit.took(outcome.cpu);
         }
-        Ok(Driven::Ran { dependencies, missing, end })
+        Ok(Driven::Ran { dependencies, end })
     }
 
-    /// Everything before the code runs.
-    async fn make_ready(
-        &self,
-        spec: MachineSpec,
-        code: &str,
-        inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Ready, Failure> {
-        // Before a machine is taken: most mistakes in metadata cost nothing.
-        let stated = match dependencies::stated(&self.settings.dependencies, code) {
-            Ok(stated) => stated,
-            Err(error) => return Ok(Ready::InstallError(error)),
-        };
-        let found = match stated.infer {
-            true => self.machine_and_imports(spec, &stated, code, inference, events).await?,
-            false => {
-                let wanted = stated.wanted();
-                match self.install(wanted.clone(), events).await {
-                    Err(error) => Found::Nothing(Ready::InstallError(error.to_string())),
-                    Ok(installation) => {
-                        let spec = MachineSpec { layers: installation.layers.clone(), ..spec };
-                        Found::of(self.engine.machine(spec).await, wanted, installation)?
-                    }
-                }
-            }
-        };
-        let (machine, wanted, installation) = match found {
-            Found::Nothing(ready) => return Ok(ready),
-            Found::Machine(machine, wanted, installation) => (machine, wanted, installation),
-        };
-        let wheels = &installation.wheels;
-        if !wheels.is_empty() {
-            // An onlooker that is gone is no reason to stop; the same below.
-            let _ = events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
-            self.engine.prepare(wheels).await.map_err(Failure::Engine)?;
-            let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
-        }
-        let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
-        Ok(Ready::Machine(Prepared { machine, dependencies }))
-    }
-
-    /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
-    /// unless its image stands in their way.
-    async fn machine_and_imports(
-        &self,
-        spec: MachineSpec,
-        stated: &dependencies::Stated,
-        code: &str,
-        inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Found, Failure> {
-        let mut machine = self.engine.machine(copy(&spec)?).await.map_err(Failure::Engine)?;
-        let analysis = match self.analyze(&mut *machine, code).await? {
-            Ok(analysis) => analysis,
-            Err(died) => return Ok(Found::Nothing(died)),
-        };
-        let (wanted, installation) = match self.inferred(stated, &analysis, inference, events).await {
-            Ok(found) => found,
-            Err(error) => return Ok(Found::Nothing(Ready::InstallError(error))),
-        };
-        let layers = installation.layers.clone();
-        let made = if !self.engine.replaced(&spec.image, &layers).is_empty() {
-            drop(machine);
-            self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
-        } else if !layers.is_empty() {
-            machine.mount(&layers).await.map(|()| machine)
-        } else {
-            Ok(machine)
-        };
-        Found::of(made, wanted, installation)
-    }
-
-    /// The imports of `code`, or the end of the machine that looked for them.
-    async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Ready>, Failure> {
-        // Parsing takes no longer than running may.
-        let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
-        let silent =
-            EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
-        match analyzed.unwrap_or(Err(silent)) {
-            Ok(analysis) => Ok(Ok(analysis)),
-            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                Ok(Err(Ready::Died { reason, output_dropped, peak_memory_bytes }))
-            }
-            Err(error) => Err(Failure::Engine(error)),
-        }
-    }
-
-    /// What is stated and what imports ask for. With [`Inference::Lenient`], imports whose packages cannot be had are left to Python
-    /// as well, and the log says why.
-    async fn inferred(
-        &self,
-        stated: &dependencies::Stated,
-        analysis: &Analysis,
-        inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
-        // Modules of what is stated need no package of their own.
-        let first = match stated.requirements.is_empty() {
-            true => Arc::default(),
-            false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
-        };
-        let provided = first.packages.iter().flat_map(|package| &package.import_names).map(String::as_str).collect();
-        let bundle = self.packages.bundle();
-        let mut imports = analysis.imports.iter().chain(&analysis.optional_imports);
-        let modules = match imports.all(|module| bundle.distribution_of(module).is_some()) {
-            true => Modules::default(),
-            false => self.packages.modules().await,
-        };
-        let wanted = stated.with_imports(bundle, &modules, analysis, inference, &provided)?;
-        let error = match self.install(wanted.clone(), events).await {
-            Ok(installation) => return Ok((wanted, installation)),
-            Err(error) => error,
-        };
-        let is_stated = wanted.iter().all(|wanted| wanted.module.is_none());
-        if inference == Inference::Strict || is_stated {
-            return Err(error.to_string());
-        }
-        tracing::warn!(%error, "packages of imported modules cannot be had");
-        let left: Vec<Wanted> = wanted
-            .into_iter()
-            .filter(|wanted| wanted.module.is_none() || bundle.version(&wanted.requirement.name).is_some())
-            .collect();
-        let installation = self.install(left.clone(), events).await.map_err(|error| error.to_string())?;
-        Ok((left, installation))
-    }
-
-    async fn install(
-        &self,
-        wanted: Vec<Wanted>,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Arc<Installation>, PackageError> {
-        let tell = |event| {
-            // Progress that nobody has time for is not missed.
-            let _ = events.try_send(RunEvent::Packages(event));
-        };
-        self.packages.install(wanted, &tell).await
-    }
-
-    /// Runs the code and passes its output on. Returns how it ended, and the modules that were missing.
+    /// Runs the code and passes its output on.
     async fn execute(
         &self,
         machine: &mut dyn Machine,
@@ -404,7 +266,7 @@ impl Runner {
         mut asker: Asker,
         events: &mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<(RunEnd, MissingModules), Failure> {
+    ) -> Result<RunEnd, Failure> {
         let limits = self.limits();
         let waiting = asker.waiting();
         let mut installer = Installer::new(self.packages.clone(), asker.waiting_sender());
@@ -474,58 +336,14 @@ impl Runner {
                 Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
             }
         };
-        let end = match result {
-            Ok(outcome) => RunEnd::Ended(outcome),
+        match result {
+            Ok(outcome) => Ok(RunEnd::Ended { outcome, missing: installer.take_missing() }),
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                RunEnd::Died { reason, output_dropped, peak_memory_bytes }
+                Ok(RunEnd::Died { reason, output_dropped, peak_memory_bytes })
             }
-            Err(error) => return Err(Failure::Engine(error)),
-        };
-        Ok((end, installer.take_missing()))
-    }
-}
-
-/// What [`Runner::make_ready`] ends with.
-enum Ready {
-    Machine(Prepared),
-    InstallError(String),
-    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
-}
-
-/// What there is before the bundle's wheels are prepared.
-enum Found {
-    Machine(Box<dyn Machine>, Vec<Wanted>, Arc<Installation>),
-    Nothing(Ready),
-}
-
-impl Found {
-    /// `machine` with the installation's layers, if they could be mounted.
-    fn of(
-        machine: Result<Box<dyn Machine>, EngineError>,
-        wanted: Vec<Wanted>,
-        installation: Arc<Installation>,
-    ) -> Result<Found, Failure> {
-        match machine {
-            Ok(machine) => Ok(Found::Machine(machine, wanted, installation)),
-            Err(EngineError::Layer(error)) => Ok(Found::Nothing(Ready::InstallError(error))),
             Err(error) => Err(Failure::Engine(error)),
         }
     }
-}
-
-/// A machine with its packages.
-struct Prepared {
-    machine: Box<dyn Machine>,
-    /// The requirements, as the caller would write them.
-    dependencies: Vec<String>,
-}
-
-/// The same again: the first machine may not do.
-fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
-    let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
-    let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;
-    let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
-    Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, layers })
 }
 
 /// Ends the machine when its run is over or nobody waits for it any more.

@@ -237,7 +237,7 @@ fn is_native(path: &str) -> bool {
     NATIVE_ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
 }
 
-/// Lists the modules at the top level of a wheel by the names of its files. Nothing is unpacked, and the wheel is not verified.
+/// Lists the modules at the top level of a wheel. Reads the list of its files, and verifies none of them.
 ///
 /// # Errors
 ///

@@ -103,7 +103,7 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
                           `--find-links` and write the name";
             return Err(PackageError::Requirement(format!("`{text}` is a path: {reason}")));
         }
-        return text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::requirement(error));
+        return text.parse().map_err(PackageError::requirement);
     }
     let path = text.split(['#', '?']).next().unwrap_or_default();
     let file_name = path.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
@@ -111,7 +111,7 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
         .parse()
         .map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
     let text = format!("{} @ {text}", wheel.name);
-    text.parse().map_err(|error: brumate_packages::RequirementError| PackageError::requirement(error))
+    text.parse().map_err(PackageError::requirement)
 }
 
 fn answer(

@@ -38,7 +38,7 @@ pub(crate) struct Provider {
 }
 
 impl Modules {
-    /// Nothing but the bundle and the table are known.
+    /// Returns a table that knows the modules of the bundle and of well-known projects, and no wheels in directories.
     #[cfg(test)]
     pub(crate) fn of(infer: Infer) -> Self {
         Self { infer, linked: Arc::default() }
@@ -98,22 +98,21 @@ impl Packages {
     /// [`PackageError::Requirement`] when none is known, or not to the library that imports it.
     pub(super) fn wanted_for(&self, missing: &MissingModule, modules: &Modules) -> Result<Wanted, PackageError> {
         let module = missing.name.as_str();
-        let unknown = || match self.settings().infer {
-            Infer::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
-            _ => format!("no package is known that provides the module `{module}`"),
+        let Some(provider) = modules.provider(self.bundle(), module) else {
+            return Err(PackageError::requirement(match self.settings().infer {
+                Infer::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
+                _ => format!("no package is known that provides the module `{module}`"),
+            }));
         };
-        let provider = modules.provider(self.bundle(), module).ok_or_else(|| PackageError::Requirement(unknown()))?;
-        let name = DistributionName::new(&provider.name).ok_or_else(|| PackageError::Requirement(unknown()))?;
-        let module = Some(module.to_owned());
-        if missing.among.is_empty() {
-            let requirement = provider.name.parse().map_err(PackageError::requirement)?;
-            return Ok(Wanted { requirement, module, is_guess: provider.is_guess });
+        let mut requirement: Requirement = provider.name.parse().map_err(PackageError::requirement)?;
+        if !missing.among.is_empty() {
+            let mut declared = missing.among.iter().filter_map(|text| text.parse::<Requirement>().ok());
+            let name = requirement.name;
+            requirement = declared.find(|declared| declared.name == name).ok_or_else(|| {
+                PackageError::requirement(format!("the library does not declare that it uses `{name}`"))
+            })?;
         }
-        let declared = missing.among.iter().filter_map(|text| text.parse::<Requirement>().ok());
-        match declared.into_iter().find(|requirement| requirement.name == name) {
-            Some(requirement) => Ok(Wanted { requirement, module, is_guess: provider.is_guess }),
-            None => Err(PackageError::Requirement(format!("the library does not declare that it uses `{name}`"))),
-        }
+        Ok(Wanted { requirement, module: Some(module.to_owned()), is_guess: provider.is_guess })
     }
 }
 
@@ -137,7 +136,7 @@ pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Resul
         let has = |names: &Vec<String>| names.is_empty() || names.contains(module);
         if package.is_some_and(|package| package.layer.is_some() && !has(&package.import_names)) {
             let text = format!("the project `{named}` does not provide the module `{module}`");
-            return Err(PackageError::Requirement(text));
+            return Err(PackageError::requirement(text));
         }
     }
     Ok(())

@@ -160,21 +160,16 @@ impl CellReport {
                 (ename, evalue)
             }
         };
+        if let Some(note) = explain::import_note(&name, &message, missing, explain::CodeContext::Cell) {
+            // In the traceback, as notes of exceptions are: `error` holds CPython's own words.
+            self.traceback.extend(note.lines().map(str::to_owned));
+        }
         let hint = match name.as_str() {
-            name if name.ends_with("MemoryError") => Some(format!(
+            name if explain::is_memory_error(name) => Some(format!(
                 "(the session used {} of memory at its peak; {})",
                 format_size(outcome.peak_memory_bytes),
                 explain::memory(limits)
             )),
-            "ModuleNotFoundError" | "ImportError" => {
-                // As a note of the exception: `error` holds CPython's own words.
-                let note = match name.as_str() {
-                    "ImportError" => explain::missing_dependency(&message, missing),
-                    _ => explain::missing_module(&message, missing, explain::Place::Cell),
-                };
-                self.traceback.extend(note.iter().flat_map(|note| note.lines()).map(str::to_owned));
-                None
-            }
             _ => explain::hint(&name, &message, limits),
         };
         let mut error = if message.is_empty() { name } else { format!("{name}: {message}") };

@@ -1,20 +1,11 @@
 //! Directories of wheels: collected by `brumate bundle build`, read by `--find-links` and `--index`, compiled by `warmup --all`.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::support::brumate;
 use crate::support::modules::{sharing, using};
 use crate::support::wheels::wheel;
-
-/// The binary with no network, a clean environment and the cache that all tests of a build share.
-fn brumate(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let cache = brumate_test_support::cache_directory();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
-    command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
-    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
 
 fn shown(path: &Path) -> &str {
     path.to_str().unwrap()

@@ -1,8 +1,8 @@
 //! Modules whose packages come when code imports them, in `exec`; from a directory of wheels, without a network.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use crate::support::brumate;
 use crate::support::wheels::wheel;
 
 /// Writes wheels whose modules have other names than their projects.
@@ -29,13 +29,8 @@ fn exec(options: &[&str], code: &str) -> (Option<i32>, String, String) {
     std::fs::create_dir(&wheels).unwrap();
     shelf(&wheels);
     std::fs::write(&script, code).unwrap();
-    let cache = brumate_test_support::cache_directory();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
-    command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
-    command.args(["exec", "--offline", "--find-links", wheels.to_str().unwrap()]).args(options).arg(&script);
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let start = ["exec", "--offline", "--find-links", wheels.to_str().unwrap()];
+    brumate(&[&start[..], options, &[script.to_str().unwrap()]].concat())
 }
 
 #[test]

@@ -7,3 +7,15 @@ pub(crate) mod played;
 pub(crate) mod processes;
 pub(crate) mod sessions;
 pub(crate) mod wheels;
+
+use std::process::{Command, Stdio};
+
+/// Runs the binary with a clean environment and the cache that all tests of a build share. Returns its status, output and errors.
+pub(crate) fn brumate(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let cache = brumate_test_support::cache_directory();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
+    command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
