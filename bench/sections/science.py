@@ -9,8 +9,7 @@ from harness.figures import Summary, decimal, paired_ratio
 from harness.processes import Failed, run_once
 from harness.report import Section
 
-OPTIONAL = BENCH.parent / "runtime" / "optional"
-DEPENDENCIES = ["--offline", "--find-links", str(OPTIONAL), "--deps", "scikit-learn"]
+DEPENDENCIES = ["--offline", "--deps", "scikit-learn"]
 
 
 def figures(command):

@@ -134,7 +134,7 @@ fn generate() -> Result<()> {
                 entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &entry.path)?;
             }
             "pycache" => {
-                let doc = "Bytecode of the pure-Python wheels, a layer over `site-packages`.";
+                let doc = "Bytecode of the wheels that have none inside, a layer over `site-packages`.";
                 entry.write_archive(&mut archives, "PYCACHE", doc, entry.text("sha256")?, &entry.path)?;
             }
             "wheel" => {

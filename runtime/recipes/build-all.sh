@@ -65,6 +65,8 @@ finish plain -- "${projects[@]}"
 finish out-full --keep-tests -- numpy pandas
 in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"
 
+bash "$recipes/build-extensions.sh" "$work"
+
 say bytecode
 bash "$recipes/bytecode.sh" "$work"
 say "done: $out"

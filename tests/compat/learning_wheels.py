@@ -1,4 +1,4 @@
-"""Wheels as published on PyPI for this platform that want scikit-learn, which is among the optional wheels.
+"""Wheels as published on PyPI for this platform that want scikit-learn.
 
 They are in /wheels, as those of `numpy_wheels.py`. shap uses numpy's C API, fastcan has buffers whose types it states.
 """

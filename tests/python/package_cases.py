@@ -199,13 +199,13 @@ async def email_validator(setup: Setup) -> None:
 async def ways(setup: Setup) -> None:
     """Packages are stated at start, in the code, inferred from imports, and guessed from the names of modules if that is allowed."""
     with place(setup) as here:
-        here.index.add('rich', '14.0.0')
-        here.index.add('beautifulsoup4', '4.0', {'bs4/__init__.py': "__version__ = '4.0'\n"})
+        here.index.add('flask', '14.0.0')
+        here.index.add('pyjwt', '4.0', {'jwt/__init__.py': "__version__ = '4.0'\n"})
         here.index.add('acme-tools', '1.5', requires=['six'])
         here.index.add('not-a-package', '1')
         async with here.server('--deps', 'acme-tools<2', '--infer', 'known') as client:
-            text = await client.text('import acme_tools, bs4, six\nacme_tools.__version__, bs4.__version__')
-            contains(text, '<dependencies>["acme-tools<2","beautifulsoup4","six"]</dependencies>', '"1.5"', '"4.0"')
+            text = await client.text('import acme_tools, jwt, six\nacme_tools.__version__, jwt.__version__')
+            contains(text, '<dependencies>["acme-tools<2","PyJWT","six"]</dependencies>', '"1.5"', '"4.0"')
             text = failure(await client.text('import not_a_package'))
             contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
             assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'
@@ -214,7 +214,7 @@ async def ways(setup: Setup) -> None:
             )
             # What may be missing comes when it is imported.
             text = await client.text(
-                'try:\n    import rich\nexcept ImportError:\n    rich = None\nprint(rich.__version__)'
+                'try:\n    import flask\nexcept ImportError:\n    flask = None\nprint(flask.__version__)'
             )
             contains(text, '<output>\n14.0.0\n</output>')
         here.index.add('liar', '1', {'another.py': ''})
@@ -289,7 +289,7 @@ async def offline(setup: Setup) -> None:
 async def policy(setup: Setup) -> None:
     """The rules hold for every way in, and a refusal names its rule. Nothing that is refused is asked for."""
     with place(setup) as here:
-        for name in ['rich', 'fine', 'bad', 'needy']:
+        for name in ['flask', 'fine', 'bad', 'needy']:
             here.index.add(name, '1', requires=['bad'] if name == 'needy' else [])
         rules = Path(here.setup.cache_dir) / 'rules.toml'
         rules.write_text("deny = ['bad']\n")
@@ -301,7 +301,7 @@ async def policy(setup: Setup) -> None:
         for flags, code, parts in [
             (['--package-policy', str(rules)], script(['bad'], '1'), ['`deny` has `bad`', 'rules.toml']),
             (['--deny-package', 'b*'], script(['bad'], '1'), ['`deny` has `b*`', 'command line']),
-            (['--deny-package', 'rich'], 'import rich', ['`deny` has `rich`', 'import rich']),
+            (['--deny-package', 'flask'], 'import flask', ['`deny` has `flask`', 'import flask']),
             (['--deny-package', 'bad', '--deps', 'bad'], '1', ['`deny` has `bad`']),
             (['--deny-package', 'numpy'], 'import numpy', ['`deny` has `numpy`']),
             (['--allow-package', 'fine'], script(['bad'], '1'), ['`allow` has no entry']),
@@ -312,7 +312,7 @@ async def policy(setup: Setup) -> None:
                 ['`deny` has `bad`'],
             ),
             (only, script(['fine'], '1'), ['`only-bundled` is set']),
-            (only, 'import rich', ['`only-bundled` is set']),
+            (only, 'import flask', ['`only-bundled` is set']),
             ([*only, '--deps', 'fine'], '1', ['`only-bundled` is set']),
         ]:
             async with here.server(*flags) as client:
@@ -568,10 +568,9 @@ async def recorded(setup: Setup) -> None:
 
 async def drawn_keys(setup: Setup) -> None:
     """Copies of a session draw keys of their own, although the library that draws them keeps its generator in memory."""
-    optional = Path(__file__).parents[2] / 'runtime' / 'optional'
     draw = 'ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value'
     with place(setup) as here, Host(here.setup) as host:
-        async with host.server('--offline', '--find-links', str(optional), environment=CLEAN) as client:
+        async with host.server('--offline', environment=CLEAN) as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('%pip install cryptography')
             await interpreter.cell('from cryptography.hazmat.primitives.asymmetric import ec', session)

@@ -1,7 +1,7 @@
-"""pycache.py <output zip> <pure wheel> ...
+"""pycache.py <output zip> <wheel> ...
 
-Bytecode of the pure-Python wheels. They ship as published, bit for bit, so their __pycache__
-directories come in an archive of their own, laid out like site-packages.
+Bytecode of the wheels that have none inside: those that ship as published, bit for bit, and those of build-extensions.sh.
+The archive is laid out like site-packages.
 """
 
 import sys

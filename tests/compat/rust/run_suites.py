@@ -1,9 +1,9 @@
-"""Runs the upstream suites of the optional wheels in Rust in the sandbox and natively, and compares test by test.
+"""Runs the upstream suites of the wheels in Rust in the sandbox and natively, and compares test by test.
 
     python3 tests/compat/rust/run_suites.py target/release/brumate [package ...] --native .venv/bin/python
 
 The native Python has the same versions, and pytest. The tests come from the source archives that
-`runtime/recipes/optional.sha256` pins. Prints the table of docs/science.md and every test whose outcome differs.
+`runtime/recipes/sources.sha256` pins. Prints the table of docs/science.md and every test whose outcome differs.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-OPTIONAL = REPOSITORY / "runtime/optional"
 RECIPES = REPOSITORY / "runtime/recipes"
 #: Package: its source archive, the directory in it that has the tests, the tests, and what they require.
 SUITES = {
@@ -67,8 +66,7 @@ def main():
     parser.add_argument("--native", required=True, help="a Python with the same packages, and pytest")
     parser.add_argument("--cache-dir", help="for brumate")
     parser.add_argument("--tiktoken-cache", help="directory with the vocabularies that tiktoken would download")
-    parser.add_argument("--find-links", default=str(OPTIONAL))
-    parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
+    parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl")
     parser.add_argument("--minutes", type=int, default=60, help="longest time of one suite on one side")
     parser.add_argument(
         "--keep", type=pathlib.Path, default=REPOSITORY / "target/rust-suites", help="directory for logs"
@@ -80,7 +78,7 @@ def main():
     fetch = [
         sys.executable,
         str(RECIPES / "fetch.py"),
-        str(RECIPES / "optional.sha256"),
+        str(RECIPES / "sources.sha256"),
         str(arguments.downloads),
         *archives,
     ]
@@ -101,7 +99,7 @@ def main():
             place = pathlib.Path(directory) / archive / below
             sandbox = [arguments.brumate, "exec", "--timeout", minutes, "--cpu-timeout", minutes, *LIMITS]
             sandbox += ["--cache-dir", arguments.cache_dir] if arguments.cache_dir else []
-            sandbox += ["--find-links", arguments.find_links, "--deps", f"{package},pytest,{requires}".rstrip(",")]
+            sandbox += ["--deps", f"{package},pytest,{requires}".rstrip(",")]
             sandbox += ["--mount", f"{HERE.parent}:/compat:ro", "--mount", f"{place}:/t:ro"]
             if arguments.tiktoken_cache:
                 sandbox += ["--mount", f"{arguments.tiktoken_cache}:/vocabularies:ro"]

@@ -1,4 +1,4 @@
-"""The optional wheels that are written in Rust, at work; prints `same` for each check that passes.
+"""The wheels of the bundle that are written in Rust, at work; prints `same` for each check that passes.
 
 work.py [check ...]
 """

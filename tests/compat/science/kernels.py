@@ -1,7 +1,7 @@
 """Routines of BLAS and LAPACK that the host's kernels take part in, against sums that need no BLAS: each variant, in sizes
 around the limits from which on the kernels are called.
 
-    brumate exec --find-links runtime/optional --deps scipy tests/compat/science/kernels.py
+    brumate exec --deps scipy tests/compat/science/kernels.py
 
 Prints a line for each group of routines that is right, and fails at the first that is not. Runs natively as well.
 """

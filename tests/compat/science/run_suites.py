@@ -1,10 +1,10 @@
-"""Runs the upstream suites of the packages of `runtime/optional` in the sandbox and natively, and compares test by test.
+"""Runs the upstream suites of scipy, scikit-learn, statsmodels and others in the sandbox and natively, and compares test by test.
 
     python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
-The native Python has the versions of `runtime/optional`, and pytest. The wheels there have no tests: these come from the source
-archives that `runtime/recipes/optional.sha256` pins, with the patches of `runtime/recipes/patches/tests`. A copy of each wheel gets
-them; so does the native Python where its package has none. Prints the table of docs/science.md and every test whose outcome
+The native Python has the versions of the bundle, and pytest. The bundle's wheels have no tests: these come from the source
+archives that `runtime/recipes/sources.sha256` pins, with the patches of `runtime/recipes/patches/tests`. They are mounted where they
+belong; the native Python gets them where its package has none. Prints the table of docs/science.md and every test whose outcome
 differs. With `--resume` a log in `--keep` that is whole is read instead of running the suite again.
 """
 
@@ -24,8 +24,8 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-OPTIONAL = REPOSITORY / "runtime/optional"
 RECIPES = REPOSITORY / "runtime/recipes"
+SITE_PACKAGES = "/lib/python3.14/site-packages"
 SDISTS = {
     "scipy": "scipy-1.18.0.tar.gz",
     "scikit_learn": "scikit_learn-1.8.0.tar.gz",
@@ -206,22 +206,17 @@ def tables(sdist, python, directory):
     return found
 
 
-def with_tests(project, tests, directory):
-    """A copy of the optional wheel with these tests."""
-    (wheel,) = OPTIONAL.glob(f"{project}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist() if not info.is_dir()} | tests
-    (record,) = [name for name in members if name.endswith(".dist-info/RECORD")]
-    del members[record]
-    digests = {
-        name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        for name, data in members.items()
-    }
-    lines = [f"{name},sha256={digests[name]},{len(data)}" for name, data in members.items()]
-    members[record] = "\n".join([*lines, f"{record},,", ""]).encode()
-    with zipfile.ZipFile(directory / wheel.name, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+def mounts(tests, directory):
+    """Writes these tests below a directory; returns the options that mount them in site-packages."""
+    for name, data in tests.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    # A package's directory of tests, and the directories of tests that are packages of their own.
+    places = {name[: name.index("tests/") + len("tests")] for name in tests}
+    return [
+        option for place in sorted(places) for option in ("--mount", f"{directory / place}:{SITE_PACKAGES}/{place}:ro")
+    ]
 
 
 def install(python, tests):
@@ -283,7 +278,7 @@ def main():
     parser.add_argument("brumate")
     parser.add_argument("suites", nargs="*")
     parser.add_argument("--native", required=True, help="a Python with the same packages, and pytest")
-    parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl-optional")
+    parser.add_argument("--downloads", type=pathlib.Path, default=REPOSITORY / "target/recipes/dl")
     parser.add_argument("--minutes", type=int, default=180, help="longest time of one suite on one side")
     parser.add_argument("--only", choices=HOSTS, help="run there; of the other place, read the log that there is")
     parser.add_argument("--resume", action="store_true", help="read whole logs in --keep, run what has none")
@@ -298,13 +293,13 @@ def main():
             package = modules[0].partition(".")[0]
             project = PROJECTS.get(package, package)
             downloads, sdist = arguments.downloads, SDISTS[project]
-            fetch = [sys.executable, RECIPES / "fetch.py", RECIPES / "optional.sha256", downloads, sdist]
+            fetch = [sys.executable, RECIPES / "fetch.py", RECIPES / "sources.sha256", downloads, sdist]
             subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
             tests = patched(sdist, tests_of(project, downloads / sdist))
             if project == "scipy":
                 with tempfile.TemporaryDirectory() as scratch:
                     tests |= tables(downloads / sdist, arguments.native, pathlib.Path(scratch))
-            with_tests(project, tests, pathlib.Path(directory))
+            mounted = mounts(tests, pathlib.Path(directory, suite))
             install(arguments.native, tests)
             deps = [
                 "--deps",
@@ -317,12 +312,9 @@ def main():
                 "exec",
                 *times,
                 *LIMITS,
-                "--find-links",
-                directory,
-                "--find-links",
-                str(OPTIONAL),
                 *deps,
                 *mount,
+                *mounted,
             ]
             results = {}
             for host, start in {"sandbox": sandbox, "native": [arguments.native]}.items():

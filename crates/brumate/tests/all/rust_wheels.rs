@@ -1,15 +1,13 @@
-//! The wheels of `runtime/optional` that are written in Rust, at work, without a network.
+//! The wheels of the bundle that are written in Rust, at work, without a network.
 
 use std::path::Path;
 use std::process::Command;
 
 fn exec(dependencies: &str, script: &Path) -> (bool, String) {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cache = brumate_test_support::cache_directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
     command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
     command.args(["exec", "--offline", "--timeout", "20m", "--cpu-timeout", "20m", "--deps", dependencies]);
-    command.arg("--find-links").arg(repository.join("runtime/optional"));
     let output = command.arg(script).output().unwrap();
     let all = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&all).into_owned())

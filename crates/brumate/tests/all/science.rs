@@ -1,4 +1,4 @@
-//! The wheels of `runtime/optional` at work: scipy, scikit-learn and statsmodels with the same numbers as natively, and the others.
+//! Wheels of the bundle at work: scipy, scikit-learn and statsmodels with the same numbers as natively, and the others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,13 +7,12 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// `brumate exec` with these packages out of the directory and no network, and time for a host that compiles all of it.
+/// `brumate exec` with these packages and no network, and time for a host that compiles all of it.
 fn exec(dependencies: &str) -> Command {
     let cache = brumate_test_support::cache_directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
     command.env_clear().env("BRUMATE_CACHE_DIR", cache).env("UV_NO_CONFIG", "1").env("PIP_CONFIG_FILE", "/dev/null");
     command.args(["exec", "--offline", "--timeout", "20m", "--cpu-timeout", "20m", "--deps", dependencies]);
-    command.arg("--find-links").arg(repository().join("runtime/optional"));
     command
 }
 

@@ -1,7 +1,7 @@
-//! `NOTICE`: the third-party parts of `runtime/` with their licences, written from the locks.
+//! `NOTICE`: the third-party parts of `runtime/` with their licences, written from the lock.
 
 use super::fault::Fault;
-use crate::runtime::{self, Entry, Kind, Lock, Registry};
+use crate::runtime::{Entry, Kind, Lock, Registry};
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ libraries that are linked into it included. Each wheel has the texts of its lice
 Crates that are linked into the binary are not listed here. `cargo deny check licenses` holds their licences to the list
 in deny.toml, and `cargo deny list` prints them.
 
-`cargo xtask docs --write` writes this file from runtime/runtime.lock.toml and runtime/optional/optional.lock.toml.
+`cargo xtask docs --write` writes this file from runtime/runtime.lock.toml.
 `cargo xtask docs` checks that it is up to date.
 ";
 
@@ -42,15 +42,15 @@ const PARTS: &[(&str, &str, &str)] = &[
 /// Writes `NOTICE` below `root`.
 ///
 /// # Errors
-/// If a lock cannot be read or the file cannot be written.
+/// If the lock cannot be read or the file cannot be written.
 pub(crate) fn write(root: &Path) -> Result<()> {
     std::fs::write(root.join(PATH), expected(root)?).with_context(|| format!("cannot write {PATH}"))
 }
 
-/// Returns a fault if `NOTICE` below `root` is not what the locks say.
+/// Returns a fault if `NOTICE` below `root` is not what the lock says.
 ///
 /// # Errors
-/// If a lock cannot be read.
+/// If the lock cannot be read.
 pub(crate) fn check(root: &Path) -> Result<Option<Fault>> {
     let expected = expected(root)?;
     let found = std::fs::read_to_string(root.join(PATH)).unwrap_or_default();
@@ -58,8 +58,7 @@ pub(crate) fn check(root: &Path) -> Result<Option<Fault>> {
 }
 
 fn expected(root: &Path) -> Result<String> {
-    let (bundled, optional) = runtime::locks(&root.join("runtime"))?;
-    Ok(render(&bundled, &optional))
+    Ok(render(&Lock::load(&root.join("runtime"))?))
 }
 
 /// Returns a fault at the first line that differs.
@@ -68,15 +67,14 @@ pub(super) fn difference(found: &str, expected: &str) -> Option<Fault> {
         return None;
     }
     let same = found.lines().zip(expected.lines()).take_while(|(found, expected)| found == expected).count();
-    let message = "it is not what the locks of runtime/ say: run `cargo xtask docs --write`";
+    let message = "it is not what the lock of runtime/ says: run `cargo xtask docs --write`";
     Some(Fault::new(PATH, same + 1, message))
 }
 
 /// Returns the whole text.
-pub(super) fn render(bundled: &Lock, optional: &Lock) -> String {
+pub(super) fn render(bundled: &Lock) -> String {
     let mut out = HEADER.to_owned();
     section(&mut out, "In the binary `brumate`", &bundled.files);
-    section(&mut out, "Wheels in runtime/optional, which are not in the binary", &optional.files);
     heading(&mut out, "Fonts and data in these wheels");
     for (wheel, part, licence) in PARTS {
         if bundled.files.iter().any(|entry| entry.kind == Kind::Wheel && entry.name == *wheel) {

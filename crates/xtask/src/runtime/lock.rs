@@ -4,7 +4,7 @@ use super::bundle;
 use super::lock_file::{Entry, HEADER, Kind, LOCK_NAME, LOCK_VERSION, Lock, Origin, Registry};
 use super::wheel::{self, Wheel};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Regenerates the lock of the bundle in `runtime`.
@@ -16,8 +16,12 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
     let kept: BTreeMap<(Kind, String), Entry> =
         old.files.into_iter().map(|entry| ((entry.kind, wheel::normalized(&entry.name)), entry)).collect();
     let mut files = Vec::new();
+    let mut without_bytecode = BTreeSet::new();
     for file in bundle::files(runtime)? {
-        let mut entry = describe(runtime, &file).with_context(|| file.clone())?;
+        let (mut entry, has_bytecode) = describe(runtime, &file).with_context(|| file.clone())?;
+        if entry.kind == Kind::Wheel && !has_bytecode {
+            without_bytecode.insert(file.clone());
+        }
         if let Some(old) = kept.get(&(entry.kind, wheel::normalized(&entry.name))) {
             if !old.licence.is_empty() {
                 entry.licence.clone_from(&old.licence);
@@ -28,7 +32,7 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
         }
         files.push(entry);
     }
-    derive_origins(&mut files);
+    derive_origins(&mut files, &without_bytecode);
     for entry in &files {
         if entry.licence.is_empty() || entry.origin.is_empty() {
             println!("{}: set its licence and origin in {LOCK_NAME}", entry.file);
@@ -42,24 +46,24 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
 }
 
 /// Sets the origins of the archives that are made from other files of the bundle.
-fn derive_origins(files: &mut [Entry]) {
+fn derive_origins(files: &mut [Entry], without_bytecode: &BTreeSet<String>) {
     let sources = |wanted: &dyn Fn(&Entry) -> bool| -> Vec<Origin> {
         let sources = files.iter().filter(|entry| wanted(entry));
         sources.map(|entry| published(Registry::Bundle, &entry.file, &entry.sha256)).collect()
     };
     let package = sources(&|entry| entry.kind == Kind::Interpreter);
-    let pure = sources(&|entry| entry.kind == Kind::Wheel && wheel::is_pure(&entry.file));
+    let compiled = sources(&|entry| without_bytecode.contains(&entry.file));
     for entry in files {
         match entry.kind {
             Kind::Stdlib => entry.origin.clone_from(&package),
-            Kind::Pycache => entry.origin.clone_from(&pure),
+            Kind::Pycache => entry.origin.clone_from(&compiled),
             Kind::Interpreter | Kind::Wheel => {}
         }
     }
 }
 
-/// The entry of one file, with what the file itself says.
-fn describe(runtime: &Path, file: &str) -> Result<Entry> {
+/// Returns the entry of one file with what the file itself says, and whether it is a wheel with bytecode inside.
+fn describe(runtime: &Path, file: &str) -> Result<(Entry, bool)> {
     let path = runtime.join(file);
     let data = std::fs::read(&path)?;
     let mut entry = Entry {
@@ -85,7 +89,7 @@ fn describe(runtime: &Path, file: &str) -> Result<Entry> {
             // It ships as published.
             entry.origin.push(published(Registry::Pypi, base, &entry.sha256));
         }
-        return Ok(entry);
+        return Ok((entry, wheel.has_bytecode()));
     }
     let (kind, name, version) = match file.strip_suffix(".tgz").and_then(|s| s.rsplit_once('-')) {
         Some((name, version)) => (Kind::Interpreter, name, version),
@@ -99,7 +103,7 @@ fn describe(runtime: &Path, file: &str) -> Result<Entry> {
     entry.kind = kind;
     entry.name = name.to_owned();
     entry.version = version.to_owned();
-    Ok(entry)
+    Ok((entry, false))
 }
 
 /// An origin; for a file that ships as published, the file itself.

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Interpreter,
     /// The standard library with bytecode, mounted at `/lib/python3.14`.
     Stdlib,
-    /// Bytecode of the pure-Python wheels, a layer over `site-packages`.
+    /// Bytecode of the wheels that have none inside, a layer over `site-packages`.
     Pycache,
     /// A wheel, unpacked into `site-packages`.
     Wheel,

@@ -4,7 +4,6 @@ mod bundle;
 mod lock;
 mod lock_file;
 mod marker;
-mod optional;
 mod pyc;
 mod verify;
 mod wheel;
@@ -17,6 +16,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use std::path::Path;
 use std::process::Command;
+use wheel::Wheel;
 
 #[derive(Subcommand)]
 pub(crate) enum Task {
@@ -33,16 +33,11 @@ pub(crate) enum Task {
 /// Runs one of the `runtime` tasks.
 pub(crate) fn run(task: &Task) -> Result<()> {
     match task {
-        Task::Verify => verify::run(&workspace::runtime()).and_then(|()| optional::verify(&workspace::runtime())),
-        Task::Lock => lock::run(&workspace::runtime()).and_then(|()| optional::lock(&workspace::runtime())),
+        Task::Verify => verify::run(&workspace::runtime()),
+        Task::Lock => lock::run(&workspace::runtime()),
         Task::Bytecode => bytecode(&workspace::runtime()),
         Task::Build => build(&workspace::runtime()),
     }
-}
-
-/// Reads the lock of what is embedded and the lock of the optional wheels.
-pub(crate) fn locks(runtime: &Path) -> Result<(Lock, Lock)> {
-    Ok((Lock::load(runtime)?, optional::load(runtime)?))
 }
 
 /// Runs the recipes below the target directory and takes over what they made.
@@ -67,7 +62,7 @@ fn build(runtime: &Path) -> Result<()> {
     verify::run(runtime)
 }
 
-/// Remakes the bytecode of the standard library and of the pure wheels with the interpreter itself.
+/// Remakes the bytecode of the standard library and of the wheels that have none inside, with the interpreter itself.
 fn bytecode(runtime: &Path) -> Result<()> {
     let work = workspace::target().join("bytecode");
     if work.exists() {
@@ -80,7 +75,7 @@ fn bytecode(runtime: &Path) -> Result<()> {
     process::run(unpack.args(["--strip-components=1", "-C"]).arg(work.join("pyodide")))?;
     for wheel in std::fs::read_dir(runtime.join("wheels"))? {
         let wheel = wheel?;
-        if wheel::is_pure(&wheel.file_name().to_string_lossy()) {
+        if !Wheel::open(&wheel.path())?.has_bytecode() {
             std::fs::copy(wheel.path(), work.join("dl").join(wheel.file_name()))?;
         }
     }

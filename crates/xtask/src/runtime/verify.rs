@@ -78,7 +78,7 @@ fn pinned_sources(runtime: &Path) -> Result<Vec<Origin>> {
     Ok(sources)
 }
 
-/// The bytecode of the pure wheels, and which of it some wheel's module accounts for.
+/// The bytecode of the wheels that have none inside, and which of it some wheel's module accounts for.
 #[derive(Default)]
 struct Pycache {
     members: BTreeMap<String, Vec<u8>>,

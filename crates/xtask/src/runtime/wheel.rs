@@ -215,6 +215,11 @@ impl Wheel {
         std::str::from_utf8(data).with_context(|| format!("{name} is no UTF-8"))
     }
 
+    /// Whether there is bytecode in the wheel itself.
+    pub(crate) fn has_bytecode(&self) -> bool {
+        self.members.keys().any(|name| name.ends_with(".pyc"))
+    }
+
     /// Checks that every module has its bytecode, in the wheel or in `elsewhere`, an archive laid
     /// out like `site-packages`; returns the names used from there.
     pub(crate) fn check_bytecode(&self, elsewhere: &BTreeMap<String, Vec<u8>>) -> Result<BTreeSet<String>> {

@@ -21,7 +21,7 @@ const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) 
 /// The fuzz targets on mutations, an hour each (`BRUMATE_FUZZ_SECONDS`), two at a time.
 const FUZZ: &str = "package(brumate-fuzz) & test(/::long_tier::/)";
 
-/// Names a native Python that has the versions of `runtime/optional`, and pytest: what the sandbox is compared with.
+/// Names a native Python that has the versions of the bundle, and pytest: what the sandbox is compared with.
 const NATIVE: &str = "BRUMATE_TEST_NATIVE_PYTHON";
 
 /// A part of the long run.
@@ -144,7 +144,7 @@ fn script(path: &str) -> Command {
 /// A script that runs suites in the sandbox and natively.
 fn beside_native(path: &str) -> Result<Command> {
     let native = std::env::var_os(NATIVE).with_context(|| {
-        format!("{NATIVE} is not set: let it name a Python that has the versions of runtime/optional, and pytest")
+        format!("{NATIVE} is not set: let it name a Python that has the versions of the bundle, and pytest")
     })?;
     let mut command = script(path);
     command.arg("--native").arg(native);
@@ -155,7 +155,7 @@ fn beside_native(path: &str) -> Result<Command> {
 fn packages() -> Command {
     let mut command = script("tests/compat/packages.py");
     command.arg("--state").arg(workspace::target().join("long/packages.json"));
-    command.args(["--write", "--", "--find-links", "runtime/optional"]);
+    command.arg("--write");
     command
 }
 

@@ -1,7 +1,7 @@
 //! Wheels as published for the interpreter's platform, unpacked as an installer would.
 //!
 //! They are not in the bundle: tests show with them that what others have built loads unchanged. What nobody publishes is in
-//! `runtime/optional`, as cffi, or in `tests/compat/built`, as an extension module that cffi made.
+//! the bundle, as cffi, or in `tests/compat/built`, as an extension module that cffi made.
 
 use super::environment::once;
 use crate::{process, workspace};
@@ -20,7 +20,7 @@ pub(super) fn prepare(base: &Path) -> Result<PathBuf> {
         let downloads = directory.join("downloads");
         std::fs::create_dir_all(&downloads)?;
         // What is there is checked, not fetched.
-        let places = [tests.join("built"), workspace::runtime().join("optional")];
+        let places = [tests.join("built"), workspace::runtime().join("wheels")];
         for name in made_from.lines().filter_map(|line| line.split_whitespace().last()) {
             if let Some(wheel) = places.iter().map(|place| place.join(name)).find(|wheel| wheel.exists()) {
                 std::fs::copy(wheel, downloads.join(name))?;

@@ -1,7 +1,8 @@
 #!/bin/bash
-# After build-all.sh, in its chroot: the wheels of runtime/optional, in <work directory>/optional.
+# The last step of build-all.sh, in its chroot: the wheels that build upon numpy's, and those of other extension modules, without
+# bytecode, in <work directory>/extensions.
 #
-#     build-optional.sh [work directory] [project ...]     default: target/recipes of this repository, all projects
+#     build-extensions.sh [work directory] [project ...]     default: target/recipes of this repository, all projects
 set -euo pipefail
 
 recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,15 +17,15 @@ projects=("${@:2}")
 . "$recipes/in-root.sh"
 
 version() {  # <project>: the name of its source archive, without .tar.gz
-  awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/optional.sha256"
+  awk -v start="$1-" 'index($2, start) == 1 { sub(/\.tar\.gz$/, "", $2); print $2 }' "$recipes/sources.sha256"
 }
 
-say sources
-python3 "$recipes/fetch.py" "$recipes/optional.sha256" "$work/dl-optional"
+say "sources of the others"
+python3 "$recipes/fetch.py" "$recipes/sources.sha256" "$work/dl"
 trap 'mountpoint -q "$root/proc" && umount "$root/proc"' EXIT
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 rm -rf "$root/w/recipes" && cp -r "$recipes" "$root/w/recipes"
-cp "$work"/dl-optional/*.tar.gz "$root/w/dl/"
+cp "$work"/dl/*.tar.gz "$root/w/dl/"
 for project in "${projects[@]}"; do
   say "$project"
   rm -f "$root"/w/whl/"$project"[-_]*.whl
@@ -46,9 +47,8 @@ for project in "${projects[@]}"; do
       in_root bash /w/recipes/chroot/build-small.sh "$(version "$project")"
       ;;
   esac
-  finish optional -- "$project"
+  finish extensions -- "$project"
   [ "$project" != cffi ] || finish out-tests -- cffi_sample
 done
-cp "$work"/dl-optional/*.whl "$work/optional/"
 in_root bash /w/recipes/chroot/record-toolchain.sh > "$work/toolchain.txt"
-say "done: $work/optional"
+say "done: $work/extensions"
