@@ -38,7 +38,8 @@ def _note(_signum, _frame):
     _State.pending = True
 
 
-_RAISE = staticmethod(_signal.default_int_handler)
+_interrupted = _signal.default_int_handler
+_RAISE = staticmethod(_interrupted)
 _NOTE = staticmethod(_note)
 
 
@@ -65,6 +66,11 @@ def install():
             return
         except BaseException:
             _State.pending = True
+
+
+def guest_is_running():
+    """Whether an exception may be raised between any two bytecodes."""
+    return _Handler.__call__ is _interrupted
 
 
 def forget():

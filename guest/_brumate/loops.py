@@ -3,6 +3,7 @@
 from .pristine import __builtins__
 
 import asyncio
+import sys
 from asyncio import base_events, events, runners, selector_events, tasks
 
 from .reports import guest_part
@@ -27,6 +28,15 @@ def patch():
     asyncio.run = runners.run = _nested_run
     runners._cancel_all_tasks = _cancel_all_tasks
     asyncio.create_task = tasks.create_task = create_task
+    loop.add_signal_handler = _add_signal_handler
+    unix_events = sys.modules.get("asyncio.unix_events")
+    if unix_events is not None:
+        unix_events._UnixSelectorEventLoop.add_signal_handler = _add_signal_handler
+
+
+def _add_signal_handler(loop, sig, callback, *args):
+    """Refuses: nobody outside can send this program a signal; the loop's own are those of timers."""
+    raise NotImplementedError("add_signal_handler: a loop in this sandbox gets no signals; use signal.signal()")
 
 
 def _make_self_pipe(loop):

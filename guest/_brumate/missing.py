@@ -3,14 +3,10 @@
 from .pristine import __builtins__
 
 import errno
-import hashlib
 import os
 import socket
 import threading
 import time
-
-# The longest key that OpenSSL derives.
-_MAX_LENGTH = 2**31 - 1
 
 
 def install():
@@ -23,8 +19,6 @@ def install():
         _add(time, "thread_time_ns", _thread_time_ns)
     if not hasattr(threading.Thread, "native_id"):
         threading.Thread.native_id = property(_native_id)
-    if not hasattr(hashlib, "pbkdf2_hmac"):
-        _add(hashlib, "pbkdf2_hmac", pbkdf2_hmac)
     if not socket.has_ipv6:
         _add(socket, "inet_pton", inet_pton)
         _add(socket, "inet_ntop", inet_ntop)
@@ -79,44 +73,6 @@ _OF_THE_PROCESS = {
     "getgroups": _groups,
     "sched_getaffinity": _affinity,
 }
-
-
-def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
-    """Password based key derivation function 2 (PKCS #5 v2.0) with HMAC as pseudorandom function."""
-    kind = hashlib.new(hash_name)
-    if iterations < 1:
-        raise ValueError("iteration value must be greater than 0.")
-    if dklen is None:
-        dklen = kind.digest_size
-    if dklen < 1:
-        raise ValueError("key length must be greater than 0.")
-    if dklen > _MAX_LENGTH:
-        raise OverflowError("key length is too great.")
-    key, salt = bytes(memoryview(password)), bytes(memoryview(salt))
-    if len(key) > kind.block_size:
-        key = hashlib.new(hash_name, key).digest()
-    digest = _hmac_of(kind.name)
-    derived = b""
-    for block in range(1, -(-dklen // kind.digest_size) + 1):
-        last = digest(key, salt + block.to_bytes(4))
-        sum_ = int.from_bytes(last)
-        for _ in range(iterations - 1):
-            last = digest(key, last)
-            sum_ ^= int.from_bytes(last)
-        derived += sum_.to_bytes(kind.digest_size)
-    return derived[:dklen]
-
-
-def _hmac_of(name):
-    """The function of a key and a message."""
-    try:
-        import _hmac
-
-        return getattr(_hmac, f"compute_{name}")
-    except (ImportError, AttributeError):
-        import hmac
-
-        return lambda key, message: hmac.digest(key, message, name)
 
 
 _addresses_to_bytes, _bytes_to_addresses = socket.inet_pton, socket.inet_ntop

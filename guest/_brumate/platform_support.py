@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
-from . import dates, libraries, missing, on_demand, random_numbers, slots, waits
+from . import dates, libraries, missing, on_demand, random_numbers, slots, system_calls, timers, waits
 
 _Spec = importlib.machinery.ModuleSpec
 
@@ -206,6 +206,8 @@ def patch():
     dates.install()
     missing.install()
     random_numbers.install()
+    system_calls.install()
+    timers.install()
     waits.install()
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
     if hasattr(_thread, "start_joinable_thread"):

@@ -9,6 +9,7 @@ from .pristine import __builtins__
 import collections
 import concurrent.futures
 import os
+import types
 
 RUN, CLOSE, TERMINATE = "RUN", "CLOSE", "TERMINATE"
 
@@ -19,6 +20,8 @@ class MaybeEncodingError(Exception):
 
 class ApplyResult:
     """The outcome of `apply_async`; it is there from the beginning."""
+
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self, function, callback, error_callback):
         self._value = self._error = None

@@ -100,13 +100,13 @@ def walk_stack(f):
     while f is not None:
         if f.f_code == _GUEST_CALL:  # equal: code is copied when an image is built
             end = len(steps)  # the outermost: the guest may have called the driver, which called the guest
-        steps.append((f, f.f_lineno))
+        steps.append(f)
         f = f.f_back
     if end is not None:
         del steps[end:]
-        while steps and steps[-1][0].f_code.co_filename.startswith((_OURS, *_LOOP)):
+        while steps and steps[-1].f_code.co_filename.startswith((_OURS, *_LOOP)):
             steps.pop()
-    return iter([step for step in steps if not step[0].f_code.co_filename.startswith(_OURS)])
+    return ((step, step.f_lineno) for step in steps if not step.f_code.co_filename.startswith(_OURS))
 
 
 walk_stack.__module__ = traceback.__name__

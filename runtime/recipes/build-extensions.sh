@@ -11,7 +11,7 @@ work=$(cd "$work" && pwd)
 root=$work/sid
 projects=("${@:2}")
 [ ${#projects[@]} -gt 0 ] ||
-  projects=(regex zstandard brotli cffi lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors bcrypt cryptography)
+  projects=(regex zstandard brotli cffi lxml pywavelets fastparquet shapely h5py scipy scikit_learn statsmodels rpds_py orjson tiktoken safetensors bcrypt cryptography brumate_platform)
 
 [ -d "$root/w/cross" ] || { echo "there is no chroot in $work: run build-all.sh first" >&2; exit 1; }
 . "$recipes/in-root.sh"
@@ -42,6 +42,10 @@ for project in "${projects[@]}"; do
       in_root bash /w/recipes/chroot/rust-env.sh
       [ "$project" != cryptography ] || in_root bash /w/recipes/chroot/build-openssl.sh
       in_root bash /w/recipes/chroot/build-rust.sh "$(version "$project")"
+      ;;
+    brumate_platform)
+      cp "$recipes"/../../LICENSE-* "$root/w/recipes/platform/"
+      in_root bash /w/recipes/chroot/build-platform.sh
       ;;
     *)
       in_root bash /w/recipes/chroot/build-small.sh "$(version "$project")"

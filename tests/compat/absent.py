@@ -81,7 +81,7 @@ def test_the_network():
 
 def test_the_system():
     if sys.platform == "emscripten":
-        for name in ("link", "pipe2", "posix_spawn"):
+        for name in ("pipe2", "posix_spawn"):
             assert not hasattr(os, name), name
     with raises(OSError, error="EPERM"):
         os.kill(12345, 9)

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import stat
+import tarfile
 import tempfile
 
 from checks import equal, raises
@@ -97,9 +98,23 @@ def test_symbolic_links():
 def test_hard_links_do_not_exist():
     with Scratch():
         write("a")
-        assert not hasattr(os, "link")
+        # pathlib asked before `os.link` was there.
         with raises((OSError, NotImplementedError)):
             pathlib.Path("b").hardlink_to("a")
+        with raises(PermissionError):
+            os.link("a", "b")
+        with raises(FileExistsError):
+            os.link("a", "a")
+        # An archive's second name of a file becomes a copy.
+        second = tarfile.TarInfo("second")
+        second.type, second.linkname = tarfile.LNKTYPE, "a"
+        with tarfile.open("links.tar", "w") as archive:
+            archive.add("a")
+            archive.addfile(second)
+        os.mkdir("out")
+        with tarfile.open("links.tar") as archive:
+            archive.extractall("out", filter="data")
+        equal(sorted(os.listdir("out")), ["a", "second"])
         equal(os.stat("a").st_nlink, 1)
 
 

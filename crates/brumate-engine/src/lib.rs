@@ -33,6 +33,7 @@ pub mod client;
 mod code;
 mod engine;
 mod files;
+mod hashes;
 mod host;
 mod image;
 pub mod jail;

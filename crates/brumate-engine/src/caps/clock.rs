@@ -1,6 +1,6 @@
 //! Clocks and sleeping.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -77,7 +77,7 @@ pub(crate) fn sleep(duration: Option<Duration>) -> bool {
     let deadline = duration.map(|duration| std::time::Instant::now().checked_add(duration));
     let guard = crate::signals::block_interrupt();
     loop {
-        if INTERRUPTED.swap(false, Ordering::Relaxed) {
+        if crate::signals::take_interrupted() {
             return true;
         }
         let step = match deadline {

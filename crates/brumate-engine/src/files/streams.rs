@@ -1,11 +1,9 @@
 //! Standard input, output and error, and the driver's event channel.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Event, StreamName};
-use crate::caps::clock::INTERRUPTED;
 use crate::caps::output::{Output, Question, Sink as EventSink};
 use crate::channel::Channel;
 use crate::libc::errno::Errno;
@@ -118,7 +116,7 @@ fn answer(channel: &Channel, question: u64) -> Result<Option<String>, Errno> {
 pub(super) fn wait_readable(fd: RawFd) -> Result<(), Errno> {
     let guard = crate::signals::block_interrupt();
     loop {
-        if INTERRUPTED.swap(false, Ordering::Relaxed) {
+        if crate::signals::take_interrupted() {
             return Err(Errno::EINTR);
         }
         let mut poll = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];

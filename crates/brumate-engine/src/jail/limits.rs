@@ -121,7 +121,12 @@ pub fn stop_cpu_timer() -> Result<(), JailError> {
 
 /// Sends this process `SIGALRM` after every `interval` of wall-clock time, until [`stop_alarm`]. Not inherited over `fork`.
 pub fn start_alarm(interval: Duration) -> Result<(), JailError> {
-    let value = libc::itimerval { it_interval: timeval(interval), it_value: timeval(interval) };
+    start_alarm_in(interval, interval)
+}
+
+/// As [`start_alarm`], with another time to the first signal. Async-signal-safe.
+pub(crate) fn start_alarm_in(first: Duration, interval: Duration) -> Result<(), JailError> {
+    let value = libc::itimerval { it_interval: timeval(interval), it_value: timeval(first) };
     sys::set_interval_timer(libc::ITIMER_REAL as libc::c_int, value)
         .map_err(|source| JailError::Os { step: "starting the alarm", source })
 }

@@ -41,6 +41,7 @@ use std::io;
 pub use config::{
     CONTROL_FD, JailConfig, JailLimits, LAST_WILL, MAX_KEPT_DESCRIPTORS, MAX_LAST_WILL, Profile, Require,
 };
+pub(crate) use limits::start_alarm_in;
 pub use limits::{CPU_GRACE_SECONDS, MachineLimits, start_alarm, start_cpu_timer, stop_alarm, stop_cpu_timer};
 pub use machine::{die_with_parent, tighten_machine};
 pub use report::{ProbeResult, Report, State, Wall, WallReport};

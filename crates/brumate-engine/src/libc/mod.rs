@@ -40,5 +40,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     ffi::define(&mut linker)?;
     misc::define(&mut linker)?;
     crate::blas::define(&mut linker)?;
+    crate::hashes::define(&mut linker)?;
     Ok(linker)
 }

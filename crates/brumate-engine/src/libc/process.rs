@@ -1,5 +1,7 @@
 //! Process: exit, environment, randomness, signals inside the guest.
 
+use std::time::Duration;
+
 use wasmtime::{AsContextMut, Caller, Linker, Ref};
 
 use super::errno::Errno;
@@ -31,6 +33,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         Err(GuestExit::Abort.into())
     })?;
     linker.func_wrap("env", "__call_sighandler", call_signal_handler)?;
+    linker.func_wrap("env", "brumate_set_timer", set_timer)?;
     linker.func_wrap("env", "_Py_CheckEmscriptenSignals_Helper", || -> i32 { 0 })?;
     linker.func_wrap("env", "_Py_emscripten_runtime", || -> u32 { 0 })?;
     linker.func_wrap("env", "__syscall_getuid32_js", || -> i32 { 0 })?;
@@ -95,6 +98,22 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 }
 
 /// `raise()` inside the guest: calls the handler through the table, whatever its arity.
+/// Sets the timer of `SIGALRM` (seconds; a negative delay only asks), and writes what was set before to `old`, two doubles.
+fn set_timer(mut caller: Caller<'_, Host>, delay: f64, interval: f64, old: u32) -> i32 {
+    use crate::signals::timer;
+    let (mut memory, _) = split(&mut caller);
+    if memory.slice(old, 16).is_err() {
+        return Errno::EFAULT.as_syscall();
+    }
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+    let (left, every) = if delay < 0.0 { timer::get() } else { timer::set(seconds(delay), seconds(interval)) };
+    let written = memory.write(old, &left.as_secs_f64().to_le_bytes());
+    match written.and_then(|()| memory.write(old + 8, &every.as_secs_f64().to_le_bytes())) {
+        Ok(()) => 0,
+        Err(error) => error.as_syscall(),
+    }
+}
+
 fn call_signal_handler(mut caller: Caller<'_, Host>, handler: u32, signal: i32) -> wasmtime::Result<()> {
     let table = guest(&caller.as_context_mut())?.table;
     let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(handler)) else {

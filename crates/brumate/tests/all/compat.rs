@@ -73,6 +73,7 @@ files!(
     markup,
     numpy_work,
     pandas_work,
+    operating_system,
     stdlib,
     tasks,
     time_and_place,

@@ -87,7 +87,7 @@ pub(crate) struct Entry {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Origin {
     pub(crate) from: Registry,
-    /// The source's file name there; for `bundle`, another entry's `file`.
+    /// The source's file name there; for `bundle`, another entry's `file`; for `own`, a path relative to `runtime/`.
     pub(crate) file: String,
     pub(crate) sha256: String,
 }
@@ -102,6 +102,8 @@ pub(crate) enum Registry {
     Debian,
     /// This bundle: the file is derived from another of its files.
     Bundle,
+    /// Our own source in `runtime/`.
+    Own,
 }
 
 impl Registry {
@@ -111,6 +113,7 @@ impl Registry {
             Self::Pypi => "pypi",
             Self::Debian => "debian",
             Self::Bundle => "bundle",
+            Self::Own => "own",
         }
     }
 }

@@ -94,7 +94,7 @@ fn check(runtime: &Path, lock: &Lock, entry: &Entry, pycache: &mut Pycache) -> R
     ensure!(!entry.licence.is_empty(), "no licence in the lock");
     ensure!(!entry.origin.is_empty(), "no origin in the lock");
     for origin in &entry.origin {
-        check_origin(lock, origin)?;
+        check_origin(runtime, lock, origin)?;
     }
     match entry.kind {
         Kind::Interpreter => interpreter_files(&data).map(drop),
@@ -104,13 +104,18 @@ fn check(runtime: &Path, lock: &Lock, entry: &Entry, pycache: &mut Pycache) -> R
     }
 }
 
-fn check_origin(lock: &Lock, origin: &Origin) -> Result<()> {
+fn check_origin(runtime: &Path, lock: &Lock, origin: &Origin) -> Result<()> {
     let digits = origin.sha256.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
     ensure!(digits && origin.sha256.len() == 64, "origin {}: no SHA-256", origin.file);
     if origin.from == Registry::Bundle {
         let source = lock.files.iter().find(|entry| entry.file == origin.file);
         let source = source.with_context(|| format!("made from {}, which is absent", origin.file))?;
         ensure!(source.sha256 == origin.sha256, "made from another {} than the one locked: rebuild it", origin.file);
+    }
+    if origin.from == Registry::Own {
+        let source = std::fs::read(runtime.join(&origin.file)).with_context(|| format!("no {}", origin.file))?;
+        let digest = bundle::sha256_hex(&source);
+        ensure!(origin.sha256 == digest, "made from another {} than the one there: rebuild it", origin.file);
     }
     Ok(())
 }
@@ -164,10 +169,13 @@ fn check_wheel(path: &Path, lock: &Lock, entry: &Entry, pycache: &mut Pycache) -
     ensure!(wheel.import_names() == entry.import_names, "the lock has other import_names");
     ensure!(!entry.import_names.is_empty(), "it provides no module");
     ensure!(wheel.requires()? == entry.requires, "the lock has other requires");
-    let source = entry.origin.iter().find(|origin| origin.from == Registry::Pypi);
-    let source = source.context("no PyPI file among its origins")?;
-    let stem = wheel::normalized(&format!("{}-{}", entry.name, entry.version));
-    ensure!(wheel::normalized(&source.file).starts_with(&stem), "made from {}, another version", source.file);
+    // A wheel of our own has no other source of its name.
+    if entry.origin.iter().all(|origin| origin.from != Registry::Own) {
+        let source = entry.origin.iter().find(|origin| origin.from == Registry::Pypi);
+        let source = source.context("no PyPI file among its origins")?;
+        let stem = wheel::normalized(&format!("{}-{}", entry.name, entry.version));
+        ensure!(wheel::normalized(&source.file).starts_with(&stem), "made from {}, another version", source.file);
+    }
     for required in &entry.requires {
         let mut wheels = lock.files.iter().filter(|other| other.kind == Kind::Wheel);
         let found = wheels.any(|other| wheel::normalized(&other.name) == *required);

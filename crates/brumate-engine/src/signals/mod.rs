@@ -7,6 +7,8 @@
 //! A real-time signal is queued: none replaces another, each keeps its number. So a stop means one execution, whether it
 //! comes before that has begun, while it runs, or after its end.
 
+pub(crate) mod timer;
+
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -123,22 +125,31 @@ static WATCHED: AtomicI32 = AtomicI32::new(-1);
 /// How often the connection is looked at while guest code runs.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Ends this process when nobody is there any more to hear what it does.
 extern "C" fn on_alarm(_: libc::c_int) {
+    // The interrupted code finds `errno` as it was.
+    // SAFETY: the address of this thread's `errno`.
+    let (errno, before) = unsafe {
+        let errno = libc::__errno_location();
+        (errno, *errno)
+    };
+    end_if_alone();
+    timer::tick();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
+/// Ends this process when nobody is there any more to hear what it does. Async-signal-safe.
+fn end_if_alone() {
     let fd = WATCHED.load(Ordering::Relaxed);
     if fd < 0 {
         return;
     }
-    // SAFETY: `poll` gets one live entry and does not wait; `_exit` only ends the process; both are async-signal-safe. The
-    // interrupted code finds `errno` as it was.
+    // SAFETY: `poll` gets one live entry and does not wait; `_exit` only ends the process; both are async-signal-safe.
     unsafe {
-        let errno = libc::__errno_location();
-        let before = *errno;
         let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
         if libc::poll(&raw mut poll, 1, 0) > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
             libc::_exit(1);
         }
-        *errno = before;
     }
 }
 
@@ -207,6 +218,7 @@ fn forget_pending() {
 /// The execution has ended. Returns whether its CPU time was used up.
 pub(crate) fn disarm() -> bool {
     RUNNING.store(0, ORDER);
+    timer::clear();
     forget_pending();
     INTERRUPTED.store(false, Ordering::Relaxed);
     CPU_LIMIT.load(Ordering::Relaxed)
@@ -221,7 +233,14 @@ pub(crate) fn forget_stops() {
 fn pending() -> bool {
     let in_memory = IN_MEMORY.load(Ordering::Relaxed);
     // SAFETY: as in `interrupt`.
-    !in_memory.is_null() && unsafe { in_memory.read_volatile() } != 0
+    !in_memory.is_null() && unsafe { in_memory.read_volatile() } == SIGINT
+}
+
+/// Whether a wait is to end now: a signal has come that CPython has not taken yet. Says so once.
+pub(crate) fn take_interrupted() -> bool {
+    let in_memory = IN_MEMORY.load(Ordering::Relaxed);
+    // SAFETY: as in `interrupt`.
+    INTERRUPTED.swap(false, Ordering::Relaxed) && (in_memory.is_null() || unsafe { in_memory.read_volatile() } != 0)
 }
 
 /// A callback from C to Python, from its beginning to [`Callback::end`].
@@ -269,6 +288,7 @@ pub(crate) fn block_interrupt() -> Blocked {
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, number());
         libc::sigaddset(&raw mut set, libc::SIGPROF);
+        libc::sigaddset(&raw mut set, libc::SIGALRM);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
         Blocked { before }
     }

@@ -1,0 +1,113 @@
+"""System calls and databases that this platform's build leaves out: done, or refused as Linux would."""
+
+import dbm.dumb
+import grp
+import locale
+import os
+import pwd
+import resource
+import shelve
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from checks import equal, raises
+
+
+class Expired(Exception):
+    pass
+
+
+def expire(number, frame):
+    raise Expired(signal.Signals(number).name)
+
+
+def test_alarms_end_computing_and_sleeping():
+    equal(signal.signal(signal.SIGALRM, expire), signal.SIG_DFL)
+    equal(signal.getsignal(signal.SIGALRM), expire)
+    equal(signal.alarm(100), 0)
+    equal(signal.alarm(0), 100)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with raises(Expired, "SIGALRM"):
+        while True:
+            pass
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with raises(Expired, "SIGALRM"):
+        time.sleep(100)
+    equal(signal.getitimer(signal.ITIMER_REAL), (0.0, 0.0))
+    ticks = []
+    signal.signal(signal.SIGALRM, lambda *_: ticks.append(time.monotonic()))
+    began = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    time.sleep(0.3)
+    # Handlers run, and the sleep goes on.
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    assert len(ticks) >= 2 and time.monotonic() - began >= 0.3 and left > 0, ticks
+    equal(round(interval, 6), 0.02)
+    with raises(OSError):
+        signal.setitimer(signal.ITIMER_PROF, 1)
+    with raises(OSError):
+        signal.setitimer(signal.ITIMER_REAL, -1)
+    equal(signal.signal(signal.SIGALRM, signal.SIG_DFL).__name__, "<lambda>")
+
+
+def test_the_user_is_known():
+    user = pwd.getpwuid(os.getuid())
+    equal((user.pw_name, user.pw_dir), ("user", os.path.expanduser("~")))
+    equal((pwd.getpwnam("user"), grp.getgrgid(os.getgid()).gr_name), (user, "user"))
+    for function, key in (
+        (pwd.getpwnam, "nobody2"),
+        (pwd.getpwuid, 4711),
+        (grp.getgrnam, "wheel2"),
+        (grp.getgrgid, 4711),
+    ):
+        with raises(KeyError):
+            function(key)
+    equal(Path("/tmp").owner(), "user")
+
+
+def test_what_is_used_is_told():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    assert usage.ru_utime > 0 and usage.ru_maxrss > 10_000, usage
+    assert psutil.virtual_memory().total >= psutil.Process().memory_info().rss > 10_000_000
+    equal(
+        [process.info for process in psutil.process_iter(["pid", "num_threads"])],
+        [{"pid": os.getpid(), "num_threads": 1}],
+    )
+    with raises(psutil.NoSuchProcess):
+        psutil.Process(os.getpid() + 1)
+    with raises(psutil.AccessDenied):
+        psutil.Process().kill()
+
+
+def test_files_that_other_systems_have():
+    with tempfile.TemporaryDirectory() as directory:
+        name = os.path.join(directory, "shelf")
+        with shelve.open(name) as shelf:
+            shelf["numbers"] = [1, 2]
+        with shelve.open(name) as shelf:
+            equal(dict(shelf), {"numbers": [1, 2]})
+        with dbm.dumb.open(os.path.join(directory, "dumb"), "c") as database:
+            database[b"key"] = b"value"
+            equal(database[b"key"], b"value")
+        path = Path(directory, "file")
+        path.touch()
+        os.utime(path, ns=(1234567891234567891, -1))
+        equal((path.stat().st_atime_ns, path.stat().st_mtime_ns), (1234567891234567891, -1))
+        with raises(FileNotFoundError):
+            os.utime(path.with_name("absent"), ns=(1, 1))
+        with raises(PermissionError):
+            os.link(path, path.with_name("other"))
+        with raises(PermissionError):
+            os.mkfifo(path.with_name("pipe"))
+
+
+def test_locales_that_are_not_there_are_refused():
+    for name in ("de_DE.UTF-8", "nonsense"):
+        with raises(locale.Error):
+            locale.setlocale(locale.LC_ALL, name)
+    equal(locale.setlocale(locale.LC_ALL, "C.UTF-8"), "C.UTF-8")
+    equal(locale.setlocale(locale.LC_TIME, "C"), "C")
+    equal(locale.setlocale(locale.LC_ALL, ""), "C.UTF-8")
