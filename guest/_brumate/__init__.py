@@ -13,8 +13,20 @@ import importlib
 import os
 import sys
 
-from . import channel, display, execution, figures, ignored, interrupts, loops, platform_support, plotly_figures
-from . import preloading, reports, reseeding, streams
+from . import (
+    channel,
+    display,
+    execution,
+    figures,
+    fonts,
+    ignored,
+    import_hooks,
+    interrupts,
+    loops,
+    platform_support,
+    plotly_figures,
+)
+from . import preloading, reports, reseeding, saved_figures, stdin, streams
 from .execution import execute
 from .imports import analyze
 from .packages import packages_changed
@@ -55,6 +67,10 @@ def boot(event_fd=-1, home=None):
     ignored.install()
     reseeding.install()
     reports.patch()
+    import_hooks.install()
+    fonts.install()
+    saved_figures.install()
+    stdin.install()
     plotly_figures.install()
     builtins.display = display.display
     if sys.platform == "emscripten":

@@ -6,26 +6,16 @@ cell. One that an earlier cell has shown is captured again when a later one draw
 
 from .pristine import __builtins__
 
-import binascii
 import hashlib
-import io
 import sys
 import weakref
 
-from . import channel, pictures, streams
+from . import channel, figure_formats, saved_figures, space, streams
+from .text import well_formed
 
 BACKEND = "module://_brumate.mpl_backend"
 # Figures of one run that are shown.
 MAX_FIGURES = 50
-# Pixels of one picture; a larger figure is drawn at a lower resolution.
-MAX_PIXELS = 16_000_000
-# Bytes of one PNG; a larger one is not sent.
-MAX_PNG_BYTES = 6 << 20
-
-
-# Bytes of one SVG; drawing ends there, and the picture is left out.
-MAX_SVG_BYTES = 2 << 20
-SVG = "image/svg+xml"
 
 
 class _State:
@@ -44,10 +34,11 @@ def start_run():
     _State.publish = None
     _State.captured.clear()
     _State.contents.clear()
+    saved_figures.start_run()
 
 
 def publish_with(function):
-    """For this run, mime bundles of figures, SVG included, go to `function` instead of the channel."""
+    """For this run, mime bundles of figures go to `function` instead of the channel."""
     _State.publish = function
 
 
@@ -84,9 +75,9 @@ def _captured(figure):
     return digests
 
 
-def _is_new(figure, png):
+def _is_new(figure, picture):
     """Whether this cell has not captured this picture of a figure yet; from now on it has."""
-    digests, digest = _captured(figure), _digest(png)
+    digests, digest = _captured(figure), _digest(picture)
     new = digest not in digests
     digests.add(digest)
     return new
@@ -96,11 +87,12 @@ def _digest(content):
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _know(figure, png):
-    """Notes what was captured of a figure."""
+def _know(figure, picture, path):
+    """Notes what was captured of a figure, and the file it was saved to, if that was taken."""
+    saved_figures.note_captured(figure, path)
     known = _State.known
     known.pop(id(figure), None)
-    known[id(figure)] = weakref.ref(figure), _digest(png)
+    known[id(figure)] = weakref.ref(figure), _digest(picture)
     while len(known) > MAX_FIGURES:
         del known[next(iter(known))]
     # Drawing sets it; from now on, only changes do.
@@ -113,67 +105,26 @@ def is_figure(kind):
     return module is not None and issubclass(kind, module.Figure)
 
 
-def bundle(figure, svg=False):
+def bundle(figure):
     """The mime bundle of a figure: its text, and pictures of it that this cell has not captured yet. Drawing runs guest
     code and may raise."""
-    png = _png(figure)
-    if _is_new(figure, png):
-        data = _pictures(figure, png, svg)
-    else:
-        data = {"text/plain": repr(figure)}
-    _know(figure, png)
+    kind, picture, path = _picture(figure)
+    new = _is_new(figure, picture)
+    _know(figure, picture, path)
+    return _bundle(figure, kind, picture, path) if new else {"text/plain": repr(figure)}
+
+
+def _picture(figure):
+    """`(type, bytes, path)` of a figure: as it was saved, with the path, or drawn."""
+    saved = saved_figures.picture_of(figure, figure_formats.MAX_RASTER_BYTES)
+    return saved if saved is not None else (*figure_formats.draw(figure), None)
+
+
+def _bundle(figure, kind, picture, path):
+    data = figure_formats.bundle(figure, kind, picture)
+    if path is not None and path.startswith(f"{space.WORKSPACE}/"):
+        data[saved_figures.SAVED] = well_formed(path.removeprefix(f"{space.WORKSPACE}/"))
     return data
-
-
-def _pictures(figure, png, svg):
-    data = {"text/plain": repr(figure)}
-    if len(png) <= MAX_PNG_BYTES:
-        data[pictures.PNG] = binascii.b2a_base64(png, newline=False).decode()
-        pictures.fit(data)
-    if svg:
-        _add_svg(data, figure)
-    return data
-
-
-def _png(figure):
-    width, height = figure.get_size_inches()
-    dpi = figure.dpi * _scale()
-    pixels = width * height * dpi * dpi
-    if pixels > MAX_PIXELS:
-        dpi *= (MAX_PIXELS / pixels) ** 0.5
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
-    return buffer.getvalue()
-
-
-def _scale():
-    """2 after `%config InlineBackend.figure_format = "retina"`."""
-    config = sys.modules.get("matplotlib_inline.config")
-    if config is None or not config.InlineBackend.initialized():
-        return 1
-    formats = config.InlineBackend.instance().figure_formats
-    return 2 if "retina" in formats or "png2x" in formats else 1
-
-
-class _TooLarge(Exception):
-    pass
-
-
-class _Bounded(io.BytesIO):
-    def write(self, data):
-        if self.tell() + len(data) > MAX_SVG_BYTES:
-            raise _TooLarge
-        return super().write(data)
-
-
-def _add_svg(data, figure):
-    buffer = _Bounded()
-    try:
-        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
-    except _TooLarge:
-        data["text/plain"] += f"\n(no SVG: it would be larger than {MAX_SVG_BYTES >> 20} MiB)"
-    else:
-        data[SVG] = buffer.getvalue().decode()
 
 
 def show(managers):
@@ -186,19 +137,22 @@ def show(managers):
             emit(figure)
         finally:
             Gcf.destroy(manager)
+            if _State.publish is None:
+                saved_figures.note_shown(figure)
 
 
 def emit(figure):
     """Sends one figure as `display_data`, unless it has nothing in it or the run has shown enough."""
     if not figure.get_children()[1:] or _State.left <= 0:  # the first child is the background
         return
-    png = _png(figure)
-    if not _is_new(figure, png):
-        _know(figure, png)
+    kind, picture, path = _picture(figure)
+    new = _is_new(figure, picture)
+    _know(figure, picture, path)
+    if not new:
         return
     take_one()
-    data = _pictures(figure, png, svg=_State.publish is not None)
-    _know(figure, png)
+    data = _bundle(figure, kind, picture, path)
+    figure.stale = False
     if not publish(data):
         streams.flush()
         channel.emit("DisplayData", data)
@@ -222,9 +176,11 @@ def show_open():
         figure = reference()
         if figure is None:
             del _State.known[identity]
+        elif saved_figures.shows_a_change(figure):
+            emit(figure)
         elif figure.stale:
-            # Saving a figure makes it stale as well: only another picture is a change.
-            if _digest(_png(figure)) == digest:
+            # Saving a figure to an open file makes it stale as well: only another picture is a change.
+            if _digest(figure_formats.draw(figure)[1]) == digest:
                 figure.stale = False
             else:
                 emit(figure)

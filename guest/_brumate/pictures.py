@@ -27,7 +27,10 @@ def fit(data):
     encoded = data.get(PNG)
     if encoded is None:
         return
-    size = _size(encoded)
+    try:
+        size = size_of(binascii.a2b_base64(encoded[:_HEAD_CHARS]))
+    except (ValueError, binascii.Error):
+        size = None
     if size is None or (max(size) <= MAX_SIDE and len(encoded) <= MAX_BYTES * 4 // 3):
         return
     original = binascii.a2b_base64(encoded)
@@ -40,15 +43,11 @@ def fit(data):
         data[PNG] = binascii.b2a_base64(smaller, newline=False).decode()
 
 
-def _size(encoded):
-    """`(width, height)`; None when this is no PNG."""
-    try:
-        head = binascii.a2b_base64(encoded[:_HEAD_CHARS])
-    except (ValueError, binascii.Error):
+def size_of(content):
+    """`(width, height)` of a PNG by its first bytes; None when this is no PNG."""
+    if content[:8] != _SIGNATURE or content[12:16] != b"IHDR" or len(content) < 24:
         return None
-    if head[:8] != _SIGNATURE or head[12:16] != b"IHDR":
-        return None
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
 
 
 def _smaller(png, size):

@@ -6,7 +6,7 @@ import binascii
 import sys
 import zlib
 
-from . import channel, streams
+from . import channel, import_hooks, streams
 from .text import well_formed
 
 JSON = "application/vnd.plotly.v1+json"
@@ -103,50 +103,6 @@ def emit(figure):
         channel.emit("DisplayData", data)
 
 
-class Finder:
-    """On `sys.meta_path`: adapts plotly's modules as soon as they are imported."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        adapt = _ADAPTED.get(name)
-        if adapt is None:
-            return None
-        from importlib.machinery import PathFinder
-
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, adapt)
-        return spec
-
-    @staticmethod
-    def invalidate_caches():
-        pass
-
-
-class _Loader:
-    """Another loader, with something to do afterwards."""
-
-    def __init__(self, loader, adapt):
-        self._loader = loader
-        self._adapt = adapt
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        self._loader.exec_module(module)
-        self._adapt(module)
-
-
-def install():
-    """Done once, at boot."""
-    if Finder not in sys.meta_path:
-        sys.meta_path.insert(0, Finder)
-
-
 def _take_over(module):
     """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there."""
     renderers = module.renderers
@@ -170,4 +126,7 @@ def _explain(module):
     )
 
 
-_ADAPTED = {"plotly.io._renderers": _take_over, "plotly.io._kaleido": _explain}
+def install():
+    """Done once, at boot."""
+    import_hooks.after_import("plotly.io._renderers", _take_over)
+    import_hooks.after_import("plotly.io._kaleido", _explain)

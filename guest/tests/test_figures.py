@@ -2,6 +2,7 @@
 
 import base64
 import importlib.util
+import tempfile
 import unittest
 
 from support import run
@@ -42,6 +43,19 @@ class Figures(unittest.TestCase):
 
     def test_saved_ones_are_shown_as_well(self):
         self.assertEqual(self.pngs("plt.plot([1])\nplt.savefig('x.png')"), 1)
+
+    def test_saving_after_show_saves_what_was_shown(self):
+        with tempfile.TemporaryDirectory() as directory:
+            begin = f"import os; os.chdir({directory!r})\nplt.plot([1, 3])\nplt.title('one')\n"
+            self.assertEqual(
+                self.pngs(begin + "plt.savefig('a.png', dpi=50)\nplt.show()\nplt.savefig('b.png', dpi=50)"), 1
+            )
+            with open(f"{directory}/a.png", "rb") as a, open(f"{directory}/b.png", "rb") as b:
+                self.assertEqual(a.read(), b.read())
+            code = "plt.show()\nplt.figure(figsize=(1, 1))\nplt.savefig('c.png', dpi=50)"
+            self.assertEqual(self.pngs(begin + code), 1)
+            with open(f"{directory}/c.png", "rb") as file:
+                self.assertEqual(file.read()[16:24], (50).to_bytes(4) * 2)
 
     def test_agg_chosen_by_the_guest(self):
         self.assertEqual(self.pngs("import matplotlib\nmatplotlib.use('Agg')\nplt.plot([1])"), 1)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import struct
+import tempfile
 import unittest
 import zlib
 
@@ -231,6 +232,16 @@ shell.input_transformers_post.clear()
         result = cells("try:\n    exit()\nexcept SystemExit:\n    pass\n1/0")
         self.assertEqual(result.raised["ename"], "ZeroDivisionError")
 
+    def test_notebook(self):
+        code = (
+            "import json\nd = json.load(open('n.ipynb'))\n(d['nbformat'], [''.join(c['source']) for c in d['cells']])"
+        )
+        with tempfile.TemporaryDirectory() as directory:
+            result = cells(f"import os; os.chdir({directory!r})", "x = 1\nx + 1", "%notebook n.ipynb", code)
+        texts = [f"import os; os.chdir({directory!r})", "x = 1\nx + 1"]
+        self.assertEqual(bundles(result, "ExecuteResult")[-1]["text/plain"].replace("\n ", ""), repr((4, texts)))
+        self.assertEqual(result.output, "2 cells are in n.ipynb\n")
+
     def test_output_order(self):
         self.assertEqual(cells("import sys\nprint('a'); print('b', file=sys.stderr); print('c')").output, "a\nb\nc\n")
 
@@ -248,6 +259,24 @@ class Input(unittest.TestCase):
         result = cells(code + "[input('name? '), getpass.getpass('secret? ')]")
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "['name? |False', 'secret? |True']"}])
 
+    def test_there_is_no_debugger(self):
+        for code in ("breakpoint()\nprint('on')", "import pdb\npdb.set_trace()\nprint('on')"):
+            result = cells(code, code)
+            words = "No debugger: nobody can talk to it here. The code goes on; print what you want to see.\non\n"
+            self.assertEqual((result.ended, result.output), ({"Returned": None}, words * 2), code)
+        for code in ("%debug", "%pdb on"):
+            raised = cells("1/0", code).raised
+            self.assertEqual(raised["ename"], "UsageError")
+            self.assertIn("nobody can talk to a debugger here", raised["evalue"])
+        self.assertEqual(
+            cells(
+                "breakpoint()",
+                "import pdb; pdb.set_trace.__name__",
+                {"code": "import pdb; pdb.set_trace.__name__", "session": True},
+            ).value,
+            "set_trace",
+        )
+
     def test_outside_of_cells_it_is_pythons(self):
         result = cells("x = 1", {"code": "input()", "session": True}, stdin=b"typed\n")
         self.assertEqual(result.value, "typed")
@@ -256,8 +285,45 @@ class Input(unittest.TestCase):
 @unittest.skipIf(any(importlib.util.find_spec(name) is None for name in ("IPython", "matplotlib")), "not installed")
 class Figures(unittest.TestCase):
     def test_forms(self):
-        (data,) = bundles(cells(HEAD + "plt.plot([1, 2])\nplt.show()"))
-        self.assertEqual(sorted(data), ["image/png", "image/svg+xml", "text/plain"])
+        config = "%config InlineBackend."
+        for line, forms in (
+            ("", ["image/png"]),
+            ("figure_format = 'retina'", ["image/png"]),
+            ("figure_format = 'jpeg'", ["image/jpeg"]),
+            ("figure_format = 'svg'", ["image/png", "image/svg+xml"]),
+            ("figure_formats = ['png', 'pdf']", ["application/pdf", "image/png"]),
+        ):
+            (data,) = bundles(cells(f"{HEAD}{config + line if line else ''}\nplt.plot([1, 2])\nplt.show()"))
+            self.assertEqual(sorted(data), [*forms, "text/plain"], line)
+
+    def test_arguments_of_drawing(self):
+        sizes = []
+        for line in ("{'bbox_inches': 'tight'}", "{'bbox_inches': None}", "{'bbox_inches': None, 'dpi': 50}"):
+            code = f"%config InlineBackend.print_figure_kwargs = {line}\nplt.plot([1, 2])\nplt.show()"
+            (data,) = bundles(cells(HEAD + code))
+            sizes.append(struct.unpack(">II", base64.b64decode(data["image/png"])[16:24]))
+        self.assertEqual(sizes[1:], [(640, 480), (320, 240)])
+        self.assertLess(sizes[0][0], 640)
+
+    def test_saved_ones_are_not_drawn_again(self):
+        draw = "fig, ax = plt.subplots()\nax.plot([1, 2])\n"
+        count = "import _brumate.figure_formats as f\ndrawn, draw = [], f.draw\nf.draw = lambda figure: drawn.append(1) or draw(figure)"
+        for code, drawn, shown in (
+            ("fig.savefig('a.png')\nplt.show()", 0, 1),
+            ("fig.savefig('a.jpg')\nfig", 0, 1),
+            ("fig.savefig('a.png')", 0, 1),
+            ("fig.savefig('a.png')\nax.set_title('x')", 1, 1),
+            ("fig.savefig('a.png', dpi=20)", 1, 1),
+            ("fig.savefig('a.pdf')", 1, 1),
+            ("fig.savefig('a.png', format='svg')", 1, 1),
+            ("fig.savefig('a.png')\nopen('a.png', 'w').close()", 1, 1),
+            ("fig\nax.plot([2, 1])\nfig.savefig('a.png')", 0, 1),
+            ("plt.show()\nax.plot([2, 1])\nfig.savefig('a.png')", 1, 2),
+        ):
+            with tempfile.TemporaryDirectory() as directory:
+                first = f"{HEAD}import os; os.chdir({directory!r})\n{count}"
+                result = cells(first, f"{draw}{code};None", "print(len(drawn))")
+                self.assertEqual((result.output, len(_all_bundles(result))), (f"{drawn}\n", shown), code)
 
     def test_once_per_cell_and_change(self):
         begin = "fig, ax = plt.subplots()\nax.plot([1, 2])\n"

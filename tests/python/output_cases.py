@@ -62,7 +62,7 @@ async def figures_of_each_library(setup: Setup) -> None:
             session = await interpreter.open(
                 'import matplotlib.pyplot as plt, seaborn as sns, plotly.express as px, plotly.graph_objects as go'
             )
-            drawn = ['png', 'svg']
+            drawn = ['png']
             page = ['html', 'json']
             number = 0
             for code, endings in [

@@ -357,6 +357,17 @@ async def files(setup: Setup) -> None:
             same((contents['mimeType'], contents['text']), ('text/csv', '1,2\n'))
             changed = await interpreter.cell("open('a.csv', 'w').write('3,4\\n')", session)
             same([file['name'] for file in changed['files']], ['a.csv'])
+            away = await interpreter.cell(
+                "%cd /tmp\nopen('lost.csv', 'w').write('1')\nopen('.hidden', 'w').close()", session
+            )
+            same(away['files'], [])
+            said = 'Not in the list of files, because outside of /workspace: /tmp/lost.csv. Write files there, or move'
+            same([line.startswith(said) for line in away['output'][1:]], [True])
+            back = await interpreter.cell(
+                "import shutil\nshutil.move('/tmp/lost.csv', '/workspace')\n%cd -q /workspace", session
+            )
+            same([file['name'] for file in back['files']], ['lost.csv'])
+            await interpreter.cell("import os\nos.remove('lost.csv')", session)
             environment = "import os\nopen(os.environ['OUTPUT_DIR'] + '/b.json', 'w').write('{}')"
             same(
                 [file['mime_type'] for file in (await interpreter.cell(environment, session))['files']],
@@ -384,28 +395,31 @@ async def uploads(setup: Setup) -> None:
 
 
 async def figures(setup: Setup) -> None:
-    """A figure that is saved and shown is its file, a picture in two forms, and one image for the model."""
+    """A figure that is saved and shown is its file, and one image for the model; other formats come when they are asked for."""
     with Host(setup) as host:
         async with host.server() as client:
             result = await client.call_raw('execute_code', {'code': PLOT})
             answer = result['structuredContent']
             assert answer['success'], answer
-            same([file['name'] for file in answer['files']], ['sine_wave.png', 'figure_1.png', 'figure_1.svg'])
-            same([file['mime_type'] for file in answer['files']], ['image/png', 'image/png', 'image/svg+xml'])
-            for file in answer['files'][:2]:
+            same([file['name'] for file in answer['files']], ['sine_wave.png'])
+            for file in answer['files']:
                 line = f'📊 File created: {file["name"]} (image/png, {file["size"]} bytes)'
                 assert line in answer['output'], answer
                 contents = await Interpreter(client).read(file['uri'])
                 png = base64.b64decode(contents['blob'])
                 same((contents['mimeType'], len(png), png[:4]), ('image/png', file['size'], b'\x89PNG'))
-            svg = await Interpreter(client).read(answer['files'][2]['uri'])
-            contains(base64.b64decode(svg['blob']).decode(), '<svg ')
-            same([block['type'] for block in result['content']], ['text', 'image', *['resource_link'] * 3])
+            same([block['type'] for block in result['content']], ['text', 'image', 'resource_link'])
             picture = base64.b64decode(result['content'][1]['data'])
             width, height = struct.unpack('>II', picture[16:24])
             assert 0 < max(width, height) <= 1568, (width, height)
-            left_open = await Interpreter(client).cell('plt.plot([1, 2])\nNone', answer['session_info']['session_id'])
-            same([file['name'] for file in left_open['files']], ['figure_2.png', 'figure_2.svg'])
+            session = answer['session_info']['session_id']
+            left_open = await Interpreter(client).cell('plt.plot([1, 2])\nNone', session)
+            same([file['name'] for file in left_open['files']], ['figure_1.png'])
+            config = "%config InlineBackend.figure_formats = ['svg', 'pdf']\n"
+            both = await Interpreter(client).cell(config + 'plt.plot([1, 2])\nNone', session)
+            same([file['name'] for file in both['files']], ['figure_2.pdf', 'figure_2.png', 'figure_2.svg'])
+            svg = await Interpreter(client).read(both['files'][2]['uri'])
+            contains(base64.b64decode(svg['blob']).decode(), '<svg ')
 
 
 def accept(value: str) -> dict[str, Any]:
@@ -551,7 +565,7 @@ async def figures_once(setup: Setup) -> None:
             for code, count in [
                 (begin + 'plt.show()\nfig', 1),
                 (begin + 'display(fig)\ndisplay(fig)', 1),
-                (begin + "plt.savefig('a.png')\nplt.show()", 1),
+                (begin + "plt.savefig('a.png')\nplt.show()", 0),
                 (begin + 'plt.close()', 0),
                 ('plt.subplots(2, 2)', 1),
                 (begin + 'None', 1),
@@ -587,7 +601,7 @@ async def large_figure(setup: Setup) -> None:
             )
             result = await client.call_raw('execute_code', {'code': code})
             answer = result['structuredContent']
-            same([file['name'] for file in answer['files']], ['figure_1.png', 'figure_1.svg'])
+            same([file['name'] for file in answer['files']], ['figure_1.png'])
             (shown,) = [base64.b64decode(block['data']) for block in result['content'] if block['type'] == 'image']
             same(png_size(shown)[0], 1568)
             file = base64.b64decode((await Interpreter(client).read(answer['files'][0]['uri']))['blob'])
@@ -601,7 +615,7 @@ async def natural_order(setup: Setup) -> None:
         async with host.server() as client:
             code = 'import matplotlib.pyplot as plt\nfor n in range(11):\n    plt.figure()\n    plt.plot([n])\nNone'
             answer = await Interpreter(client).cell(code)
-            expected = [f'figure_{number}.{ending}' for number in range(1, 12) for ending in ('png', 'svg')]
+            expected = [f'figure_{number}.png' for number in range(1, 12)]
             same([file['name'] for file in answer['files']], expected)
             listed = await Interpreter(client).tool(
                 'list_session_files', session_id=answer['session_info']['session_id']

@@ -5,13 +5,16 @@ use serde::{Deserialize, Serialize};
 /// Files that one listing may name; a directory with more is refused.
 pub const MAX_LISTED_FILES: usize = 10_000;
 
+/// Files that an outcome may name.
+pub const MAX_NEW_FILES: usize = 1_000;
+
 /// Bytes of one piece of a file, read or written.
 pub const MAX_FILE_CHUNK: usize = 1 << 20;
 
 /// Regular file in a guest directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {
-    /// Path relative to the directory, `/` between names.
+    /// Path relative to the directory that was listed, `/` between names; an absolute one in an [`Outcome`](crate::Outcome).
     pub path: String,
     /// Bytes.
     pub size: u64,

@@ -26,7 +26,7 @@ pub use engine::{BoxFuture, Engine};
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
 pub use execute::{Analysis, Execute, MAX_ARGUMENTS, MAX_NAMES};
-pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES};
+pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 pub use image::Image;
 pub use install::{
     InstallAnswer, InstallRequest, MAX_MODULES, MAX_REFUSAL, MAX_REQUIREMENT, MAX_REQUIREMENTS, MissingModule,

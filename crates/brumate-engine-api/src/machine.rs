@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::{Analysis, BoxFuture, EngineError, Event, Execute, InstallAnswer, Layer, Outcome};
+use crate::{Analysis, BoxFuture, EngineError, Event, Execute, FileChunk, InstallAnswer, Layer, Outcome};
 
 /// One interpreter in its own process. Dropping it ends the process.
 pub trait Machine: Send {
@@ -33,6 +33,21 @@ pub trait Machine: Send {
         request: Execute,
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
+
+    /// Reads at most `length` bytes of a guest file, and never more than [`MAX_FILE_CHUNK`](crate::MAX_FILE_CHUNK), from
+    /// `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::File`] when it cannot be read, [`EngineError::MachineExited`] when the machine has ended.
+    fn read_file<'a>(
+        &'a mut self,
+        _path: &'a str,
+        _offset: u64,
+        _length: usize,
+    ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
+        Box::pin(async { Err(EngineError::Unavailable("this engine reads no files".to_owned())) })
+    }
 
     /// Makes a handle that stops the machine from elsewhere.
     fn interrupter(&self) -> Arc<dyn Interrupter>;

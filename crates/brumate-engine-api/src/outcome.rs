@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::FileInfo;
+
 /// Value of the last expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnValue {
@@ -60,4 +62,9 @@ pub struct Outcome {
     pub peak_memory_bytes: u64,
     /// CPU time of this execution.
     pub cpu: Duration,
+    /// Files that it made, wrote to or renamed and that are still there, sorted by path; at most [`MAX_NEW_FILES`](crate::MAX_NEW_FILES).
+    /// Hidden ones, caches of bytecode, those in granted directories and, in a session, those in its working directory are left out.
+    pub new_files: Vec<FileInfo>,
+    /// How many more such files there are.
+    pub more_new_files: u64,
 }

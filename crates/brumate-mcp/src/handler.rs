@@ -152,6 +152,7 @@ impl ServerHandler for Handler {
         if is_modern(&context) {
             return Err(ErrorData::method_not_found::<wire::SetLevelRequestMethod>());
         }
+        crate::lowlevel::check_log_level_is_kept(&context)?;
         self.connection.set_level(Level::from_wire(request.level));
         Ok(())
     }

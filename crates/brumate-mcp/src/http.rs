@@ -40,7 +40,7 @@ pub(crate) use activity::Draining;
 pub(crate) use budget::{Account, Budget};
 pub(crate) use clients::{Clients, revocation};
 pub(crate) use output::Reservation;
-pub(crate) use principal::principal;
+pub(crate) use principal::{is_stateless, principal};
 pub(crate) use session::RequestStream;
 
 use crate::tasks::Tasks;

@@ -13,7 +13,7 @@ use crate::http::{
 };
 use crate::server::Server;
 use rmcp::service::{RequestContext, SubscriptionContext};
-use rmcp::{RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use std::time::Duration;
 
 /// How long a large answer waits until its client has read enough of others.
@@ -68,6 +68,20 @@ pub fn knows_tasks(context: &RequestContext<RoleServer>) -> bool {
 /// Whose request it is, where bearer tokens say so.
 pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
     crate::http::principal(context)
+}
+
+/// Refuses `logging/setLevel` over HTTP without sessions: the level would be forgotten with the request.
+///
+/// # Errors
+///
+/// Invalid request, where there is no session.
+pub fn check_log_level_is_kept(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    if !crate::http::is_stateless(context) {
+        return Ok(());
+    }
+    let text = "This server keeps no sessions, so a log level would be forgotten with this request. Use protocol 2026-07-28, \
+                where each request names its level, or a server with sessions.";
+    Err(ErrorData::invalid_request(text, None))
 }
 
 /// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who

@@ -562,6 +562,7 @@ impl ServerHandler for PythonServer {
         if is_modern(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
+        lowlevel::check_log_level_is_kept(&context)?;
         self.threshold.set(request.level);
         Ok(())
     }

@@ -8,10 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dependencies::Inference;
 use crate::explain;
+use crate::new_files::{Copied, FileSink, NewFiles};
 use crate::question::Asker;
 use crate::report::RunEnd;
 use crate::request::{Failure, RunEvent};
-use crate::runner::{Driven, Job, Runner};
+use crate::runner::{Job, JobOutcome, Runner};
+
+/// Files that a report names.
+const MAX_NAMED_FILES: usize = 10;
 
 /// A script and its surroundings.
 #[derive(Debug, Default)]
@@ -27,6 +31,8 @@ pub struct ScriptRequest {
     pub stdin: Option<OwnedFd>,
     /// Host directories that the script may use.
     pub mounts: Vec<Mount>,
+    /// Receives copies of the files that the script made; `None`: they end with the sandbox.
+    pub sink: Option<Box<dyn FileSink>>,
 }
 
 impl ScriptRequest {
@@ -35,6 +41,18 @@ impl ScriptRequest {
         let file_name = file_name.into();
         Self { code: code.into(), argv: vec![file_name.clone()], file_name, ..Self::default() }
     }
+}
+
+/// What became of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScriptReport {
+    /// How it ended.
+    pub end: ScriptEnd,
+    /// Files that it made or wrote to, outside of granted directories. None are known of a script that took its machine with it.
+    pub new_files: NewFiles,
+    /// Which of them were copied to [`ScriptRequest::sink`].
+    pub copied: Copied,
 }
 
 /// How a script ended.
@@ -85,7 +103,7 @@ impl Runner {
         request: ScriptRequest,
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<ScriptEnd, Failure> {
+    ) -> Result<ScriptReport, Failure> {
         let execute = Execute {
             code: request.code,
             file_name: request.file_name,
@@ -97,10 +115,10 @@ impl Runner {
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
         let (inference, asker) = (Inference::Lenient, Asker::new(None));
-        let job = Job { spec, execute, inference, asker, principal: String::new(), phases: None };
+        let job = Job { spec, execute, inference, asker, principal: String::new(), phases: None, sink: request.sink };
         let driven = self.drive(job, events.clone(), cancel).await?;
-        if let Driven::Ran { end, .. } = &driven {
-            let dropped = match end {
+        if let JobOutcome::Ran { end, .. } = &driven {
+            let dropped = match &**end {
                 RunEnd::Ended { outcome, .. } => outcome.output_dropped,
                 RunEnd::Died { output_dropped, .. } => *output_dropped,
             };
@@ -110,10 +128,18 @@ impl Runner {
                 let _ = events.send(RunEvent::Output { name: StreamName::Stderr, text }).await;
             }
         }
-        Ok(match driven {
-            Driven::InstallError { error } => ScriptEnd::InstallError { text: error },
-            Driven::Ran { end, .. } => self.script_end(end),
-        })
+        let (end, copied) = match driven {
+            JobOutcome::InstallError { error } => {
+                let end = ScriptEnd::InstallError { text: error };
+                return Ok(ScriptReport { end, new_files: NewFiles::default(), copied: Copied::default() });
+            }
+            JobOutcome::Ran { end, copied, .. } => (*end, copied),
+        };
+        let new_files = match &end {
+            RunEnd::Ended { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
+            RunEnd::Died { .. } => NewFiles::default(),
+        };
+        Ok(ScriptReport { end: self.script_end(end), new_files, copied })
     }
 
     fn script_end(&self, end: RunEnd) -> ScriptEnd {
@@ -123,7 +149,11 @@ impl Runner {
             RunEnd::Died { reason, peak_memory_bytes, .. } => {
                 let text = explain::died(&reason, peak_memory_bytes, limits);
                 return match reason {
-                    ExitReason::Exit(code) => ScriptEnd::Exited { code: low_byte(code), message: String::new() },
+                    // Natively the shell says what ended a process.
+                    ExitReason::Exit(code) => {
+                        let message = explain::signal_of_status(code).map_or_else(String::new, |_| text);
+                        ScriptEnd::Exited { code: low_byte(code), message }
+                    }
                     ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },
                     ExitReason::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
                     ExitReason::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },

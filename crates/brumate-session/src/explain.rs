@@ -140,7 +140,15 @@ pub(crate) fn file(error: &FileError) -> String {
 
 /// The code chose to end.
 pub fn exited(code: i32) -> String {
-    format!("The code exited with status {code}.")
+    match signal_of_status(code) {
+        Some(name) => format!("The code exited with status {code}, as a process that {name} ended."),
+        None => format!("The code exited with status {code}."),
+    }
+}
+
+/// The signal that a shell's status stands for: 128 and its number.
+pub(crate) fn signal_of_status(code: i32) -> Option<&'static str> {
+    signal_name(code.checked_sub(128)?)
 }
 
 /// What to add to an exception that a limit caused.
@@ -250,6 +258,24 @@ pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
         format_size(dropped),
         format_size(limits.output_bytes)
     )
+}
+
+/// A line about files that a cell made outside of its working directory.
+pub fn files_elsewhere(paths: &[String], left_out: u64) -> String {
+    format!(
+        "Not in the list of files, because outside of {}: {}. Write files there, or move them there, to list and download them.",
+        crate::sessions::WORKSPACE,
+        names(paths, left_out)
+    )
+}
+
+/// Paths in a sentence, and how many more there are.
+pub fn names(paths: &[String], left_out: u64) -> String {
+    let mut text = paths.iter().map(|path| path.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
+    if left_out > 0 {
+        text.push_str(&format!(" and {left_out} more"));
+    }
+    text
 }
 
 pub(crate) fn memory(limits: &Limits) -> String {

@@ -129,7 +129,8 @@ impl Runner {
         if inference == Inference::Strict || is_stated {
             return Err(error.to_string());
         }
-        tracing::warn!(%error, "packages of imported modules cannot be had");
+        // The error of the import says the same to the user.
+        tracing::debug!(%error, "packages of imported modules cannot be had");
         let left: Vec<Wanted> = wanted
             .into_iter()
             .filter(|wanted| wanted.module.is_none() || bundle.version(&wanted.requirement.name).is_some())

@@ -15,6 +15,7 @@ use crate::allowance::Allowances;
 use crate::choice::image_for;
 use crate::dependencies::{self, Inference};
 use crate::installs::{Installer, Step};
+use crate::new_files::{Copied, FileSink, copy_out};
 use crate::packages::{Installation, PackageEvent, Packages};
 use crate::prepare::{Prepared, Ready};
 use crate::question::{Asker, pass_on, passed};
@@ -52,14 +53,15 @@ pub(crate) struct Job {
     pub(crate) asker: Asker,
     pub(crate) principal: String,
     pub(crate) phases: Option<Arc<Phases>>,
+    pub(crate) sink: Option<Box<dyn FileSink>>,
 }
 
 /// How far a job came.
-pub(crate) enum Driven {
+pub(crate) enum JobOutcome {
     /// Packages were missing.
     InstallError { error: String },
     /// The code ran.
-    Ran { dependencies: Vec<String>, end: RunEnd },
+    Ran { dependencies: Vec<String>, end: Box<RunEnd>, copied: Copied },
 }
 
 impl Runner {
@@ -162,7 +164,8 @@ impl Runner {
         let spec = MachineSpec { principal, image, limits: self.settings.limits, ..MachineSpec::default() };
         // Code that installs packages itself knows of modules that nobody else knows.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
-        let job = Job { spec, execute, inference, asker, principal: request.principal, phases: request.phases };
+        let principal = request.principal;
+        let job = Job { spec, execute, inference, asker, principal, phases: request.phases, sink: None };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -182,8 +185,8 @@ impl Runner {
         };
         let (driven, ()) = tokio::join!(self.drive(job, events, cancel), gather);
         Ok(match driven? {
-            Driven::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
-            Driven::Ran { dependencies, end } => collector.finish(dependencies, end, self.limits()),
+            JobOutcome::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
+            JobOutcome::Ran { dependencies, end, .. } => collector.finish(dependencies, *end, self.limits()),
         })
     }
 
@@ -216,8 +219,8 @@ impl Runner {
         job: Job,
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<Driven, Failure> {
-        let Job { spec, execute, inference, asker, principal, phases } = job;
+    ) -> Result<JobOutcome, Failure> {
+        let Job { spec, execute, inference, asker, principal, phases, sink } = job;
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -238,30 +241,39 @@ impl Runner {
         };
         let Prepared { mut machine, dependencies } = match ready {
             Ready::Machine(prepared) => prepared,
-            Ready::InstallError(error) => return Ok(Driven::InstallError { error }),
+            Ready::InstallError(error) => return Ok(JobOutcome::InstallError { error }),
             Ready::Died { reason, output_dropped, peak_memory_bytes } => {
-                let end = RunEnd::Died { reason, output_dropped, peak_memory_bytes };
-                return Ok(Driven::Ran { dependencies: Vec::new(), end });
+                let end = Box::new(RunEnd::Died { reason, output_dropped, peak_memory_bytes });
+                return Ok(JobOutcome::Ran { dependencies: Vec::new(), end, copied: Copied::default() });
             }
         };
         permit.begins(self.limits().cpu);
         Phases::start(phases);
+        let stop = KillOnDrop(machine.interrupter());
         let end = tokio::select! {
             biased;
             // The machine ends with this.
             () = revoked.cancelled() => return Err(Failure::Revoked),
-            end = self.execute(&mut *machine, execute, asker, &events, cancel) => end?,
+            end = self.execute(&mut *machine, &*stop.0, execute, asker, &events, cancel) => end?,
         };
         if let RunEnd::Ended { outcome, .. } = &end {
             permit.took(outcome.cpu);
         }
-        Ok(Driven::Ran { dependencies, end })
+        let copied = match (&end, sink) {
+            // Also after a cancellation: what an interrupted script has written counts, as it does natively.
+            (RunEnd::Ended { outcome, .. }, Some(mut sink)) => {
+                copy_out(&mut *machine, outcome, &mut *sink, self.limits().mount_bytes).await
+            }
+            _ => Copied::default(),
+        };
+        Ok(JobOutcome::Ran { dependencies, end: Box::new(end), copied })
     }
 
     /// Runs the code and passes its output on.
     async fn execute(
         &self,
         machine: &mut dyn Machine,
+        interrupter: &dyn Interrupter,
         execute: Execute,
         mut asker: Asker,
         events: &mpsc::Sender<RunEvent>,
@@ -271,7 +283,6 @@ impl Runner {
         let waiting = asker.waiting();
         let mut installer = Installer::new(self.packages.clone(), asker.waiting_sender());
         let execute = Execute { allow_install: true, ..execute };
-        let stop = KillOnDrop(machine.interrupter());
         let (sender, mut received) = mpsc::channel(EVENT_QUEUE);
         let pass_on = async {
             loop {
@@ -279,11 +290,11 @@ impl Runner {
                     event = received.recv() => match event {
                         None => break,
                         Some(Event::InputRequest { prompt, password }) => {
-                            asker.ask(prompt, password, &*stop.0);
+                            asker.ask(prompt, password, interrupter);
                             continue;
                         }
                         Some(Event::Install(request)) => {
-                            installer.begin(request, stop.0.layers());
+                            installer.begin(request, interrupter.layers());
                             continue;
                         }
                         Some(event) => event,
@@ -294,13 +305,13 @@ impl Runner {
                                 let _ = events.try_send(RunEvent::Packages(event));
                             }
                             // Late for code that has ended.
-                            Step::Done(answer) => drop(stop.0.install(answer)),
+                            Step::Done(answer) => drop(interrupter.install(answer)),
                         }
                         continue;
                     }
                     reply = asker.replied() => {
-                        let Some(event) = pass_on(reply, &*stop.0) else { continue };
-                        stop.0.interrupt();
+                        let Some(event) = pass_on(reply, interrupter) else { continue };
+                        interrupter.interrupt();
                         event
                     }
                 };
@@ -322,7 +333,7 @@ impl Runner {
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
             tokio::select! {
                 () = cancel.cancelled() => {
-                    stop.0.interrupt();
+                    interrupter.interrupt();
                     tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
                     ExitReason::Cancelled
                 }

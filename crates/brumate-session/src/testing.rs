@@ -21,7 +21,15 @@ use session::{FakeSession, Memory};
 
 /// An outcome that used no resources.
 pub fn outcome(ended: Ended, stopped: Option<StopReason>) -> Outcome {
-    Outcome { ended, stopped, output_dropped: 0, peak_memory_bytes: 0, cpu: Duration::ZERO }
+    Outcome {
+        ended,
+        stopped,
+        output_dropped: 0,
+        peak_memory_bytes: 0,
+        cpu: Duration::ZERO,
+        new_files: Vec::new(),
+        more_new_files: 0,
+    }
 }
 
 /// Plays back the script that belongs to a code.

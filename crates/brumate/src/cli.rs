@@ -23,9 +23,13 @@ Exit status:
   143  terminated
 Any other status of exec is the script's own.";
 
+/// Where the options are.
+const MORE_HELP: &str =
+    "`brumate COMMAND -h` shows the options of a command that are used most, `brumate COMMAND --help` all of them.";
+
 /// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "brumate", version, about = ABOUT, after_help = EXIT_STATUS, max_term_width = 110)]
+#[command(name = "brumate", version, about = ABOUT, after_help = MORE_HELP, after_long_help = format!("{MORE_HELP}\n\n{EXIT_STATUS}"), max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) options: Options,
@@ -43,6 +47,7 @@ pub(crate) enum Mode {
     /// Serve tools (`--tools`) over standard input and output
     Stdio,
     /// Run a script as a shell would: `brumate exec script.py [arguments]`, or `-` for standard input
+    #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
     /// Run a small numpy script and show its result
     Example,
@@ -68,87 +73,94 @@ pub(crate) enum Mode {
     Token(TokenArgs),
 }
 
-/// Options of every mode; they may stand before or after it.
+impl Mode {
+    /// Whether the mode serves until its clients are gone or it is asked to end.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::Stdio | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse)
+    }
+}
+
+/// Options of several modes, before or after the mode; `cli_scope` says which modes take them.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Packages that every run gets, as a comma list of requirements
-    #[arg(long, alias = "dependencies", global = true, env = env_vars::DEPS, value_name = "LIST")]
+    #[arg(long, alias = "dependencies", global = true, help_heading = "Packages", env = env_vars::DEPS, value_name = "LIST")]
     pub(crate) deps: Option<String>,
     /// Wall-clock time of a run
-    #[arg(long, global = true, env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Duration,
     /// CPU time of a run
-    #[arg(long, global = true, env = env_vars::CPU_TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::CPU_TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) cpu_timeout: Duration,
     /// Time between KeyboardInterrupt and SIGKILL when a limit is reached
-    #[arg(long, global = true, env = env_vars::GRACE, default_value = "2s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::GRACE, default_value = "2s", value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Duration,
     /// Memory of a run
-    #[arg(long, global = true, env = env_vars::MEMORY, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, help_heading = "Limits", env = env_vars::MEMORY, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) memory: u64,
     /// Bytes of files that a run may keep in the sandbox; directories of `--mount` do not count
-    #[arg(long, global = true, env = env_vars::FILES, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::FILES, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) files: u64,
     /// Bytes that a run may write to directories of `--mount`; each file it makes counts 4 KiB
-    #[arg(long, global = true, env = env_vars::MOUNT_LIMIT, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::MOUNT_LIMIT, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) mount_limit: u64,
     /// Bytes of output that are kept of a run, and of its return value
-    #[arg(long, global = true, env = env_vars::OUTPUT_LIMIT, default_value = "1MiB", value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::OUTPUT_LIMIT, default_value = "1MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) output_limit: u64,
     /// Runs at the same time; four times as many may wait [default: 4 per processor]
-    #[arg(long, global = true, env = env_vars::MAX_CONCURRENT, value_name = "NUMBER")]
+    #[arg(long, global = true, help_heading = "Server", env = env_vars::MAX_CONCURRENT, value_name = "NUMBER")]
     pub(crate) max_concurrent: Option<usize>,
     /// Interpreters kept ready per image, forked before they are asked for; 0: none
-    #[arg(long, global = true, env = env_vars::READY, default_value_t = brumate_engine::client::DEFAULT_READY, value_name = "NUMBER")]
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY, default_value_t = brumate_engine::client::DEFAULT_READY, value_name = "NUMBER")]
     pub(crate) ready: usize,
     /// Directory for compiled modules and images [default: brumate in the user's cache directory]
-    #[arg(long, global = true, env = env_vars::CACHE_DIR, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "General", env = env_vars::CACHE_DIR, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Refuse to run when a wall of the sandbox is missing on this host
-    #[arg(long, global = true, env = env_vars::REQUIRE_JAIL)]
+    #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::REQUIRE_JAIL)]
     pub(crate) require_jail: bool,
     /// How results are written
-    #[arg(long, global = true, env = env_vars::RETURN_MODE, default_value = "xml", value_enum)]
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::RETURN_MODE, default_value = "xml", value_enum)]
     pub(crate) return_mode: ReturnModeArg,
     /// Answers of `run_python_code` have no pictures: only the text, as its predecessor gave
-    #[arg(long, global = true, env = env_vars::NO_FIGURES)]
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::NO_FIGURES)]
     pub(crate) no_figures: bool,
     /// Which tools are served
-    #[arg(long, global = true, env = env_vars::TOOLS, default_value = "run", value_enum)]
+    #[arg(long, global = true, help_heading = "Server", env = env_vars::TOOLS, default_value = "run", value_enum)]
     pub(crate) tools: Tools,
     /// Directory for sessions; one server at a time uses it [default: brumate in the user's data directory]
-    #[arg(long, global = true, env = env_vars::DATA_DIR, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "Sessions", env = env_vars::DATA_DIR, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Directory of the host whose files `upload_file` may copy into sessions by name, for reading only; may be given several
     /// times, with a name each
-    #[arg(long, global = true, value_name = "[NAME=]DIR")]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, value_name = "[NAME=]DIR")]
     pub(crate) input_dir: Vec<OsString>,
     /// Sessions that are awake at the same time; others sleep in files [default: 50, fewer on small hosts]
-    #[arg(long, global = true, env = env_vars::MAX_LIVE_SESSIONS, value_name = "NUMBER")]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::MAX_LIVE_SESSIONS, value_name = "NUMBER")]
     pub(crate) max_live_sessions: Option<usize>,
     /// Sessions in all
-    #[arg(long, global = true, env = env_vars::MAX_SESSIONS, default_value_t = 1000, value_name = "NUMBER")]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::MAX_SESSIONS, default_value_t = 1000, value_name = "NUMBER")]
     pub(crate) max_sessions: usize,
     /// Disk space of sessions; those that are awake count with what they would take
-    #[arg(long, global = true, env = env_vars::SESSIONS_DISK, default_value = "10GiB", value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::SESSIONS_DISK, default_value = "10GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) sessions_disk: u64,
     /// Sessions sleep after this time without use, or `never`: only when others need their place
-    #[arg(long, global = true, env = env_vars::HIBERNATE_AFTER, default_value = "60s", value_name = "TIME", value_parser = lapse)]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::HIBERNATE_AFTER, default_value = "60s", value_name = "TIME", value_parser = lapse)]
     pub(crate) hibernate_after: Lapse,
     /// Sessions are removed after this time without use, or `never`
-    #[arg(long, global = true, env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = lapse)]
+    #[arg(long, global = true, help_heading = "Sessions", env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = lapse)]
     pub(crate) session_timeout: Lapse,
     /// How long a person has for each answer to `input()` or `getpass()`; this does not count as time of the run
-    #[arg(long, global = true, env = env_vars::INPUT_TIMEOUT, default_value = "10m", value_name = "TIME", value_parser = duration)]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::INPUT_TIMEOUT, default_value = "10m", value_name = "TIME", value_parser = duration)]
     pub(crate) input_timeout: Duration,
     /// When sessions are written to disk
-    #[arg(long, global = true, env = env_vars::DURABILITY, default_value = "shutdown", value_enum)]
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::DURABILITY, default_value = "shutdown", value_enum)]
     pub(crate) durability: DurabilityArg,
     /// Log more, to standard error
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "General")]
     pub(crate) verbose: bool,
     /// Accepted for compatibility: code has no network unless it is given one
-    #[arg(long, global = true, hide = true)]
+    #[arg(long, global = true, help_heading = "General", hide = true)]
     pub(crate) disable_networking: bool,
 }
 
@@ -171,33 +183,33 @@ pub(crate) struct HttpArgs {
     pub(crate) allow_host: Vec<String>,
     /// Web pages that may use the server, such as `https://app.example.com`, beside those of this machine; may be given several
     /// times
-    #[arg(long, global = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
     /// URL under which clients reach the server through a proxy, such as `https://example.com/tools`: its host is let in, and `sse`
     /// names its addresses below its path
     #[arg(long, global = true, env = env_vars::PUBLIC_URL, value_name = "URL")]
     pub(crate) public_url: Option<String>,
     /// Address or network (`10.0.0.0/8`) of a proxy whose `X-Forwarded-Prefix` is believed; may be given several times
-    #[arg(long, global = true, env = env_vars::TRUSTED_PROXY, value_name = "ADDRESS", value_delimiter = ',')]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::TRUSTED_PROXY, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<String>,
     /// File with the hashes of tokens (`brumate token`); clients then need one
     #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
     pub(crate) auth_tokens: Option<PathBuf>,
     /// Listen beyond this machine without tokens: everybody who reaches the server may use it
-    #[arg(long, global = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
     pub(crate) allow_unauthenticated: bool,
     /// Chain of certificates for TLS (PEM)
     #[arg(long, global = true, env = env_vars::TLS_CERT, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key for TLS (PEM)
-    #[arg(long, global = true, env = env_vars::TLS_KEY, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::TLS_KEY, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Directory for sessions of the protocol and what their clients have not read, so that clients lose neither when the server
     /// ends; used by one server at a time
-    #[arg(long, global = true, env = env_vars::EVENT_STORE, value_name = "DIR")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::EVENT_STORE, value_name = "DIR")]
     pub(crate) event_store: Option<PathBuf>,
     /// How long calls may go on when the server is asked to end; then they are interrupted
-    #[arg(long, global = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
 }
 
@@ -216,47 +228,47 @@ pub(crate) struct PackageOptions {
     #[arg(long, alias = "index-url", global = true, env = env_vars::INDEX, value_name = "URL")]
     pub(crate) index: Option<String>,
     /// Further index, asked before the other; may be given several times
-    #[arg(long, alias = "extra-index-url", global = true, env = env_vars::EXTRA_INDEX, value_name = "URL", value_delimiter = ' ')]
+    #[arg(long, alias = "extra-index-url", global = true, hide_short_help = true, env = env_vars::EXTRA_INDEX, value_name = "URL", value_delimiter = ' ')]
     pub(crate) extra_index: Vec<String>,
     /// Directory of wheels, or page of links, asked before indexes; may be given several times
     #[arg(long, global = true, env = env_vars::FIND_LINKS, value_name = "DIR|URL", value_delimiter = ',')]
     pub(crate) find_links: Vec<String>,
     /// Directory (URL) of a Pyodide distribution with `pyodide-lock.json`, asked last
-    #[arg(long, global = true, env = env_vars::PYODIDE, value_name = "URL")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::PYODIDE, value_name = "URL")]
     pub(crate) pyodide: Option<String>,
     /// Who is asked for passwords of indexes whose user name is known: `disabled`, or `subprocess` for the command `keyring`
-    #[arg(long, global = true, env = env_vars::KEYRING_PROVIDER, value_name = "PROVIDER")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::KEYRING_PROVIDER, value_name = "PROVIDER")]
     pub(crate) keyring_provider: Option<String>,
     /// File with constraints, a requirement a line; may be given several times
-    #[arg(long, global = true, env = env_vars::CONSTRAINT, value_name = "FILE", value_delimiter = ',')]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::CONSTRAINT, value_name = "FILE", value_delimiter = ',')]
     pub(crate) constraint: Vec<PathBuf>,
     /// Nothing that was uploaded later: a date, a moment, or a span before now such as `30 days`
-    #[arg(long, global = true, env = env_vars::EXCLUDE_NEWER, value_name = "DATE")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::EXCLUDE_NEWER, value_name = "DATE")]
     pub(crate) exclude_newer: Option<String>,
     /// No network: what is cached, in the bundle, or in directories
     #[arg(long, global = true, env = env_vars::OFFLINE)]
     pub(crate) offline: bool,
     /// Nothing but the bundle
-    #[arg(long, global = true, env = env_vars::ONLY_BUNDLED)]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::ONLY_BUNDLED)]
     pub(crate) only_bundled: bool,
     /// Requirements may name URLs (`name @ https://…`): code then decides what this host connects to
-    #[arg(long, global = true, env = env_vars::ALLOW_URLS)]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_URLS)]
     pub(crate) allow_urls: bool,
     /// Imported modules that are looked for in packages: `all`, `known` (of packages that are known to have them), or `none`
-    #[arg(long, global = true, env = env_vars::INFER, value_enum, default_value_t, value_name = "WHICH")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::INFER, value_enum, default_value_t, value_name = "WHICH")]
     pub(crate) infer: InferChoice,
     /// Package that may be used besides the bundle, such as `rich`, `acme-*` or `urllib3>=2`; then no others; may be given
     /// several times [env: BRUMATE_ALLOW_PACKAGE]
-    #[arg(long, global = true, value_name = "PATTERN")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "PATTERN")]
     pub(crate) allow_package: Vec<String>,
     /// Package that may not be used; may be given several times [env: BRUMATE_DENY_PACKAGE]
-    #[arg(long, global = true, value_name = "PATTERN")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "PATTERN")]
     pub(crate) deny_package: Vec<String>,
     /// Take wheels only whose hash the index, or the lock, states
-    #[arg(long, global = true, env = env_vars::REQUIRE_HASHES)]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::REQUIRE_HASHES)]
     pub(crate) require_hashes: bool,
     /// File with rules for packages (TOML)
-    #[arg(long, global = true, env = env_vars::PACKAGE_POLICY, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::PACKAGE_POLICY, value_name = "FILE")]
     pub(crate) package_policy: Option<PathBuf>,
     /// Use exactly the packages of this lock (`brumate lock`, or any pylock.toml)
     #[arg(long, global = true, env = env_vars::LOCKED, value_name = "FILE")]
@@ -431,6 +443,10 @@ pub(crate) struct ExecArgs {
     /// Grant a directory of the host to the script; may be given several times
     #[arg(long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
+    /// Copy the files that the script makes to a directory when it has ended; those of the script's working directory by their
+    /// relative paths, others by their absolute ones
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
     /// The script, or `-` for standard input, and the script's arguments: everything after it is its own
     #[arg(value_name = "FILE [ARGUMENTS]", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,

@@ -83,6 +83,12 @@ variables! {
     GRACE = "BRUMATE_GRACE" since "0.1.0";
     /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
     LOG = "BRUMATE_LOG" since "0.1.0";
+    /// A level of Python's `logging`, where nothing else says what is logged; servers only.
+    LOG_LEVEL = "LOG_LEVEL" since "0.2.0";
+    /// As `--timeout`; servers of the interpreter's tools only.
+    KERNEL_TIMEOUT = "KERNEL_TIMEOUT" since "0.2.0";
+    /// As `--session-timeout`; servers of the interpreter's tools only.
+    PLAIN_SESSION_TIMEOUT = "SESSION_TIMEOUT" since "0.2.0";
     /// Address of HTTP modes; as `--host`.
     HOST = "BRUMATE_HOST" since "0.1.0";
     /// Port of HTTP modes; as `--port`.

@@ -1,39 +1,80 @@
 //! Logs go to standard error: standard output belongs to the protocol.
 
+use std::fmt;
 use std::io::IsTerminal;
 
-use tracing::{Level, Metadata};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::env_vars;
+use crate::predecessor::filter_of_level;
 
 /// Warnings, but nothing of rmcp's: its lines repeat what clients send, and call it an error when one of them goes away.
 const DEFAULT: &str = "warn,rmcp=off";
 /// What `--verbose` shows.
 const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
 
-/// Installs the subscriber.
+/// Installs the subscriber. Servers log with times and places; other commands say sentences, unless more is asked for.
 ///
 /// # Errors
 ///
 /// A text when `BRUMATE_LOG` is no filter.
-pub(crate) fn start(verbose: bool) -> Result<(), String> {
+pub(crate) fn start(verbose: bool, is_server: bool) -> Result<(), String> {
     let given = std::env::var(env_vars::LOG).ok().filter(|text| !text.is_empty());
+    let level = std::env::var(env_vars::LOG_LEVEL).ok().filter(|_| is_server && !verbose);
     let filter = match &given {
         Some(text) => {
             EnvFilter::try_new(text).map_err(|error| format!("{} is not a filter: {error}", env_vars::LOG))?
         }
-        None => EnvFilter::new(if verbose { VERBOSE } else { DEFAULT }),
+        None if verbose => EnvFilter::new(VERBOSE),
+        None => EnvFilter::new(level.as_deref().and_then(filter_of_level).unwrap_or(DEFAULT)),
     };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_filter(filter_fn(is_discreet));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match is_server || verbose || given.is_some() {
+        true => lines.with_ansi(std::io::stderr().is_terminal()).with_filter(filter_fn(is_discreet)).boxed(),
+        false => lines.event_format(Sentences).with_filter(filter_fn(is_discreet)).boxed(),
+    };
     tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
+}
+
+/// Writes events as the other messages of a command: `brumate: what happened: why`.
+struct Sentences;
+
+impl<S, N> FormatEvent<S, N> for Sentences
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut sentence = Sentence::default();
+        event.record(&mut sentence);
+        writeln!(writer, "brumate: {}{}", sentence.message, sentence.details)
+    }
+}
+
+/// The text of an event, and its other fields.
+#[derive(Default)]
+struct Sentence {
+    message: String,
+    details: String,
+}
+
+impl Visit for Sentence {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            "error" => self.details.insert_str(0, &format!(": {value:?}")),
+            name => self.details.push_str(&format!(" ({name}: {value:?})")),
+        }
+    }
 }
 
 /// Below warnings, rmcp logs every message with all it holds, passwords that were asked for among it: never shown.
@@ -60,6 +101,21 @@ mod tests {
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn commands_say_sentences() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).event_format(Sentences);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::warn!(wall = "seccomp", "a wall is missing; see `brumate doctor`");
+            tracing::error!(image = "data", error = %"disk full", "an image cannot be built");
+        });
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let expected = "brumate: a wall is missing; see `brumate doctor` (wall: \"seccomp\")\n\
+                        brumate: an image cannot be built: disk full (image: \"data\")\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

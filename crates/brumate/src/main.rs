@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod cli;
+mod cli_scope;
 mod commands;
 mod engine;
 mod env_vars;
@@ -12,6 +13,7 @@ mod exit_status;
 mod http_settings;
 mod logging;
 mod package_settings;
+mod predecessor;
 mod progress;
 mod sandbox;
 mod session_settings;
@@ -24,7 +26,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
@@ -40,13 +42,22 @@ fn main() -> ExitCode {
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         return code;
     }
-    let cli = Cli::parse_from(cli::arguments(std::env::args_os()));
+    let mut command = cli_scope::scoped(Cli::command());
+    let mut usage_error = |message: String| -> ! { command.error(ErrorKind::ValueValidation, message).exit() };
+    let matches = cli_scope::scoped(Cli::command()).get_matches_from(cli::arguments(std::env::args_os()));
+    if let Err(message) = cli_scope::check(&Cli::command(), &matches) {
+        usage_error(message);
+    }
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    for text in predecessor::apply(&mut cli, &matches, |name| std::env::var(name).ok()) {
+        complain(&format!("brumate: {text}"));
+    }
     let settings = match Settings::resolve(&cli, &Environment::of_this_process()) {
         Ok(settings) => settings,
-        Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
+        Err(message) => usage_error(message),
     };
-    if let Err(message) = logging::start(cli.options.verbose) {
-        Cli::command().error(ErrorKind::ValueValidation, message).exit();
+    if let Err(message) = logging::start(cli.options.verbose, cli.mode.is_server()) {
+        usage_error(message);
     }
     ExitCode::from(run(&cli.mode, &settings))
 }

@@ -3,6 +3,7 @@
 from ..pristine import __builtins__
 
 import io
+import json
 import sys
 
 from IPython.core import page
@@ -33,6 +34,9 @@ def register(shell):
         line(name, _less)
     line("man", _man)
     line("clear", _nothing)
+    for name in ("debug", "pdb"):
+        line(name, _no_debugger(name))
+    line("notebook", _notebook(shell))
     for name in (*_SHELLS, *_PYTHONS, "script", *_OTHERS):
         manager.register_function(_script(shell, name), "cell", name)
 
@@ -96,6 +100,36 @@ def _man(line):
 
 def _nothing(line):
     """There is no screen to clear."""
+
+
+def _no_debugger(name):
+    def refuse(line):
+        """Not available: nobody can talk to a debugger here."""
+        raise UsageError(
+            f"%{name}: nobody can talk to a debugger here; print what you want to see, or use %tb and %whos"
+        )
+
+    return refuse
+
+
+def _notebook(shell):
+    def notebook(line):
+        """%notebook FILE: writes the session's cells to a notebook, without their outputs."""
+        words = [word for word in _split(line) if word not in ("-e", "--export")]
+        if len(words) != 1:
+            raise UsageError("%notebook needs the name of one file, such as %notebook cells.ipynb")
+        cells = [
+            {"cell_type": "code", "execution_count": None, "id": f"cell-{number}", "metadata": {}, "outputs": [],
+             "source": text.splitlines(keepends=True)}
+            for number, text in enumerate(shell.history_manager.input_hist_raw[1:-1], 1)
+        ]  # fmt: skip
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        document = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        with open(words[0], "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+        print(f"{len(cells)} cells are in {words[0]}")
+
+    return notebook
 
 
 def _script(shell, name):

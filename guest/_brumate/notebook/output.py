@@ -153,4 +153,4 @@ def register_formatters(formatter):
 
 
 def _figure(figure, include=None, exclude=None):
-    return figures.bundle(figure, svg=True)
+    return figures.bundle(figure)

@@ -8,7 +8,7 @@ use super::error::{Error, cut};
 use super::machine::Machine;
 use super::session::Session;
 use super::stop::Interrupter;
-use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
+use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_NEW_FILES};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 
 /// Longest path, in bytes: what the guest's own calls accept.
@@ -131,6 +131,15 @@ fn is_listing(files: &[FileInfo]) -> bool {
         && files.is_sorted_by(|a, b| a.path < b.path)
 }
 
+/// Whether a machine that behaves could have named these files in an outcome.
+pub(super) fn are_new_files(files: &[FileInfo]) -> bool {
+    let below_root =
+        |file: &FileInfo| FileInfo { path: file.path.get(1..).unwrap_or_default().to_owned(), ..file.clone() };
+    files.len() <= MAX_NEW_FILES
+        && files.iter().all(|file| file.path.starts_with('/'))
+        && is_listing(&files.iter().map(below_root).collect::<Vec<_>>())
+}
+
 fn is_piece(chunk: &FileChunk, offset: u64, length: usize) -> bool {
     let end = offset.saturating_add(chunk.bytes.len() as u64);
     chunk.bytes.len() <= length && (chunk.bytes.is_empty() || end <= chunk.size)
@@ -217,6 +226,12 @@ mod tests {
         ] {
             assert!(!is_listing(&listing(paths)), "{paths:?}");
         }
+        assert!(are_new_files(&listing(&["/a", "/b/c"])));
+        for paths in [&["a"][..], &["/../a"], &["/.hidden"], &["/b", "/a"], &["//a"], &["/"], &[""]] {
+            assert!(!are_new_files(&listing(paths)), "{paths:?}");
+        }
+        let many: Vec<String> = (0..=MAX_NEW_FILES).map(|number| format!("/{number:05}")).collect();
+        assert!(!are_new_files(&listing(&many.iter().map(String::as_str).collect::<Vec<_>>())));
     }
 
     #[test]

@@ -183,6 +183,9 @@ impl Machine {
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
             return Err(self.misbehaved("an answer to another question").await);
         };
+        if !files::are_new_files(&outcome.new_files) {
+            return Err(self.misbehaved("new files that cannot be").await);
+        }
         outcome.stopped = outcome.stopped.or(stopped);
         outcome.cpu = outcome.cpu.saturating_add(std::mem::take(&mut self.compiling.spent));
         let listed = match (directory, listed) {

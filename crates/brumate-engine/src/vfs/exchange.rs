@@ -49,9 +49,9 @@ impl Vfs {
         let (mut found, mut open, mut visited) = (Vec::new(), vec![(start, String::new())], 0);
         while let Some((directory, above)) = open.pop() {
             for entry in self.entries(&directory, &mut visited)? {
-                let Ok(name) = std::str::from_utf8(&entry.name) else { continue };
+                let Some(name) = visible_name(&entry.name) else { continue };
                 let path = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
-                if name.starts_with('.') || name.as_bytes() == CACHES || path.len() >= PATH_MAX {
+                if path.len() >= PATH_MAX {
                     continue;
                 }
                 match entry.file_type {
@@ -59,7 +59,7 @@ impl Vfs {
                     FileType::Regular if found.len() >= max => return Err(Errno::EOVERFLOW),
                     FileType::Regular => {
                         let stat = self.stat_node(&entry.node)?;
-                        found.push(ListedFile { path, size: stat.size, modified: stat.mtime, stamp: stamp(&stat) });
+                        found.push(listed(path, &stat));
                     }
                     _ => {}
                 }
@@ -67,6 +67,47 @@ impl Vfs {
         }
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
+    }
+
+    /// Regular files that were made, written to, renamed or otherwise changed after `since` (a time taken by
+    /// [`Self::timestamp`], which separates exactly), in the order of their absolute paths: at most `max`, and the number of
+    /// those beyond.
+    ///
+    /// Passes by what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories, and
+    /// the directory `except`. A search that takes too long ends with what it has.
+    pub fn changed_files(&mut self, since: Timestamp, except: Option<&[u8]>, max: usize) -> (Vec<ListedFile>, u64) {
+        let except = except.and_then(|path| self.directory_at(path).ok());
+        let (mut found, mut more, mut visited) = (Vec::new(), 0, 0);
+        let Ok(root) = self.directory_at(b"/") else { return (found, more) };
+        let mut open = vec![(root, String::new())];
+        while let Some((directory, above)) = open.pop() {
+            let Ok(entries) = self.entries(&directory, &mut visited) else { break };
+            for entry in entries {
+                let Some(path) = visible_name(&entry.name).map(|name| format!("{above}/{name}")) else { continue };
+                let passed_by = path.len() >= PATH_MAX
+                    || except.as_ref() == Some(&entry.node)
+                    || self.check_node_writable(&entry.node).is_err();
+                if passed_by {
+                    continue;
+                }
+                match entry.file_type {
+                    FileType::Directory => open.push((entry.node, path)),
+                    FileType::Regular => {
+                        let Ok(stat) = self.stat_node(&entry.node) else { continue };
+                        if stat.ctime > since {
+                            found.push(listed(path, &stat));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        if found.len() > max {
+            more = (found.len() - max) as u64;
+            found.truncate(max);
+        }
+        (found, more)
     }
 
     /// At most `length` bytes of a regular file from `offset` on, and its size.
@@ -261,6 +302,15 @@ impl Vfs {
             Err(errno) => Err(errno),
         }
     }
+}
+
+/// The name of an entry that is listed; `None` for hidden ones, caches of bytecode and names that are not UTF-8.
+fn visible_name(name: &[u8]) -> Option<&str> {
+    std::str::from_utf8(name).ok().filter(|name| !name.starts_with('.') && name.as_bytes() != CACHES)
+}
+
+fn listed(path: String, stat: &Stat) -> ListedFile {
+    ListedFile { path, size: stat.size, modified: stat.mtime, stamp: stamp(stat) }
 }
 
 fn regular(file_type: FileType) -> Result<(), Errno> {

@@ -1,26 +1,10 @@
 //! What the host side does with the guest's files without going through descriptors.
 
-use serde::{Deserialize, Serialize};
-
 use super::Vfs;
 use super::flags::{FileType, OpenFlags, at};
-use super::resolve::{Follow, Node, join};
 use super::stat::Stat;
 use super::time::Timestamp;
 use crate::libc::errno::Errno;
-
-/// A file found by [`Vfs::find_files`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundFile {
-    /// Path from the root.
-    pub path: Vec<u8>,
-    /// Length in bytes.
-    pub size: u64,
-    /// Last change of content.
-    pub modified: Timestamp,
-    /// Last change of content, name or attributes.
-    pub changed: Timestamp,
-}
 
 impl Vfs {
     /// Reads a whole file. A guest can make a file look much larger than what it stores, hence the bound.
@@ -76,47 +60,6 @@ impl Vfs {
     /// Those of `stat(2)`.
     pub fn stat(&mut self, path: &[u8]) -> Result<Stat, Errno> {
         self.fstatat(at::FDCWD, path, 0)
-    }
-
-    /// Regular files below a directory of the tree, in the order of their paths; host directories are not entered.
-    /// With `changed_after`, only files that were made, written, renamed or otherwise changed after that time: since
-    /// no two changes carry the same time, a time taken by [`Self::timestamp`] separates exactly before and after.
-    ///
-    /// # Errors
-    /// Those of path resolution; `EOVERFLOW` when more than `max` files qualify.
-    pub fn find_files(
-        &mut self,
-        path: &[u8],
-        changed_after: Option<Timestamp>,
-        max: usize,
-    ) -> Result<Vec<FoundFile>, Errno> {
-        let (Node::Inode(root), FileType::Directory) = self.resolve_existing(at::FDCWD, path, Follow::Yes)? else {
-            return Err(Errno::ENOTDIR);
-        };
-        let root_path = self.path_of(root)?;
-        let mut found = Vec::new();
-        let mut open = vec![(root, root_path)];
-        while let Some((directory, path)) = open.pop() {
-            for (name, child) in self.inodes.directory(directory)?.names() {
-                let child_path = if path == b"/" { [b"/", name].concat() } else { join(&path, name) };
-                match self.inode_type(child)? {
-                    FileType::Directory if self.inodes.directory(child).is_ok() => open.push((child, child_path)),
-                    FileType::Regular => {
-                        let stat = self.stat_inode(child)?;
-                        if changed_after.is_none_or(|time| stat.ctime > time) {
-                            if found.len() >= max {
-                                return Err(Errno::EOVERFLOW);
-                            }
-                            let (modified, changed) = (stat.mtime, stat.ctime);
-                            found.push(FoundFile { path: child_path, size: stat.size, modified, changed });
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(found)
     }
 
     /// A time that lies after every change so far and before every later one.

@@ -1,8 +1,8 @@
 //! What the server does with the guest's files, on the machine's own file system: no code of the guest runs.
 
-use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES};
+use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 use crate::libc::errno::Errno;
-use crate::vfs::{ListedFile, Vfs};
+use crate::vfs::{ListedFile, Timestamp, Vfs};
 use crate::wire::{FileReply, FileRequest};
 
 /// Does what is asked; the error is a text for people.
@@ -24,6 +24,13 @@ pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, St
         FileRequest::Remove { path } => done(vfs.remove_file(path.as_bytes())),
         FileRequest::RemoveTree { directory } => done(vfs.remove_tree(directory.as_bytes())),
     }
+}
+
+/// Finds the files that were made or written to after `since`, but not below `except`; also says how many there are beyond
+/// [`MAX_NEW_FILES`].
+pub(super) fn new_files(vfs: &mut Vfs, since: Timestamp, except: Option<&str>) -> (Vec<FileInfo>, u64) {
+    let (files, more) = vfs.changed_files(since, except.map(str::as_bytes), MAX_NEW_FILES);
+    (files.into_iter().map(info).collect(), more)
 }
 
 fn done(result: Result<(), Errno>) -> Result<FileReply, String> {

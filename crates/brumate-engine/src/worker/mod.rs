@@ -441,20 +441,24 @@ impl Worker {
     }
 
     fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
-        let request =
+        let text =
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         self.machine.host().account.refused = false;
+        let since = self.machine.host().vfs.timestamp();
         let before = cpu_time();
         crate::signals::arm(number);
         self.meter.begin(self.limits.cpu, self.limits.grace);
-        let answer = self.machine.call_driver("execute", &request);
+        let answer = self.machine.call_driver("execute", &text);
         self.meter.end();
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;
         let executed: Executed = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
-        Ok(self.outcome(executed.ended, before, cpu_limit))
+        let mut outcome = self.outcome(executed.ended, before, cpu_limit);
+        let except = request.session.then_some(crate::files::WORKSPACE);
+        (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
+        Ok(outcome)
     }
 
     /// What is told of an execution that began at the CPU time `before` and has ended.
@@ -465,6 +469,8 @@ impl Worker {
             output_dropped: self.lock_output().end(),
             peak_memory_bytes: self.machine.memory_bytes(),
             cpu: cpu_time().saturating_sub(before),
+            new_files: Vec::new(),
+            more_new_files: 0,
         }
     }
 

@@ -101,6 +101,15 @@ fn bearer(value: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// Mark of a request that stands for itself: what it sets is forgotten with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WithoutSession;
+
+/// Whether a request came over HTTP without a session, in a protocol that has sessions.
+pub(crate) fn is_stateless(request: &RequestContext<RoleServer>) -> bool {
+    request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<WithoutSession>().is_some())
+}
+
 /// Whose request it is.
 pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Principal> {
     request.extensions.get::<Parts>()?.extensions.get()

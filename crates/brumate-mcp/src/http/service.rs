@@ -4,7 +4,7 @@ use super::activity::{Activity, Farewell};
 use super::clients::Clients;
 use super::guard::Guard;
 use super::output::Reservation;
-use super::principal::{Principal, SCOPE, Scope};
+use super::principal::{Principal, SCOPE, Scope, WithoutSession};
 use super::session::Sessions;
 use super::store::Kept;
 use super::{HttpOptions, json, unreadable};
@@ -241,6 +241,9 @@ impl Endpoint {
             return answer;
         }
         head.extensions.insert(activity.draining().clone());
+        if *stateless {
+            head.extensions.insert(WithoutSession);
+        }
         let followed = self.followed(&head, &body, principal);
         head.extensions.remove::<Followed>();
         if let Some(followed) = &followed {

@@ -131,6 +131,16 @@ async fn what_is_no_message_is_an_error_of_the_protocol() {
     }
 }
 
+/// Without a session a log level would be accepted and forgotten.
+#[tokio::test]
+async fn a_level_that_would_be_forgotten_is_refused() {
+    let set = json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "warning"}});
+    let http = Http::new(&server("forgetful"), HttpOptions::new().stateless().json_responses());
+    let answer = http.post(&set).await;
+    assert_eq!(answer.last()["error"]["code"], -32600, "{}", answer.body);
+    assert!(answer.body.contains("keeps no sessions"), "{}", answer.body);
+}
+
 /// H: rmcp sends log messages to clients of 2026-07-28 that asked for none.
 #[tokio::test]
 async fn since_2026_07_28_who_wants_log_messages_says_so() {

@@ -46,7 +46,14 @@ const EXCEPTIONS: &[Exception] = &[
         LEGACY,
         "the client knows protocols up to 2025-11-25, and is served by that",
     ),
-    Exception("*", "stateless", "legacy", "logging", "a detail", "without a session no level is kept: all are sent"),
+    Exception(
+        "*",
+        "stateless",
+        "legacy",
+        "logging",
+        "keeps no sessions",
+        "without a session no level is kept: `logging/setLevel` is an error, and all are sent",
+    ),
     Exception(
         "*",
         "stateless",

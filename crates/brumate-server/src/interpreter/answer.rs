@@ -111,6 +111,9 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
     if report.files_left_out > 0 {
         output.push(format!("{} more files were created or changed", report.files_left_out));
     }
+    if !report.files_elsewhere.is_empty() {
+        output.push(explain::files_elsewhere(&report.files_elsewhere, report.files_elsewhere_left_out));
+    }
     (output, value)
 }
 

@@ -27,6 +27,9 @@ const PLOTLY: &str = "application/vnd.plotly.v1+json";
 /// A PNG as it was made, beside the smaller one that is shown.
 const ORIGINAL: &str = "application/vnd.brumate.original+png";
 
+/// The name of the session's file that has this picture already.
+const SAVED: &str = "application/vnd.brumate.saved+text";
+
 /// Beside what has a name and may be shown again, changed.
 const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
 
@@ -51,11 +54,20 @@ impl Form {
     }
 }
 
+/// A picture that a cell showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Figure {
+    /// The same picture in different formats.
+    pub(crate) forms: Vec<Form>,
+    /// The name of the file that the guest says it has saved the first of them to.
+    pub(crate) saved: Option<String>,
+}
+
 /// The pictures of one cell.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
-    /// Each in all its forms.
-    pub(crate) shown: Vec<Vec<Form>>,
+    /// In the order in which they were shown.
+    pub(crate) shown: Vec<Figure>,
     bytes: usize,
     /// Pictures that there was no room for.
     pub(crate) left_out: usize,
@@ -82,8 +94,8 @@ fn is_page(data: &MimeBundle) -> bool {
     data.contains_key(HTML) && !TEXTS.iter().any(|mime| data.contains_key(*mime)) && names_an_object(data) && !again
 }
 
-/// Forms that can be read as they are, where the text only names the object: `display(Markdown("# title"))`.
-const TEXTS: [&str; 2] = ["text/markdown", "text/latex"];
+/// Forms that can be read as they are, where the text only names the object: `display(Markdown("# title"))`, `display(JSON(…))`.
+const TEXTS: [&str; 3] = ["text/markdown", "text/latex", "application/json"];
 
 /// Whether the text of a bundle is what `object.__repr__` gives.
 fn names_an_object(data: &MimeBundle) -> bool {
@@ -139,7 +151,7 @@ impl Figures {
             return false;
         }
         self.bytes += bytes;
-        self.shown.push(forms);
+        self.shown.push(Figure { forms, saved: data.get(SAVED).cloned() });
         true
     }
 }
@@ -174,9 +186,9 @@ mod tests {
         ])));
         assert!(figures.take(&bundle(&[(PLOTLY, "{}"), ("text/html", "<div>")])));
         let endings: Vec<Vec<&str>> =
-            figures.shown.iter().map(|forms| forms.iter().map(|form| form.ending).collect()).collect();
+            figures.shown.iter().map(|figure| figure.forms.iter().map(|form| form.ending).collect()).collect();
         assert_eq!(endings, [vec!["png", "svg"], vec!["html", "json"]]);
-        assert_eq!(figures.shown[0][0].bytes, b"hello");
+        assert_eq!(figures.shown[0].forms[0].bytes, b"hello");
     }
 
     #[test]
@@ -185,14 +197,14 @@ mod tests {
         assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, "aGVsbG8="), ("image/svg+xml", "<svg/>")])));
         assert!(figures.take(&bundle(&[(ORIGINAL, "aGVsbG8=")])));
         let pngs: Vec<(&[u8], Option<&[u8]>)> =
-            figures.shown.iter().map(|forms| (&*forms[0].bytes, forms[0].shown.as_deref())).collect();
+            figures.shown.iter().map(|figure| (&*figure.forms[0].bytes, figure.forms[0].shown.as_deref())).collect();
         assert_eq!(pngs, [(&b"hello"[..], Some(&b"hel"[..])), (b"hello", Some(b""))]);
-        assert_eq!(figures.shown.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(figures.shown.iter().map(|figure| figure.forms.len()).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(figures.bytes, 8 + 6 + 5);
         // Too large for a file: what is shown is kept.
         let large = STANDARD.encode(vec![0; MAX_FIGURE_BYTES + 1]);
         assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, &large)])));
-        assert_eq!((&*figures.shown[2][0].bytes, figures.shown[2][0].shown.as_ref()), (&b"hel"[..], None));
+        assert_eq!((&*figures.shown[2].forms[0].bytes, figures.shown[2].forms[0].shown.as_ref()), (&b"hel"[..], None));
     }
 
     #[test]
@@ -208,7 +220,7 @@ mod tests {
     fn a_picture_is_kept_once() {
         let mut figures = Figures::default();
         assert!(figures.take(&bundle(&[("image/png", "aGVs"), ("image/jpeg", "aGVs"), ("text/plain", "<Image>")])));
-        assert_eq!(figures.shown[0].iter().map(|form| form.ending).collect::<Vec<_>>(), ["png"]);
+        assert_eq!(figures.shown[0].forms.iter().map(|form| form.ending).collect::<Vec<_>>(), ["png"]);
     }
 
     #[test]
@@ -216,7 +228,7 @@ mod tests {
         let mut figures = Figures::default();
         let styled = bundle(&[("text/html", "<style>"), ("text/plain", "<Styler object at 0x1>")]);
         assert!(figure_of(&styled) && figures.take(&styled));
-        assert_eq!((figures.shown[0][0].mime, figures.shown[0][0].ending), ("text/html", "html"));
+        assert_eq!((figures.shown[0].forms[0].mime, figures.shown[0].forms[0].ending), ("text/html", "html"));
         let mut again = styled.clone();
         again.insert(DISPLAY_ID.to_owned(), r#"{"display_id":"a","update":true}"#.to_owned());
         assert!(!figure_of(&again) && !figures.take(&again));
@@ -228,6 +240,8 @@ mod tests {
         let title = [("text/markdown", "# a"), ("text/plain", "<IPython.core.display.Markdown object>")];
         assert_eq!(shown(&title).as_deref(), Some("# a"));
         assert!(!figure_of(&bundle(&title)));
+        let json = [("application/json", "{}"), ("text/plain", "<IPython.core.display.JSON object>")];
+        assert_eq!(shown(&json).as_deref(), Some("{}"));
         assert_eq!(shown(&[("text/latex", "$x$"), ("text/plain", "x")]).as_deref(), Some("x"));
         assert_eq!(shown(&[("text/plain", "<a b>")]).as_deref(), Some("<a b>"));
     }

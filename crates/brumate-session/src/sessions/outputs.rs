@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::Sessions;
 use super::access::{Admit, OUTPUTS, read_range, write_all};
 use super::error::SessionError;
-use super::figures::{Figures, next_number};
+use super::figures::{Figures, Form, next_number};
 use super::files::{Changes, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content};
 use super::registry::Parts;
 use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
@@ -83,23 +83,36 @@ impl Sessions {
 
 /// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
 async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
-    let first = next_number(changes.files.keys().map(String::as_str));
-    for (number, forms) in (first..).zip(figures.shown) {
+    let mut number = next_number(changes.files.keys().map(String::as_str));
+    for figure in figures.shown {
+        let mut forms = figure.forms;
+        if let Some(name) = figure.saved.filter(|name| changes.files.contains_key(name)) {
+            // The cell has made this file itself.
+            let saved = forms.remove(0);
+            show(saved, name, report);
+        }
+        // Without other forms it needs no name of ours.
+        number += u32::from(!forms.is_empty());
         for form in forms {
-            let name = format!("figure_{number}.{}", form.ending);
-            let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
+            let name = format!("figure_{}.{}", number - 1, form.ending);
             let kept = write_all(session, &name, 0, form.bytes.clone(), true).await;
             if let Err(error) = kept {
                 report.output.push(format!("{name} could not be kept: {error}\n"));
             }
-            let bytes = form.shown.unwrap_or(form.bytes);
-            if shown && !bytes.is_empty() {
-                report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
-            }
+            show(form, name, report);
         }
     }
     if figures.left_out > 0 {
         report.output.push(format!("{} more figures were left out\n", figures.left_out));
+    }
+}
+
+/// Adds a picture to the answer, if it is of a type that is shown and small enough.
+fn show(form: Form, name: String, report: &mut CellReport) {
+    let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
+    let bytes = form.shown.unwrap_or(form.bytes);
+    if shown && !bytes.is_empty() {
+        report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
     }
 }
 

@@ -5,8 +5,10 @@ use brumate_engine_api::{Ended, Event, ExitReason, Limits, MimeBundle, Outcome, 
 use super::error::SessionError;
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
+use super::settings::MAX_FILES_ELSEWHERE;
 use crate::explain;
 use crate::installs::MissingModules;
+use crate::new_files::NewFiles;
 use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
 use crate::units::format_size;
 
@@ -69,6 +71,10 @@ pub struct CellReport {
     pub files: Vec<SessionFile>,
     /// How many more those are.
     pub files_left_out: usize,
+    /// Absolute paths of files that it made or wrote to outside of the working directory, which no list shows.
+    pub files_elsewhere: Vec<String>,
+    /// How many more those are.
+    pub files_elsewhere_left_out: u64,
     /// Some file is new, changed or gone.
     pub files_changed: bool,
     /// Pictures to show.
@@ -95,6 +101,8 @@ impl CellReport {
             traceback: Vec::new(),
             files: Vec::new(),
             files_left_out: 0,
+            files_elsewhere: Vec::new(),
+            files_elsewhere_left_out: 0,
             files_changed: false,
             images: Vec::new(),
             whole: WholeText::InAnswer,
@@ -139,6 +147,8 @@ impl CellReport {
     pub(crate) fn end(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
         self.output_dropped = self.output_dropped.saturating_add(outcome.output_dropped);
         self.stopped = outcome.stopped;
+        let elsewhere = NewFiles::of(&outcome, MAX_FILES_ELSEWHERE);
+        (self.files_elsewhere, self.files_elsewhere_left_out) = (elsewhere.paths, elsewhere.left_out);
         let stop = outcome.stopped.map(|reason| format!("{} {KEPT}", explain::stopped(reason, limits)));
         let (name, message) = match outcome.ended {
             Ended::Returned(value) => {
@@ -208,6 +218,8 @@ impl CellReport {
         self.value = None;
         self.files.clear();
         self.files_left_out = 0;
+        self.files_elsewhere.clear();
+        self.files_elsewhere_left_out = 0;
         self.files_changed = false;
         if let WholeText::Kept(_) = self.whole {
             self.whole = WholeText::NotKept("the cell was undone".to_owned());

@@ -26,6 +26,8 @@ pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
 pub(crate) const MAX_KNOWN_FILES: usize = 1000;
 /// Files that one cell reports; the others are listed, and the last line says how many.
 pub(crate) const MAX_REPORTED_FILES: usize = 50;
+/// Files outside of the working directory that one cell reports.
+pub(crate) const MAX_FILES_ELSEWHERE: usize = 10;
 /// Pictures that one cell keeps as files.
 pub(crate) const MAX_FIGURES: usize = 50;
 /// Bytes of one picture.

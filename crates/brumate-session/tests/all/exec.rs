@@ -28,7 +28,7 @@ async fn exec(script: Script, cancel: &CancellationToken) -> (ScriptEnd, String,
         }
     };
     let (end, ()) = tokio::join!(runner.exec(request, sender, cancel), read);
-    (end.unwrap(), output, engine)
+    (end.unwrap().end, output, engine)
 }
 
 async fn end(script: Script) -> ScriptEnd {

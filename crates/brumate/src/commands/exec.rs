@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brumate_engine_api::{Mount, StreamName};
+use brumate_session::explain::names;
 use brumate_session::units::format_size;
-use brumate_session::{CancellationToken, RunEvent, ScriptEnd, ScriptRequest};
+use brumate_session::{CancellationToken, Copied, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
 
 use super::complain;
+use super::output_directory::OutputDirectory;
 use crate::cli::ExecArgs;
 use crate::exit_status;
 use crate::progress;
@@ -22,6 +24,8 @@ use crate::signals::Signals;
 
 /// Longest script that is read.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Directories at the sandbox's root that hold what the interpreter needs.
+const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
 /// Events that may wait for the output; beyond that the script waits.
 const EVENT_QUEUE: usize = 16;
 
@@ -50,7 +54,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     if written?.is_err() {
         return Ok(exit_status::BROKEN_PIPE);
     }
-    let end = end?;
+    let ScriptReport { end, new_files, copied, .. } = end?;
     match &end {
         ScriptEnd::Exited { message, .. } if message.is_empty() => {}
         ScriptEnd::Exited { message, .. } => complain(message.trim_end_matches('\n')),
@@ -60,9 +64,31 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         }
         other => bail!("an end that this version does not know: {other:?}"),
     }
+    let complete = tell_of_files(arguments.output_dir.as_deref(), &new_files, &copied);
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
     let status = exit_status::of_script(&end);
+    if status == 0 && !complete {
+        return Ok(exit_status::FAILURE);
+    }
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+}
+
+/// Says what became of the files that the script made. Returns whether all that were to be copied were.
+fn tell_of_files(directory: Option<&Path>, new_files: &NewFiles, copied: &Copied) -> bool {
+    let Some(directory) = directory else {
+        if !new_files.is_empty() {
+            complain(&format!(
+                "brumate: files that the script made in the sandbox are gone: {} (to keep such files, use --output-dir DIR or \
+                 --mount HOST:GUEST)",
+                names(&new_files.paths, new_files.left_out)
+            ));
+        }
+        return true;
+    };
+    if let Some(error) = &copied.error {
+        complain(&format!("brumate: not all files could be copied to {}: {error}", directory.display()));
+    }
+    copied.error.is_none()
 }
 
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
@@ -88,6 +114,11 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
         request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
     }
     request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
+    if let Some(directory) = &arguments.output_dir {
+        let sink = OutputDirectory::new(directory)
+            .with_context(|| format!("`--output-dir {0}`: cannot use {0}", directory.display()))?;
+        request.sink = Some(Box::new(sink));
+    }
     request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     Ok(request)
 }
@@ -130,6 +161,16 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     let guest = String::from_utf8(bytes[colon + 1..].to_vec()).unwrap_or_default();
     if !guest.starts_with('/') || guest.split('/').any(|part| part == "..") || guest.contains('\0') {
         bail!("`--mount {shown}`: the path in the sandbox must be absolute, without `..`");
+    }
+    let first = guest.split('/').find(|part| !part.is_empty());
+    match first {
+        None => bail!(
+            "`--mount {shown}`: a directory cannot take the place of the sandbox's root; choose /data, for example"
+        ),
+        Some(first) if RESERVED.contains(&first) => bail!(
+            "`--mount {shown}`: /{first} belongs to the interpreter, and what is there would be hidden; choose /data, for example"
+        ),
+        Some(_) => {}
     }
     let kind = std::fs::metadata(&host).with_context(|| format!("`--mount {shown}`: cannot use {}", host.display()))?;
     if !kind.is_dir() {
@@ -202,6 +243,10 @@ mod tests {
             (":/data".to_owned(), "is not HOST:GUEST"),
             (format!("{host}:data"), "must be absolute"),
             (format!("{host}:/a/../etc"), "must be absolute"),
+            (format!("{host}:/"), "sandbox's root"),
+            (format!("{host}://lib"), "/lib belongs to the interpreter"),
+            (format!("{host}:/lib/python3.14/extra"), "/lib belongs to the interpreter"),
+            (format!("{host}:/dev:ro"), "/dev belongs to the interpreter"),
             (format!("{host}/missing:/data"), "cannot use"),
             (format!("{}:/data", file.display()), "is not a directory"),
         ] {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_engine_api::{
-    Analysis, BoxFuture, Engine, EngineError, Event, Execute, Image, InstallAnswer, Interrupter, Layer, LayerId,
-    Machine, MachineSpec, Outcome, Session,
+    Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, Interrupter, Layer,
+    LayerId, Machine, MachineSpec, Outcome, Session,
 };
 use brumate_session::CancellationToken;
 use tokio::sync::{OnceCell, mpsc};
@@ -179,6 +179,15 @@ impl Machine for LocalMachine {
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
         Box::pin(async move { self.0.execute(request, events).await.map_err(engine_error) })
+    }
+
+    fn read_file<'a>(
+        &'a mut self,
+        path: &'a str,
+        offset: u64,
+        length: usize,
+    ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
+        Box::pin(async move { self.0.read_file(path, offset, length).await.map_err(engine_error) })
     }
 
     fn interrupter(&self) -> Arc<dyn Interrupter> {

@@ -19,8 +19,9 @@ fn output(mut command: Command) -> (Option<i32>, String, String) {
 
 /// Runs `code` with `brumate exec -`.
 fn exec(options: &[&str], code: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut child = brumate(options)
-        .args(["exec", "-"])
+    let mut child = brumate(["exec"])
+        .args(options)
+        .arg("-")
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -38,7 +39,9 @@ fn wrong_command_lines_are_usage_errors() {
         (vec![], "Usage: brumate"),
         (vec!["serve"], "unrecognized subcommand 'serve'"),
         (vec!["streamable-http", "--path", "mcp"], "`--path` must be like `/mcp`"),
-        (vec!["stdio", "--port", "3001"], "`--port` and `--host` need an HTTP mode"),
+        (vec!["stdio", "--port", "3001"], "`--port` means nothing to `stdio`; it is an option of streamable-http,"),
+        (vec!["--tools", "all", "exec", "x.py"], "`--tools` means nothing to `exec`"),
+        (vec!["exec", "--mount", "/tmp:/lib", "-"], "/lib belongs to the interpreter"),
         (vec!["--tools", "everything", "stdio"], "invalid value 'everything' for '--tools <TOOLS>'"),
         (vec!["--tools", "interpreter", "stdio"], "say with `--data-dir` where they may be kept"),
         (vec!["sessions", "list"], "say with `--data-dir` where they may be kept"),
@@ -71,9 +74,16 @@ fn version_and_help_go_to_standard_output() {
     assert_eq!(output(brumate(["--version"])), (Some(0), version, String::new()));
     let (status, help, _) = output(brumate(["--help"]));
     assert_eq!(status, Some(0));
-    for part in ["stdio", "streamable-http", "sse", "exec", "--timeout", "BRUMATE_TIMEOUT", "124"] {
+    for part in ["stdio", "streamable-http", "sse", "exec", "COMMAND --help", "124"] {
         assert!(help.contains(part), "{part} is missing in {help}");
     }
+    let (status, help, _) = output(brumate(["exec", "--help"]));
+    assert_eq!(status, Some(0));
+    for part in ["--mount", "--output-dir", "--timeout", "BRUMATE_TIMEOUT", "--cpu-timeout", "124"] {
+        assert!(help.contains(part), "{part} is missing in {help}");
+    }
+    assert!(help.find("--mount") < help.find("--deps"), "its own options come first: {help}");
+    assert!(!help.contains("--port"), "{help}");
 }
 
 #[test]
@@ -187,6 +197,15 @@ fn exit_statuses_are_those_of_python_and_of_the_shell() {
 }
 
 #[test]
+fn a_script_that_kills_itself_is_told() {
+    for (signal, name, status) in [(9, "SIGKILL", 137), (15, "SIGTERM", 143)] {
+        let (code, output, errors) = exec(&[], &format!("import os; os.kill(os.getpid(), {signal})"), &[]);
+        let text = format!("The code exited with status {status}, as a process that {name} ended.\n");
+        assert_eq!((code, output.as_str(), errors), (Some(status), "", text));
+    }
+}
+
+#[test]
 fn tracebacks_show_the_scripts_own_frames_only() {
     let (_, _, stderr) = exec(&[], "def f():\n    raise ValueError('no')\nf()\n", &[]);
     assert_eq!(
@@ -214,6 +233,41 @@ fn mounts_give_exactly_what_was_granted() {
     let (status, _, stderr) = run(format!("{host}:/data"));
     assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(std::fs::read_to_string(directory.path().join("out.txt")).unwrap(), "HELLO");
+}
+
+#[test]
+fn files_of_a_script_are_copied_out_or_said_to_be_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("made/out");
+    let code = "import os, tempfile\nos.makedirs('sub')\nopen('sub/a.bin', 'wb').write(bytes(range(256)) * 5000)\n\
+                open('/tmp/b.txt', 'w').write('b')\nopen('.hidden', 'w').close()\n\
+                tempfile.NamedTemporaryFile(delete=False).close()\nos.chdir('/tmp')\nopen('c.txt', 'w').write('c')\nraise SystemExit(3)";
+    let (status, _, errors) = exec(&[], code, &[]);
+    assert_eq!(
+        (status, errors.as_str()),
+        (
+            Some(3),
+            "brumate: files that the script made in the sandbox are gone: /home/user/sub/a.bin, /tmp/b.txt, /tmp/c.txt (to keep such \
+             files, use --output-dir DIR or --mount HOST:GUEST)\n"
+        )
+    );
+    let option = ["--output-dir", out.to_str().unwrap()];
+    assert_eq!(exec(&option, code, &[]), (Some(3), String::new(), String::new()));
+    assert_eq!(std::fs::read(out.join("sub/a.bin")).unwrap(), (0..=255).cycle().take(1_280_000).collect::<Vec<u8>>());
+    assert_eq!(std::fs::read_to_string(out.join("tmp/c.txt")).unwrap(), "c");
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2, "neither hidden nor temporary files");
+    // What cannot be copied is named, and a script that ended well did not end well.
+    std::os::unix::fs::symlink(directory.path(), out.join("link")).unwrap();
+    let (status, _, errors) = exec(&option, "import os\nos.mkdir('link')\nopen('link/x', 'w').close()", &[]);
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(errors.contains("/home/user/link/x: ") && errors.contains("is not a directory"), "{errors}");
+    assert!(!directory.path().join("x").exists());
+    let sparse = "f = open('huge', 'wb')\nf.truncate(1 << 31)\nf.close()";
+    let limited = [&option[..], &["--mount-limit", "4MiB"]].concat();
+    let (status, _, errors) = exec(&limited, sparse, &[]);
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(errors.contains("larger than 4 MiB together"), "{errors}");
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 3, "half a copy is removed");
 }
 
 #[test]

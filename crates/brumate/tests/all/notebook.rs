@@ -202,7 +202,7 @@ async fn every_figure_is_sent_once() {
         let sent = good(&session, &format!("{pyplot}{code}")).await;
         assert_eq!(sent.displayed.len(), count, "{code}: {sent:?}");
         for data in sent.displayed {
-            assert!(data[PNG].starts_with("iVBORw0KGgo") && data[SVG].contains("</svg>"), "{code}");
+            assert!(data[PNG].starts_with("iVBORw0KGgo") && !data.contains_key(SVG), "{code}");
             assert!(data["text/plain"].starts_with("<Figure size "), "{code}");
         }
     }
@@ -213,8 +213,33 @@ async fn every_figure_is_sent_once() {
     let sent = good(&session, "plt.figure(figsize=(30, 10)); plt.plot([1, 2]);").await;
     assert!(sent.displayed[0]["application/vnd.brumate.original+png"].len() > 1000);
     assert!(sent.displayed[0][PNG].len() < 1_400_000);
+    let sent = good(&session, "%config InlineBackend.figure_formats = {'png', 'svg'}\nplt.plot([1, 2]);").await;
+    assert!(sent.displayed[0].contains_key(PNG) && sent.displayed[0][SVG].contains("</svg>"));
     let sent = good(&session, "import numpy as np\nplt.scatter(np.arange(50_000), np.sin(np.arange(50_000)));").await;
     assert!(!sent.displayed[0].contains_key(SVG) && sent.displayed[0]["text/plain"].contains("no SVG"));
+}
+
+#[tokio::test]
+async fn figures_have_glyphs_of_many_scripts() {
+    let sandbox = sandbox().await;
+    let session = session(&sandbox).await;
+    let begin = "import matplotlib.pyplot as plt, matplotlib\ndef picture(text):\n    plt.figure(figsize=(3, 1))\n    \
+                 plt.text(0, 0, text)\n    plt.savefig('t.png', dpi=50)\n    plt.close()\n    return open('t.png', 'rb').read()";
+    good(&session, begin).await;
+    for text in
+        ["中文图表", "繁體", "日本語グラフ", "한국어", "العربية", "हिन्दी", "😀🎉🚀🔥❤️👍🏽", "$x^2$ 中 🚀 한", "ไทย"]
+    {
+        let sent = good(&session, &format!("missing = picture('\\ue123')\npicture('{text}') != missing")).await;
+        let known = text != "ไทย";
+        // The first line is about the missing glyph that the cell asks for itself.
+        let warnings = sent.stderr.lines().filter(|line| line.contains("Glyph") || line.contains("dummy")).count();
+        assert_eq!((warnings == 1, sent.value()), (known, "True"), "{text}: {}", sent.stderr);
+    }
+    assert_eq!(good(&session, "matplotlib.rcParams['font.family']").await.value(), "['sans-serif']");
+    // A warning from drawing names no file of ours.
+    let sent = good(&session, "plt.title('\\ue123');").await;
+    assert!(sent.stderr.starts_with("UserWarning: Glyph 57635 "), "{}", sent.stderr);
+    assert!(!sent.stderr.contains("/lib/"), "{}", sent.stderr);
 }
 
 #[tokio::test]

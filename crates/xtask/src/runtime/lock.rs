@@ -26,7 +26,9 @@ pub(crate) fn run(runtime: &Path) -> Result<()> {
             if !old.licence.is_empty() {
                 entry.licence.clone_from(&old.licence);
             }
-            if entry.origin.is_empty() {
+            // A pure wheel of our own does not ship as somebody published it.
+            let own = old.origin.iter().any(|origin| origin.from == Registry::Own);
+            if own || entry.origin.is_empty() {
                 entry.origin.clone_from(&old.origin);
             }
         }

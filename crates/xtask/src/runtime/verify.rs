@@ -68,7 +68,9 @@ fn faults(runtime: &Path, lock: &Lock) -> Result<Vec<String>> {
 fn pinned_sources(runtime: &Path) -> Result<Vec<Origin>> {
     let recipes = runtime.join("recipes");
     let mut sources = Vec::new();
-    for (from, list) in [(Registry::Pypi, "sources.sha256"), (Registry::Debian, "toolchain.txt")] {
+    for (from, list) in
+        [(Registry::Pypi, "sources.sha256"), (Registry::Debian, "toolchain.txt"), (Registry::Debian, "fonts.sha256")]
+    {
         let path = recipes.join(list);
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         // sha256sum's format; the record of the tools has lines of other kinds too.

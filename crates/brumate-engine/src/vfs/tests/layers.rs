@@ -166,13 +166,20 @@ fn changed_files_are_found_exactly() {
     vfs.write_file(b"/home/user/d/new", b"22").unwrap();
     let fd = vfs.open("/home/user/old", O::WRONLY | O::APPEND).unwrap();
     vfs.write(fd, b"2").unwrap();
-    let found = vfs.find_files(b"/home", Some(mark), 10).unwrap();
+    let (found, more) = vfs.changed_files(mark, None, 10);
     let paths: Vec<_> = found.iter().map(|file| (&file.path[..], file.size)).collect();
-    assert_eq!(paths, [(&b"/home/user/d/new"[..], 2), (b"/home/user/old", 2)]);
-    assert_eq!(vfs.find_files(b"/home", None, 10).unwrap().len(), 3);
-    assert_eq!(vfs.find_files(b"/home", None, 2), Err(Errno::EOVERFLOW));
+    assert_eq!((paths, more), (vec![("/home/user/d/new", 2), ("/home/user/old", 2)], 0));
+    let (found, more) = vfs.changed_files(mark, None, 1);
+    assert_eq!((&found[0].path[..], found.len(), more), ("/home/user/d/new", 1, 1));
+    assert_eq!(vfs.changed_files(mark, Some(b"/home/user/d"), 10).0[0].path, "/home/user/old");
     let mark = vfs.timestamp();
-    assert_eq!(vfs.find_files(b"/", Some(mark), 10).unwrap(), []);
+    assert_eq!(vfs.changed_files(mark, None, 10), (vec![], 0));
     vfs.rename("/home/user/d/kept", "/home/user/moved").unwrap();
-    assert_eq!(vfs.find_files(b"/", Some(mark), 10).unwrap()[0].path, b"/home/user/moved");
+    vfs.write_file(b"/home/user/.cache/x", b"1").unwrap();
+    vfs.write_file(b"/home/user/__pycache__/x.pyc", b"1").unwrap();
+    let found = vfs.changed_files(mark, Some(b"/nowhere"), 10).0;
+    assert_eq!(found.iter().map(|file| &file.path[..]).collect::<Vec<_>>(), ["/home/user/moved"]);
+    vfs.write_file(b"/sealed/x", b"1").unwrap();
+    vfs.seal(b"/sealed").unwrap();
+    assert_eq!(vfs.changed_files(mark, None, 10).0.len(), 1);
 }

@@ -169,7 +169,16 @@ fn from_machine() -> Vec<FromMachine> {
     );
     for (ended, stopped) in ends.into_iter().zip(stops) {
         let cpu = Duration::new(u64::MAX, 999_999_999);
-        let outcome = Outcome { ended, stopped, output_dropped: 1 << 40, peak_memory_bytes: 5, cpu };
+        let new_files = vec![FileInfo { path: "/tmp/a".to_owned(), size: 1, modified: 2, stamp: 3 }];
+        let outcome = Outcome {
+            ended,
+            stopped,
+            output_dropped: 1 << 40,
+            peak_memory_bytes: 5,
+            cpu,
+            new_files,
+            more_new_files: 1,
+        };
         let listed = Some(Err(text()));
         messages.push(FromMachine::Done { outcome: Box::new(outcome), listed });
     }

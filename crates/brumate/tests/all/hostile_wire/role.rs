@@ -282,7 +282,15 @@ fn piece(length: usize, size: u64) -> FromMachine {
 
 fn outcome() -> Outcome {
     let (peak_memory_bytes, cpu) = (u64::MAX, Duration::MAX);
-    Outcome { ended: Ended::Returned(None), stopped: None, output_dropped: u64::MAX, peak_memory_bytes, cpu }
+    Outcome {
+        ended: Ended::Returned(None),
+        stopped: None,
+        output_dropped: u64::MAX,
+        peak_memory_bytes,
+        cpu,
+        new_files: Vec::new(),
+        more_new_files: 0,
+    }
 }
 
 /// Boots as a zygote should; returns the socket for reports.

@@ -67,6 +67,7 @@ fn bundle() -> tempfile::TempDir {
     let pin = format!("{}  {}\n", bundle::sha256_hex(&wheel(b"x = 1\n")), &WHEEL["wheels/".len()..]);
     std::fs::write(runtime.join("recipes/sources.sha256"), pin).expect("written");
     std::fs::write(runtime.join("recipes/toolchain.txt"), "# tools\nclang 21\n").expect("written");
+    std::fs::write(runtime.join("recipes/fonts.sha256"), "").expect("written");
     lock::run(runtime).expect("locked");
     let path = runtime.join(LOCK_NAME);
     let text = std::fs::read_to_string(&path).expect("lock");

@@ -1,0 +1,147 @@
+//! Files that code made or wrote to: what a caller is told of them, and how they are copied out before their machine ends.
+
+use std::fmt::Debug;
+use std::io;
+
+use brumate_engine_api::{FileInfo, MAX_FILE_CHUNK, Machine, Outcome};
+
+use crate::units::format_size;
+
+/// Length of the random part of names that Python's `tempfile` makes.
+const TEMPORARY_NAME_CHARS: usize = 8;
+
+/// Where libraries keep what they can make again.
+const CACHES: &str = "/var/cache/";
+
+/// Files that code made or wrote to, by their absolute paths in the sandbox. Temporary files under the names that `tempfile` gives
+/// and caches are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewFiles {
+    /// Paths, sorted.
+    pub paths: Vec<String>,
+    /// How many more there are.
+    pub left_out: u64,
+}
+
+impl NewFiles {
+    /// The files of an outcome, at most `max` of them by name.
+    pub(crate) fn of(outcome: &Outcome, max: usize) -> Self {
+        let mut paths: Vec<String> = reported(outcome).map(|file| file.path.clone()).collect();
+        let beyond = paths.len().saturating_sub(max) as u64;
+        paths.truncate(max);
+        Self { paths, left_out: outcome.more_new_files.saturating_add(beyond) }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.left_out == 0
+    }
+}
+
+/// Receives copies of files, one after the other.
+pub trait FileSink: Debug + Send {
+    /// Begins the copy of the file at an absolute path in the sandbox. The path has no `.`, `..` or empty part.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    fn begin(&mut self, path: &str) -> io::Result<()>;
+
+    /// Appends to the copy.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Completes the copy. One that is not completed must leave nothing behind.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// What was copied to a [`FileSink`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Absolute paths in the sandbox of the files that were copied completely.
+    pub paths: Vec<String>,
+    /// Why copying ended before all files were copied.
+    pub error: Option<String>,
+}
+
+/// Copies the files of `outcome` to `sink`: at most `max_bytes` together. A guest can make a file look much larger than it is stored.
+pub(crate) async fn copy_out(
+    machine: &mut dyn Machine,
+    outcome: &Outcome,
+    sink: &mut dyn FileSink,
+    max_bytes: u64,
+) -> Copied {
+    let mut copied = Copied::default();
+    let mut room = max_bytes;
+    for file in reported(outcome) {
+        match copy_one(machine, file, sink, &mut room).await {
+            Ok(()) => copied.paths.push(file.path.clone()),
+            Err(reason) => {
+                copied.error = Some(format!("{}: {reason}", file.path.escape_debug()));
+                return copied;
+            }
+        }
+    }
+    if outcome.more_new_files > 0 {
+        copied.error = Some(format!("{} more files are too many to be copied", outcome.more_new_files));
+    }
+    copied
+}
+
+async fn copy_one(
+    machine: &mut dyn Machine,
+    file: &FileInfo,
+    sink: &mut dyn FileSink,
+    room: &mut u64,
+) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    sink.begin(&file.path).map_err(text)?;
+    let mut offset = 0;
+    while offset < file.size {
+        let chunk = machine.read_file(&file.path, offset, MAX_FILE_CHUNK).await.map_err(|error| error.to_string())?;
+        let length = chunk.bytes.len() as u64;
+        *room = room.checked_sub(length).ok_or_else(|| {
+            format!("the files are larger than {} together (set by --mount-limit)", format_size(*room + offset))
+        })?;
+        sink.write(&chunk.bytes).map_err(text)?;
+        offset += length;
+        if length == 0 {
+            break;
+        }
+    }
+    sink.finish().map_err(text)
+}
+
+fn reported(outcome: &Outcome) -> impl Iterator<Item = &FileInfo> {
+    outcome.new_files.iter().filter(|file| !is_temporary(&file.path) && !file.path.starts_with(CACHES))
+}
+
+/// Whether a path lies in `/tmp` under a name as `tempfile` makes them.
+fn is_temporary(path: &str) -> bool {
+    let Some(random) = path.strip_prefix("/tmp/tmp") else { return false };
+    let random = random.split(['/', '.']).next().unwrap_or_default();
+    random.len() == TEMPORARY_NAME_CHARS
+        && random.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temporary_files_are_told_by_their_names() {
+        for path in ["/tmp/tmpab12_z9x", "/tmp/tmpab12_z9x/inner.csv", "/tmp/tmpab12_z9x.csv"] {
+            assert!(is_temporary(path), "{path}");
+        }
+        for path in ["/tmp/out.csv", "/tmp/tmpfile", "/tmp/tmpAB12_z9x", "/home/user/tmpab12_z9x", "/tmp/tmp"] {
+            assert!(!is_temporary(path), "{path}");
+        }
+    }
+}

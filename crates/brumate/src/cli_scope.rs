@@ -1,0 +1,201 @@
+//! Which options a mode takes. Options are declared once for all modes; each mode shows and accepts those that mean something to it.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+/// A mode, and the options that it takes besides its own: names of [`GROUPS`].
+const MODES: [(&str, &[&str]); 12] = [
+    ("stdio", &["general", "run", "server", "packages"]),
+    ("streamable-http", &["general", "run", "server", "packages", "http"]),
+    ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
+    ("sse", &["general", "run", "server", "packages", "http"]),
+    ("exec", &["general", "run", "packages"]),
+    ("example", &["general", "run", "packages"]),
+    ("warmup", &["general", "run", "packages"]),
+    ("lock", &["general", "packages"]),
+    ("bundle", &["general", "packages"]),
+    ("sessions", &["general", "data"]),
+    ("doctor", &["general", "run", "data", "packages"]),
+    ("token", &["general"]),
+];
+
+/// Ids of options, by what they are about.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("general", &["cache_dir", "verbose", "disable_networking"]),
+    ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
+    ("data", &["data_dir"]),
+    (
+        "server",
+        &[
+            "max_concurrent",
+            "ready",
+            "return_mode",
+            "no_figures",
+            "tools",
+            "data_dir",
+            "input_dir",
+            "max_live_sessions",
+            "max_sessions",
+            "sessions_disk",
+            "hibernate_after",
+            "session_timeout",
+            "input_timeout",
+            "durability",
+        ],
+    ),
+    (
+        "packages",
+        &[
+            "deps",
+            "index",
+            "extra_index",
+            "find_links",
+            "pyodide",
+            "keyring_provider",
+            "constraint",
+            "exclude_newer",
+            "offline",
+            "only_bundled",
+            "allow_urls",
+            "infer",
+            "allow_package",
+            "deny_package",
+            "require_hashes",
+            "package_policy",
+            "locked",
+        ],
+    ),
+    (
+        "http",
+        &[
+            "host",
+            "port",
+            "path",
+            "allow_host",
+            "allow_origin",
+            "public_url",
+            "trusted_proxy",
+            "auth_tokens",
+            "allow_unauthenticated",
+            "tls_cert",
+            "tls_key",
+            "event_store",
+            "drain_timeout",
+        ],
+    ),
+];
+
+/// Whether a mode takes the option with this id.
+fn takes(mode: &str, id: &str) -> bool {
+    let groups = MODES.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, groups)| groups);
+    GROUPS.iter().any(|(name, ids)| groups.contains(name) && ids.contains(&id))
+}
+
+/// The command line, where the help of each mode shows the options that it takes, and that of the whole shows the modes.
+pub(crate) fn scoped(mut command: Command) -> Command {
+    let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
+    for (mode, _) in MODES {
+        let own = shared
+            .iter()
+            .map(|argument| argument.clone().hide(argument.is_hide_set() || !takes(mode, argument.get_id().as_str())));
+        command = command.mut_subcommand(mode, |subcommand| subcommand.args(own));
+    }
+    command.mut_args(|argument| if argument.is_global_set() { argument.hide(true) } else { argument })
+}
+
+/// Checks that no option was given, on the command line, to a mode that does not take it. A variable of the environment may be
+/// meant for another mode.
+///
+/// # Errors
+///
+/// A text that names the option and the modes that take it.
+pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), String> {
+    let Some((mode, inner)) = matches.subcommand() else { return Ok(()) };
+    for argument in command.get_arguments().filter(|argument| argument.is_global_set()) {
+        let id = argument.get_id().as_str();
+        let given = |matches: &ArgMatches| matches.value_source(id) == Some(ValueSource::CommandLine);
+        if takes(mode, id) || !(given(matches) || given(inner)) {
+            continue;
+        }
+        let modes: Vec<&str> = MODES.iter().map(|(name, _)| *name).filter(|name| takes(name, id)).collect();
+        let flag = argument.get_long().unwrap_or(id);
+        return Err(format!("`--{flag}` means nothing to `{mode}`; it is an option of {}", modes.join(", ")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn each_shared_option_belongs_to_a_mode_and_each_mode_is_known() {
+        let command = Cli::command();
+        let shared: Vec<&str> = command
+            .get_arguments()
+            .filter(|argument| argument.is_global_set())
+            .map(|argument| argument.get_id().as_str())
+            .collect();
+        for id in &shared {
+            assert!(GROUPS.iter().any(|(_, ids)| ids.contains(id)), "{id} is in no group");
+        }
+        for (name, ids) in GROUPS {
+            for id in ids {
+                assert!(shared.contains(id), "{name}: there is no option {id}");
+            }
+        }
+        let mut modes: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let mut known = MODES.map(|(name, _)| name).to_vec();
+        modes.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(modes, known);
+    }
+
+    #[test]
+    fn options_of_other_modes_are_refused() {
+        let check = |line: &[&str]| {
+            let command = scoped(Cli::command());
+            let matches = command.clone().try_get_matches_from([&["brumate"], line].concat()).unwrap();
+            super::check(&command, &matches)
+        };
+        for line in [
+            &["exec", "--memory", "1GiB", "x.py"][..],
+            &["--memory", "1GiB", "stdio"],
+            &["--timeout", "1s", "exec", "x.py"],
+            &["sessions", "list", "--data-dir", "/x"],
+            &["sse", "--port", "1"],
+            &["stdio", "--disable-networking"],
+        ] {
+            assert_eq!(check(line), Ok(()), "{line:?}");
+        }
+        for (line, flag) in [
+            (&["exec", "--port", "1", "x.py"][..], "--port"),
+            (&["--port", "1", "exec", "x.py"], "--port"),
+            (&["exec", "--tools", "all", "x.py"], "--tools"),
+            (&["token", "--memory", "1GiB", "name"], "--memory"),
+            (&["sessions", "list", "--deps", "numpy"], "--deps"),
+            (&["sessions", "--tools", "run", "list"], "--tools"),
+        ] {
+            let error = check(line).unwrap_err();
+            assert!(error.contains(flag) && error.contains("option of"), "{error}");
+        }
+    }
+
+    /// What a terminal window of usual size shows at once.
+    const MAX_HELP_LINES: usize = 50;
+
+    #[test]
+    fn short_help_fits_a_screen() {
+        let help = scoped(Cli::command()).render_help().to_string();
+        assert!(help.lines().count() <= MAX_HELP_LINES, "{help}");
+        for (mode, _) in MODES {
+            let mut command = scoped(Cli::command());
+            let help = command.try_get_matches_from_mut(["brumate", mode, "-h"]).unwrap_err().to_string();
+            assert!(help.lines().count() <= MAX_HELP_LINES, "{mode}: {} lines\n{help}", help.lines().count());
+            assert_eq!(help.contains("--port"), takes(mode, "port"), "{mode}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Settings under the names that the MCP Python Code Interpreter gave them. They hold for servers of its tools, when nothing of our
+//! own says otherwise.
+
+use brumate_session::units::parse_duration;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::cli::{Cli, Lapse, Tools};
+use crate::env_vars;
+
+/// Takes over what the environment says. `variable` reads it. Returns texts about values that mean nothing: others may use these
+/// names too, so they are no errors.
+pub(crate) fn apply(cli: &mut Cli, matches: &ArgMatches, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut ignored = Vec::new();
+    if !cli.mode.is_server() || cli.options.tools == Tools::Run {
+        return ignored;
+    }
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    let mut time = |name: &str, id: &str| {
+        let text = variable(name).filter(|text| !text.is_empty())?;
+        let is_default = |matches: &ArgMatches| matches.value_source(id) == Some(ValueSource::DefaultValue);
+        if !(is_default(matches) && is_default(inner)) {
+            return None;
+        }
+        match parse_duration(&text) {
+            Ok(time) => Some(time),
+            Err(error) => {
+                ignored.push(format!("the variable {name} is ignored: {error}"));
+                None
+            }
+        }
+    };
+    if let Some(timeout) = time(env_vars::KERNEL_TIMEOUT, "timeout") {
+        cli.options.timeout = timeout;
+    }
+    if let Some(timeout) = time(env_vars::PLAIN_SESSION_TIMEOUT, "session_timeout") {
+        cli.options.session_timeout = Lapse::After(timeout);
+    }
+    ignored
+}
+
+/// The filter for events that a level of Python's `logging` stands for.
+pub(crate) fn filter_of_level(level: &str) -> Option<&'static str> {
+    Some(match level.to_ascii_uppercase().as_str() {
+        "DEBUG" => "debug,rmcp=warn",
+        "INFO" => "info,rmcp=warn",
+        "WARNING" | "WARN" => "warn,rmcp=off",
+        "ERROR" | "CRITICAL" | "FATAL" => "error,rmcp=off",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+
+    fn applied(line: &[&str], variables: &[(&str, &str)]) -> (Duration, Lapse, usize) {
+        let matches = crate::cli_scope::scoped(Cli::command()).get_matches_from([&["brumate"], line].concat());
+        let mut cli = Cli::from_arg_matches(&matches).unwrap();
+        let read = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+        let ignored = apply(&mut cli, &matches, read);
+        (cli.options.timeout, cli.options.session_timeout, ignored.len())
+    }
+
+    #[test]
+    fn its_names_are_taken_where_nothing_else_is_said() {
+        let seconds = Duration::from_secs;
+        let default = (seconds(60), Lapse::After(seconds(1800)), 0);
+        let both = [("KERNEL_TIMEOUT", "10"), ("SESSION_TIMEOUT", "90")];
+        let interpreter = ["--tools", "interpreter", "stdio"];
+        assert_eq!(applied(&interpreter, &both), (seconds(10), Lapse::After(seconds(90)), 0));
+        assert_eq!(applied(&["stdio", "--tools", "all"], &both), (seconds(10), Lapse::After(seconds(90)), 0));
+        assert_eq!(applied(&interpreter, &[]), default);
+        assert_eq!(applied(&["stdio"], &both), default, "other tools");
+        assert_eq!(applied(&["exec", "x.py"], &both), default, "no server");
+        let said = ["--timeout", "5s", "--tools", "all", "stdio", "--session-timeout", "1h"];
+        assert_eq!(applied(&said, &both), (seconds(5), Lapse::After(seconds(3600)), 0));
+        assert_eq!(applied(&interpreter, &[("SESSION_TIMEOUT", "soon")]), (default.0, default.1, 1));
+    }
+
+    #[test]
+    fn its_log_levels_are_known() {
+        assert_eq!(filter_of_level("info"), Some("info,rmcp=warn"));
+        assert_eq!(filter_of_level("loud"), None);
+    }
+}
