@@ -99,6 +99,8 @@ class _Execution:
         home = space.open_space(request, self.session)
         self.program = program = Program(home.file_name, request["code"])
         program.register()
+        if self.script:
+            space.put_script(home.file_name, program.text)
         program.compile(self.script, home.futures)
         home.futures |= program.futures if self.session else 0
         namespace = home.namespace

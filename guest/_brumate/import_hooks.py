@@ -10,8 +10,10 @@ _HOOKS = {}
 
 
 def after_import(name, hook):
-    """Calls `hook` with the module of this name when it is imported."""
+    """Calls `hook` with the module of this name when it is imported, or now if it is there."""
     _HOOKS[name] = hook
+    if name in sys.modules:
+        hook(sys.modules[name])
 
 
 class Finder:

@@ -14,17 +14,25 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
-from . import dates, libraries, missing, on_demand, random_numbers, slots, system_calls, timers, waits
+from . import (
+    dates,
+    import_hooks,
+    libraries,
+    missing,
+    on_demand,
+    processes,
+    random_numbers,
+    slots,
+    system_calls,
+    timers,
+    waits,
+)
 
 _Spec = importlib.machinery.ModuleSpec
 
 NO_THREADS = (
     "can't start new thread: this Python runs in a WebAssembly sandbox without threads. Call the function directly, "
     "or use asyncio; asyncio.to_thread and ThreadPoolExecutor work here, one call after the other"
-)
-NO_PROCESSES = (
-    "this sandbox cannot start processes: no subprocess, os.system, os.fork or multiprocessing but its Pool, "
-    "which runs one call after the other"
 )
 NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
@@ -49,7 +57,7 @@ class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name in _PROCESS_MODULES:
-            raise ModuleNotFoundError(f"No module named {name!r}: {NO_PROCESSES}", name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}: {processes.REASON}", name=name)
         if name in _POOL_MODULES:
             return _Spec(name, _Pools)
         if name.partition(".")[0] in _JAVASCRIPT_MODULES:
@@ -58,26 +66,11 @@ class Finder:
             return _Spec(name, _Urllib3Hook, is_package=True)
         if name == _HTTPX2_HOOK:
             return _Spec(name, _Httpx2Hook)
-        change = _CHANGES.get(name)
-        return None if change is None else _changed(name, path, change)
+        return None
 
     @staticmethod
     def invalidate_caches():
         pass
-
-
-def _changed(name, path, change):
-    """The module that is installed, which is changed once it has been executed."""
-    spec = importlib.machinery.PathFinder.find_spec(name, path)
-    if spec is not None and spec.loader is not None:
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            execute(module)
-            change(module)
-
-        spec.loader.exec_module = exec_module
-    return spec
 
 
 def _without_monitor(module):
@@ -131,6 +124,7 @@ _CHANGES = {
     "rich.live": _without_refreshing,
     "pandas.compat._optional": _without_conda,
     "webbrowser": missing.without_browser,
+    "subprocess": processes.refuse,
 }
 
 
@@ -202,6 +196,8 @@ def patch():
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)
         sys.meta_path.append(on_demand.Finder)
+        for name, change in _CHANGES.items():
+            import_hooks.after_import(name, change)
     slots.patch()
     dates.install()
     missing.install()
@@ -214,7 +210,7 @@ def patch():
         _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
     _thread.get_native_id = threading.get_native_id = _native_id
     ThreadPoolExecutor.submit = _submit
-    os.system = _no_system
+    processes.install()
     sys.setrecursionlimit = _set_recursion_limit
 
 
@@ -260,10 +256,3 @@ def _no_thread(*_arguments, **_options):
 def _native_id():
     """`threading.get_native_id`: that of a process's first thread is its own, as in Linux."""
     return os.getpid()
-
-
-def _no_system(command):
-    """`os.system`, answering like a shell that does not find the command."""
-    os.fsencode(command)
-    print(f"sh: {os.fsdecode(command)}: not found ({NO_PROCESSES})", file=sys.stderr)
-    return 127 << 8

@@ -6,6 +6,7 @@ A handler of SIGALRM runs only while code of the guest does: it may raise, and t
 from .pristine import __builtins__
 
 import _signal
+import errno
 import math
 import signal
 import time
@@ -13,6 +14,8 @@ import time
 from . import interrupts
 
 _SIGALRM = _signal.SIGALRM
+# SIGKILL and SIGSTOP.
+_NOT_TO_BE_CAUGHT = (9, 19)
 # The longest time, in seconds, so that numbers of nanoseconds keep within 64 bits.
 _MAX_SECONDS = 1 << 32
 # How long `pause` sleeps at a time, in seconds.
@@ -49,6 +52,8 @@ class Handler:
 
 def signal_(signalnum, handler, /):
     """Set the action for the given signal, and return the previous one."""
+    if signalnum in _NOT_TO_BE_CAUGHT:
+        raise OSError(errno.EINVAL, "Invalid argument")
     if signalnum == _SIGALRM and callable(handler):
         handler = Handler(handler)
     return _given(_set_handler(signalnum, handler))

@@ -112,6 +112,30 @@ def test_floating_point_errors_are_told():
         np.array([1.0, np.nan, np.inf]) / 2.0
 
 
+def test_products_of_stacks_tell_their_own_errors_only():
+    # Room for whatever lies behind the operands in memory.
+    rooms = [np.full(1000, value) for value in (np.inf, np.nan, 1e300) for _ in range(50)]
+    del rooms[::2]
+    stack, big = np.random.default_rng(1).normal(size=(4, 3, 2)), np.full((2, 2, 2), 1e200)
+    image = np.random.default_rng(2).integers(0, 256, (20, 30, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(20):
+            np.matmul(stack, np.ones((2, 5)))
+            image @ np.array([0.299, 0.587, 0.114])
+            np.linalg.inv(np.eye(3) + np.zeros((5, 3, 3)))
+    equal([str(warning.message) for warning in caught], [])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        np.matmul(big, big)
+        np.matmul(np.stack([np.eye(2), np.full((2, 2), np.inf)]), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    equal(
+        [str(warning.message) for warning in caught],
+        ["overflow encountered in matmul", "invalid value encountered in matmul"],
+    )
+    assert rooms
+
+
 def test_integers_have_64_bits():
     equal(np.arange(100000).sum(), np.int64(4999950000))
     equal((np.array([50000]) * np.array([50000])).tolist(), [2500000000])

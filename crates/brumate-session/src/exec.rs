@@ -173,7 +173,7 @@ impl Runner {
             Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
             Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
             Ended::Raised { ename, evalue, traceback } => {
-                let traceback = traceback.trim_end();
+                let traceback = traceback.trim_end_matches('\n');
                 ScriptEnd::Raised {
                     traceback: match explain::script_hint(&ename, &evalue, &missing, limits) {
                         Some(hint) => format!("{traceback}\n{hint}"),

@@ -167,10 +167,6 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             format_size(limits.mount_bytes)
         )),
         "OverflowError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => Some(INTEGERS.to_owned()),
-        "OSError" if evalue.ends_with("does not support processes.") => Some(
-            "Note: this sandbox cannot start processes; what the code needs of one has to be done in Python."
-                .to_owned(),
-        ),
         _ if evalue.contains("Name does not resolve") => Some(
             "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.".to_owned(),
         ),
@@ -382,7 +378,6 @@ mod tests {
             ("ValueError", "array is too big; `arr.size * arr.dtype.itemsize` is larger", "--memory"),
             ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
             ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
-            ("OSError", "[Errno 138] emscripten does not support processes.", "in Python"),
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
         ] {
             assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");

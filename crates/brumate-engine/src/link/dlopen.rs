@@ -146,6 +146,12 @@ fn open_handle(store: &mut StoreContextMut<'_, Host>, handle: u32) -> Result<usi
             return message(format!("it has {size} bytes; a module may have {MAX_MODULE}"));
         }
         let bytes = if file_data == 0 { Vec::new() } else { memory.slice(file_data, size)?.to_vec() };
+        // libc asks also when it could not read the file.
+        let is_known = host.libraries.by_path.contains_key(&path);
+        if bytes.is_empty() && !is_known && host.vfs.stat(path.as_bytes()).is_err() {
+            let name = String::from_utf8_lossy(&name);
+            return message(format!("{name}: cannot open shared object file: No such file or directory"));
+        }
         memory.write_u32(handle.wrapping_add(dso::FILE_DATA), 0)?;
         memory.write_u32(handle.wrapping_add(dso::FILE_DATA_SIZE), 0)?;
         (path, bytes, flags, file_data)

@@ -458,6 +458,11 @@ impl Worker {
         let mut outcome = self.outcome(executed.ended, before, cpu_limit);
         let except = request.session.then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
+        if request.script {
+            // The driver puts the script there.
+            let script = format!("{}/{}", crate::files::HOME, request.file_name);
+            outcome.new_files.retain(|file| file.path != script);
+        }
         Ok(outcome)
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
+mod agent_scripts;
 mod bundles;
 mod cache_tampering;
 mod checkpoints;

@@ -1,0 +1,22 @@
+import numpy as np
+import pandas as pd
+
+np.random.seed(42)
+dates = pd.date_range('2025-01-01', periods=90, freq='B')
+price = 100 + np.random.randn(90).cumsum()
+df = pd.DataFrame({'close': price.round(2)}, index=dates)
+df['sma10'] = df['close'].rolling(window=10).mean().round(4)
+df['ema10'] = df['close'].ewm(span=10, adjust=False).mean().round(4)
+df['ret'] = df['close'].pct_change().round(6)
+df['vol'] = (df['ret'].rolling(20).std() * np.sqrt(252)).round(4)
+print(df.head(12))
+print(df.tail())
+print(df.index)
+weekly = df['close'].resample('W').ohlc()
+print(weekly.head(6))
+print(df['close'].resample('ME').agg(['first', 'last', 'mean']).round(3))
+print('max drawdown: {:.2%}'.format((df['close'] / df['close'].cummax() - 1).min()))
+print(df['close'].rolling('7D').max().iloc[[0, 5, 20]].tolist())
+df['signal'] = np.where(df['sma10'] > df['ema10'], 'sell', 'buy')
+print(df['signal'].value_counts(normalize=True).round(3))
+print(df['close'].expanding(min_periods=3).max().isna().sum())
