@@ -1,7 +1,9 @@
 //! Compilation and packages on a terminal: one line that is written over and removed at the end.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use brumate_engine::client::Progress;
 use brumate_session::packages::PackageEvent;
@@ -11,9 +13,34 @@ const MAX_NAME: usize = 40;
 /// Longest line about packages: it must not wrap.
 const MAX_LINE: usize = 78;
 
+/// How long a user waits without a word.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What a user reads who waits longer.
+const COMPILING: &str = "brumate: compiling Python to machine code, once; this takes about a minute (`brumate warmup` does all of it ahead)";
+
 /// Shows compilation when standard error is a terminal.
 pub(crate) fn on_terminal() -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
     std::io::stderr().is_terminal().then(|| Arc::new(show) as Arc<dyn Fn(Progress) + Send + Sync>)
+}
+
+/// Says in one line that something is compiled, when that takes longer than [`PATIENCE`] and standard error is no terminal.
+pub(crate) fn in_one_line() -> Arc<dyn Fn(Progress) + Send + Sync> {
+    let compiling = Arc::new(AtomicBool::new(false));
+    let begun = Once::new();
+    Arc::new(move |progress| {
+        compiling.store(progress.done < progress.total, Ordering::Relaxed);
+        let compiling = Arc::clone(&compiling);
+        begun.call_once(|| {
+            // Detached: it ends soon. Without it the line is missing, and nothing else.
+            let _ = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
+                std::thread::sleep(PATIENCE);
+                if compiling.load(Ordering::Relaxed) {
+                    // The reader may be gone; that is no reason to stop.
+                    let _ = writeln!(std::io::stderr().lock(), "{COMPILING}");
+                }
+            });
+        });
+    })
 }
 
 /// Shows what becomes of packages.

@@ -26,7 +26,8 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 
 /// As [`sandbox`], for one run.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    let config = LocalEngineConfig { brief: true, ..LocalEngineConfig::default() };
+    let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));
+    let config = LocalEngineConfig { brief: true, progress, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 
@@ -34,7 +35,7 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     config.cache_dir = settings.cache_dir.clone();
     config.require_jail = settings.require_jail;
     config.ready = settings.ready;
-    config.progress = progress::on_terminal();
+    config.progress = config.progress.or_else(progress::on_terminal);
     let engine = LocalEngine::new(config);
     let bundle = Arc::new(bundle().context("this binary is defective")?);
     let mut runner = settings.runner.clone();
