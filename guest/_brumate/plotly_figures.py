@@ -1,4 +1,5 @@
-"""plotly figures as events: their JSON, and a page that needs nothing else. There is no browser to draw them here."""
+"""plotly figures as events: a picture, their JSON, and a page that needs nothing else. There is no browser to draw
+them: `plotly_pictures` does."""
 
 from .pristine import __builtins__
 
@@ -6,7 +7,7 @@ import binascii
 import sys
 import zlib
 
-from . import channel, import_hooks, streams
+from . import channel, import_hooks, pictures, plotly_pictures, streams
 from .text import well_formed
 
 JSON = "application/vnd.plotly.v1+json"
@@ -14,7 +15,6 @@ JSON = "application/vnd.plotly.v1+json"
 MAX_JSON_CHARS = 3 << 20
 # Names of traces in a figure's text.
 _MAX_NAMED = 6
-NO_PICTURE = "no static picture: plotly needs a browser for that, and there is none here"
 _RENDERER = "brumate"
 
 
@@ -29,15 +29,23 @@ def bundle(figure):
     from .display import JsonText
     from plotly.io._json import to_json_plotly
 
-    notes = [NO_PICTURE]
+    picture, left_out = plotly_pictures.draw(figure)
+    notes = []
+    if not picture:
+        notes.append("no picture: nothing of it can be drawn without a browser")
+    if left_out:
+        notes.append(f"not in the picture: {', '.join(left_out)}")
     data = {}
+    if picture:
+        data[pictures.PNG] = binascii.b2a_base64(picture, newline=False).decode()
+        pictures.fit(data)
     json = to_json_plotly(figure)
     if len(json) <= MAX_JSON_CHARS:
         data[JSON] = JsonText(well_formed(json))
         data["text/html"] = well_formed(_page(json))
     if "text/html" not in data:
-        notes.append("the figure is too large to be shown; plot fewer points, or use fig.write_html(...)")
-    data["text/plain"] = f"{_describe(figure)} ({'; '.join(notes)})"
+        notes.append("too large for a page: plot fewer points, or use fig.write_html(...)")
+    data["text/plain"] = _describe(figure) + (f" ({'; '.join(notes)})" if notes else "")
     return data
 
 
@@ -121,8 +129,8 @@ def _take_over(module):
 
 def _explain(module):
     module.KALEIDO_REQUIRED_MSG = (
-        "plotly needs a browser to draw pictures, and there is none in this sandbox: "
-        "use fig.write_html(...) or fig.show(), or draw with matplotlib"
+        "plotly needs a browser to write pictures, and there is none in this sandbox: "
+        "use fig.write_html(...) or fig.show(), whose answer has a picture, or draw with matplotlib"
     )
 
 

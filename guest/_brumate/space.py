@@ -71,12 +71,19 @@ class Space:
         return self
 
 
+# Scripts that were put into the file system.
+_scripts = set()
+
+
 def put_script(name, text):
-    """Puts a script where its `__file__` says, for code that reads it. A file that is there stays."""
+    """Puts a script where its `__file__` says, for code that reads it. A file that is there stays, unless it is the
+    script of an earlier run."""
     if sys.platform != "emscripten" or "/" in name or name[:1] == "<":
         return
+    path = os.path.abspath(name)
     try:
-        with open(name, "x", encoding="utf-8", errors="surrogatepass") as file:
+        with open(path, "w" if path in _scripts else "x", encoding="utf-8", errors="surrogatepass") as file:
+            _scripts.add(path)
             file.write(text)
     except (OSError, ValueError):
         pass  # code that reads it will see why

@@ -446,9 +446,11 @@ class Plotly(unittest.TestCase):
             "display(fig)",
         ):
             (data,) = bundles(cells(self.CODE + code))
-            self.assertEqual(sorted(data), ["application/vnd.plotly.v1+json", "text/html", "text/plain"])
+            kinds = ["application/vnd.plotly.v1+json", "image/png", "text/html", "text/plain"]
+            self.assertEqual(sorted(data), kinds)
             self.assertEqual(json.loads(data["application/vnd.plotly.v1+json"])["data"][0]["type"], "bar")
-            self.assertTrue(data["text/plain"].startswith("plotly Figure with 1 trace: bar (no static picture"))
+            self.assertEqual(data["text/plain"], "plotly Figure with 1 trace: bar")
+            self.assertTrue(base64.b64decode(data["image/png"]).startswith(b"\x89PNG"))
 
     def test_once_per_cell_and_change(self):
         for code, count in [
@@ -481,7 +483,7 @@ class Plotly(unittest.TestCase):
 
     def test_bounds(self):
         (data,) = bundles(cells(self.CODE + "go.Figure(go.Scatter(y=[n / 7 for n in range(400_000)])).show()"))
-        self.assertEqual(list(data), ["text/plain"])
+        self.assertEqual(sorted(data), ["image/png", "text/plain"])
         self.assertIn("too large", data["text/plain"])
 
 

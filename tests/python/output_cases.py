@@ -63,7 +63,7 @@ async def figures_of_each_library(setup: Setup) -> None:
                 'import matplotlib.pyplot as plt, seaborn as sns, plotly.express as px, plotly.graph_objects as go'
             )
             drawn = ['png']
-            page = ['html', 'json']
+            page = ['html', 'json', 'png']
             number = 0
             for code, endings in [
                 ('plt.plot([1, 2])\nplt.show()', drawn),
@@ -83,7 +83,7 @@ async def figures_of_each_library(setup: Setup) -> None:
                 same([file['name'] for file in answer['files']], names)
                 same([line.split(' (')[0] for line in answer['output']], [f'📊 File created: {name}' for name in names])
                 pictures = [block for block in result['content'] if block['type'] == 'image']
-                same([picture['mimeType'] for picture in pictures], ['image/png'] if endings is drawn else [])
+                same([picture['mimeType'] for picture in pictures], ['image/png'])
                 first = await interpreter.read(answer['files'][0]['uri'])
                 if endings is drawn:
                     same((first['mimeType'], first['blob'][:8]), ('image/png', 'iVBORw0K'))

@@ -558,8 +558,7 @@ async def figures_once(setup: Setup) -> None:
                 answer = await interpreter.cell(code, session)
                 assert answer['success'], answer
                 return sum(
-                    file['name'].startswith('figure_') and file['name'].endswith(('.png', '.html'))
-                    for file in answer['files']
+                    file['name'].startswith('figure_') and file['name'].endswith('.png') for file in answer['files']
                 )
 
             for code, count in [

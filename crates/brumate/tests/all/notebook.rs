@@ -260,7 +260,8 @@ async fn plotly_needs_no_browser() {
         assert!(
             html.len() > 1_500_000 && html.matches("Plotly.newPlot(").count() >= 1 && !html.contains("<script src=")
         );
-        assert!(data["text/plain"].starts_with("plotly Figure 'T' with 1 trace: scatter (no static picture"));
+        assert_eq!(data["text/plain"], "plotly Figure 'T' with 1 trace: scatter");
+        assert!(data[PNG].starts_with("iVBORw0KGgo"));
     }
     let (_, evalue, _) = bad(&session, "fig.write_image('x.png')").await;
     assert!(evalue.contains("there is none in this sandbox"), "{evalue}");
