@@ -70,7 +70,7 @@ impl Vfs {
     }
 
     /// Regular files that were made, written to, renamed or otherwise changed after `since` (a time taken by
-    /// [`Self::timestamp`], which separates exactly), in the order of their absolute paths: at most `max`, and the number of
+    /// [`Self::last_change`]), in the order of their absolute paths: at most `max`, and the number of
     /// those beyond.
     ///
     /// Passes by what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories, and

@@ -446,7 +446,7 @@ impl Worker {
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         self.machine.host().account.refused = false;
-        let since = self.machine.host().vfs.timestamp();
+        let since = self.machine.host().vfs.last_change();
         let before = cpu_time();
         crate::signals::arm(number);
         self.meter.begin(self.limits.cpu, self.limits.grace);

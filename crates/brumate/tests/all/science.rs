@@ -143,6 +143,7 @@ fn the_other_wheels_do_what_they_are_for() {
         ["zstandard", "lxml", "pywavelets", "fastparquet", "shapely", "h5py", "cryptography", "bcrypt", "brotli"];
     for package in packages {
         let (success, text) = text(exec(package).arg(scripts.join(format!("try_{package}.py"))).output().unwrap());
-        assert!(success && text.ends_with(&format!("{package}: all of it works\n")), "{package}: {text}");
+        // Behind it stands which files are gone.
+        assert!(success && text.contains(&format!("{package}: all of it works\n")), "{package}: {text}");
     }
 }

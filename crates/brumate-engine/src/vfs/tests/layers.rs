@@ -162,7 +162,7 @@ fn changed_files_are_found_exactly() {
     let mut vfs = super::support::vfs_at_standstill();
     vfs.mount_file(b"/home/user/old", b"upload", Arc::new(b"1"), 0o644).unwrap();
     vfs.write_file(b"/home/user/d/kept", b"1").unwrap();
-    let mark = vfs.timestamp();
+    let mark = vfs.last_change();
     vfs.write_file(b"/home/user/d/new", b"22").unwrap();
     let fd = vfs.open("/home/user/old", O::WRONLY | O::APPEND).unwrap();
     vfs.write(fd, b"2").unwrap();
@@ -172,7 +172,7 @@ fn changed_files_are_found_exactly() {
     let (found, more) = vfs.changed_files(mark, None, 1);
     assert_eq!((&found[0].path[..], found.len(), more), ("/home/user/d/new", 1, 1));
     assert_eq!(vfs.changed_files(mark, Some(b"/home/user/d"), 10).0[0].path, "/home/user/old");
-    let mark = vfs.timestamp();
+    let mark = vfs.last_change();
     assert_eq!(vfs.changed_files(mark, None, 10), (vec![], 0));
     vfs.rename("/home/user/d/kept", "/home/user/moved").unwrap();
     vfs.write_file(b"/home/user/.cache/x", b"1").unwrap();

@@ -234,7 +234,7 @@ fn tampered_changes_are_refused_or_hold_as_a_whole() {
 
 /// Touches a bit of everything; results do not matter, only that nothing panics and the structure stays sound.
 fn exercise(vfs: &mut Vfs) {
-    let since = vfs.timestamp();
+    let since = vfs.last_change();
     let _ = vfs.changed_files(since, None, 1000);
     for path in ["/lib/a.py", "/home/upload", "/tmp/d/f", "/tmp/l", "..", "."] {
         let _ = vfs.read_file_up_to(path, 1 << 20);
