@@ -297,23 +297,23 @@ async def tools_together(setup: Setup) -> None:
             contains(await client.text('x'), 'NameError')
 
 
-async def one_server(setup: Setup) -> None:
-    """Two servers on one directory: the second says why it does not start."""
+async def two_servers(setup: Setup) -> None:
+    """Two servers on one directory: a session goes where it is used, and what is removed is gone for both."""
     with Host(setup) as host:
-        async with host.server():
-            command = [
-                str(setup.brumate),
-                'stdio',
-                '--cache-dir',
-                str(setup.cache_dir),
-                '--tools',
-                'all',
-                '--data-dir',
-                host.data.name,
-            ]
-            second = await anyio.run_process(command, check=False)
-            same(second.returncode, 1)
-            contains(second.stderr.decode(), 'is in use by another Brumate (process', '--data-dir')
+        async with host.server() as first, host.server(tools='all') as second:
+            one, two = Interpreter(first), Interpreter(second)
+            session = await one.open("x = 1\nopen('a.txt', 'w').write('hello')")
+            same(await two.value(session, "x + 1, open('a.txt').read()"), "(2, 'hello')")
+            same(await two.value(session, 'x = 5\nx'), '5')
+            same((await one.read(f'kernel://{session}/a.txt'))['text'], 'hello')
+            same(await one.value(session, 'x'), '5')
+            command = [str(setup.brumate), 'sessions', '--data-dir', host.data.name]
+            listed = await anyio.run_process([*command, 'list', '--json'])
+            same([found['id'] for found in json.loads(listed.stdout)], [session])
+            removed = await anyio.run_process([*command, 'remove', session])
+            contains(removed.stdout.decode() + removed.stderr.decode(), '1 session removed')
+            for interpreter in (one, two):
+                contains((await interpreter.cell('x', session))['error'], 'SessionExpiredError')
 
 
 async def traversal(setup: Setup) -> None:

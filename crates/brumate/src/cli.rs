@@ -113,6 +113,9 @@ pub(crate) struct Options {
     /// Interpreters kept ready per image, forked before they are asked for; 0: none
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY, default_value_t = brumate_engine::client::DEFAULT_READY, value_name = "NUMBER")]
     pub(crate) ready: usize,
+    /// Interpreters that are kept ready end after this time without use, or `never`; the next run starts others
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY_TIMEOUT, default_value = "5m", value_name = "TIME", value_parser = lapse)]
+    pub(crate) ready_timeout: Lapse,
     /// Directory for compiled modules and images [default: brumate in the user's cache directory]
     #[arg(long, global = true, help_heading = "General", env = env_vars::CACHE_DIR, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
@@ -128,7 +131,7 @@ pub(crate) struct Options {
     /// Which tools are served
     #[arg(long, global = true, help_heading = "Server", env = env_vars::TOOLS, default_value = "run", value_enum)]
     pub(crate) tools: Tools,
-    /// Directory for sessions; one server at a time uses it [default: brumate in the user's data directory]
+    /// Directory for sessions, which servers of one user share [default: brumate in the user's data directory]
     #[arg(long, global = true, help_heading = "Sessions", env = env_vars::DATA_DIR, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Directory of the host whose files `upload_file` may copy into sessions by name, for reading only; may be given several

@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "max_concurrent",
             "ready",
+            "ready_timeout",
             "return_mode",
             "no_figures",
             "tools",

@@ -121,6 +121,8 @@ variables! {
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
     /// Interpreters kept ready per image; as `--ready`.
     READY = "BRUMATE_READY" since "0.1.0";
+    /// Idle time after which interpreters that are kept ready end; as `--ready-timeout`.
+    READY_TIMEOUT = "BRUMATE_READY_TIMEOUT" since "0.1.0";
     /// Memory of a run; as `--memory`.
     MEMORY = "BRUMATE_MEMORY" since "0.1.0";
     /// Bytes of output that are kept; as `--output-limit`.

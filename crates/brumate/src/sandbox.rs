@@ -35,6 +35,7 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     config.cache_dir = settings.cache_dir.clone();
     config.require_jail = settings.require_jail;
     config.ready = settings.ready;
+    config.idle = settings.ready_timeout;
     config.progress = config.progress.or_else(progress::on_terminal);
     let engine = LocalEngine::new(config);
     let bundle = Arc::new(bundle().context("this binary is defective")?);

@@ -29,6 +29,18 @@ const MAX_INPUT_NAME: usize = 64;
 /// Shortest time without use after which something happens.
 const MIN_IDLE: Duration = Duration::from_secs(1);
 
+/// A time without use; `None`: never.
+///
+/// # Errors
+///
+/// A text that says what is possible.
+pub(crate) fn idle(flag: &str, lapse: Lapse) -> Result<Option<Duration>, String> {
+    match lapse {
+        Lapse::Never => Ok(None),
+        Lapse::After(time) => within(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
+    }
+}
+
 /// What the options mean; `None` when there is no place for sessions.
 ///
 /// # Errors
@@ -40,10 +52,6 @@ pub(crate) fn resolve(
     environment: &Environment,
 ) -> Result<Option<SessionSettings>, String> {
     let count = |number: usize| number.to_string();
-    let idle = |flag, lapse| match lapse {
-        Lapse::Never => Ok(None),
-        Lapse::After(time) => within(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
-    };
     let live = options.max_live_sessions.unwrap_or_else(default_live);
     let max_live = within("--max-live-sessions", live, 1..=MAX_LIVE, count)?;
     let max_sessions = within("--max-sessions", options.max_sessions, 1..=MAX_SESSIONS, count)?;

@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) cache_dir: PathBuf,
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
+    /// How long interpreters are kept ready without use; `None`: always.
+    pub(crate) ready_timeout: Option<Duration>,
     pub(crate) return_mode: ReturnMode,
     /// Answers of `run_python_code` have pictures.
     pub(crate) figures: bool,
@@ -115,6 +117,7 @@ impl Settings {
             "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
         )?;
         let ready = within("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
+        let ready_timeout = session_settings::idle("--ready-timeout", options.ready_timeout)?;
         let return_mode = match options.return_mode {
             ReturnModeArg::Xml => ReturnMode::Xml,
             ReturnModeArg::Json => ReturnMode::Json,
@@ -139,6 +142,7 @@ impl Settings {
             cache_dir,
             require_jail: options.require_jail,
             ready,
+            ready_timeout,
             return_mode,
             figures: !options.no_figures,
             tools,

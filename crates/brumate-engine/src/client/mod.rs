@@ -36,7 +36,8 @@ mod zygote;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 
@@ -85,6 +86,9 @@ pub struct SandboxConfig {
     pub program: Option<PathBuf>,
     /// Machines kept ready per image, forked before they are asked for.
     pub ready: usize,
+    /// A zygote ends, with the machines that are kept ready of it, when none was taken for this time; `None`: never. The next
+    /// machine starts another one.
+    pub idle: Option<Duration>,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub brief: bool,
     /// How long processes may take to start.
@@ -99,6 +103,7 @@ impl Default for SandboxConfig {
             progress: None,
             program: None,
             ready: DEFAULT_READY,
+            idle: None,
             brief: false,
             patience: Patience::default(),
         }
@@ -127,6 +132,7 @@ pub(crate) struct Shared {
     require_jail: bool,
     brief: bool,
     ready: usize,
+    idle: Option<Duration>,
     pub(crate) patience: Patience,
     /// An image is, or was, being built in the background.
     building: AtomicBool,
@@ -169,6 +175,7 @@ impl Sandbox {
             require_jail: config.require_jail,
             brief: config.brief,
             ready: config.ready,
+            idle: config.idle,
             patience: config.patience,
             building: AtomicBool::new(false),
             pools: std::sync::Mutex::default(),
@@ -328,7 +335,25 @@ impl Shared {
         let zygote = Zygote::start(ingredients, &verified.file).await?;
         let pool = Pool::new(zygote, image.clone(), verified.header, self.ready);
         *current = Some(pool.clone());
+        if let Some(idle) = self.idle {
+            tokio::spawn(retire_idle(Arc::downgrade(&pool), slot.clone(), idle));
+        }
         Ok(pool)
+    }
+}
+
+/// Retires a pool when no machine of it was taken for `idle`. Machines that are in use live on, and with them its zygote.
+async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
+    while let Some(used) = pool.upgrade() {
+        let left = idle.saturating_sub(used.unused_for());
+        if left.is_zero() {
+            slot.lock().await.take_if(|current| Arc::ptr_eq(current, &used));
+            used.retire();
+            tracing::debug!(image = %used.image(), "nobody uses an image: its zygote ends");
+            return;
+        }
+        drop(used);
+        tokio::time::sleep(left).await;
     }
 }
 

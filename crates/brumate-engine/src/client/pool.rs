@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::blank::Blank;
 use super::error::Error;
@@ -25,6 +25,10 @@ pub(crate) struct Pool {
     /// How many are kept.
     target: usize,
     filling: AtomicBool,
+    /// When a machine was taken last.
+    used: Mutex<Instant>,
+    /// No machines are kept ready any more.
+    retired: AtomicBool,
     /// Anonymous memory that a machine has when it is forked, in bytes.
     footprint: OnceLock<u64>,
 }
@@ -38,6 +42,8 @@ impl Pool {
             ready: Mutex::new(VecDeque::new()),
             target,
             filling: AtomicBool::new(false),
+            used: Mutex::new(Instant::now()),
+            retired: AtomicBool::new(false),
             footprint: OnceLock::new(),
         };
         let pool = Arc::new(pool);
@@ -64,11 +70,23 @@ impl Pool {
         self.footprint.get().copied().unwrap_or(0)
     }
 
+    /// How long no machine was taken.
+    pub(crate) fn unused_for(&self) -> Duration {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Ends the machines that are kept ready, and makes no others. Those that are asked for are forked as before.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// A machine: one that is ready, or a new one.
     ///
     /// # Errors
     /// When none can be forked.
     pub(crate) async fn take(self: &Arc<Self>) -> Result<Blank, Error> {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let blank = self.take_any().await?;
         // All are forks of the same zygote: one tells it.
         self.footprint.get_or_init(|| blank.process.anonymous_bytes().unwrap_or(0));
@@ -91,9 +109,13 @@ impl Pool {
         Blank::fork(&self.zygote).await
     }
 
+    fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
     /// Forks what is missing, elsewhere.
     fn refill(self: &Arc<Self>) {
-        if self.target == 0 || self.filling.swap(true, Ordering::AcqRel) {
+        if self.target == 0 || self.is_retired() || self.filling.swap(true, Ordering::AcqRel) {
             return;
         }
         let pool = Arc::downgrade(self);
@@ -103,14 +125,20 @@ impl Pool {
             while let Some(pool) = pool.upgrade() {
                 let missing = {
                     let ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
-                    ready.len() < pool.target && pool.zygote.is_alive()
+                    ready.len() < pool.target && !pool.is_retired() && pool.zygote.is_alive()
                 };
                 if !missing {
                     pool.filling.store(false, Ordering::Release);
                     return;
                 }
                 match Blank::fork(&pool.zygote).await {
-                    Ok(blank) => pool.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(blank),
+                    Ok(blank) => {
+                        let mut ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                        // Under the lock: whoever retires the pool has cleared it before, or does so afterwards.
+                        if !pool.is_retired() {
+                            ready.push_back(blank);
+                        }
+                    }
                     Err(error) => {
                         tracing::debug!(%error, "no machine could be made ready");
                         pool.filling.store(false, Ordering::Release);

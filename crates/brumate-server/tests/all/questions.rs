@@ -224,7 +224,7 @@ async fn code_whose_client_never_comes_back_ends() {
     let (state, _) = asked(&mut client, "ask").await;
     // Sessions are free again when the code has ended.
     let sessions = client.sessions.clone().unwrap();
-    while sessions.list("local").iter().any(|session| session.executions == 0) {
+    while sessions.list("local").await.iter().any(|session| session.executions == 0) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let answer = json!({"requestState": state, "inputResponses": {"input": accept("late")}});

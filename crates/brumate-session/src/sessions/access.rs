@@ -1,5 +1,7 @@
 //! Files of sessions from outside: reading, uploading, copying in.
 
+use std::sync::Arc;
+
 use brumate_engine_api::{EngineError, FileChunk, FileError, Session};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +102,7 @@ impl Sessions {
         let slot = self.find(principal, id).await?;
         let name = name.clone();
         self.detached(cancel, |sessions, cancel| async move {
-            let mut turn = slot.turn(&cancel).await?;
+            let mut turn = sessions.turn(&slot, &cancel).await?;
             let mut recovered = None;
             let session = sessions.awake_or_recovered(&slot, &mut turn, &mut recovered, &cancel).await?;
             let chunk = read_chunk(session, name.as_str(), offset).await;
@@ -133,7 +135,7 @@ impl Sessions {
             return Err(SessionError::File { name: name.as_str().to_owned(), error: FileError::NotFound });
         }
         self.detached(cancel, |sessions, cancel| async move {
-            let mut turn = slot.turn(&cancel).await?;
+            let mut turn = sessions.turn(&slot, &cancel).await?;
             let mut recovered = None;
             let session = sessions.awake_or_recovered(&slot, &mut turn, &mut recovered, &cancel).await?;
             let read = read_range(session, name.as_str(), range, MAX_RESOURCE_BYTES, admit, &cancel).await;
@@ -209,7 +211,7 @@ impl Sessions {
             let uploaded = sessions.put_file_in(&slot, name, content, &cancel).await;
             if uploaded.is_err()
                 && created
-                && let Some(turn) = slot.try_turn()
+                && let Some(turn) = slot.try_lock()
             {
                 sessions.forget(&slot, turn).await?;
             }
@@ -221,12 +223,12 @@ impl Sessions {
 
     async fn put_file_in(
         &self,
-        slot: &Slot,
+        slot: &Arc<Slot>,
         name: FileName,
         content: Content,
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
-        let mut turn = slot.turn(cancel).await?;
+        let mut turn = self.turn(slot, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }

@@ -3,26 +3,25 @@
 //! A backup is a directory of the same form. Files of sessions never change: each belongs to one generation, and the server replaces it by
 //! another one. The registry is copied as it is at one moment, then the files that it names. Where the server has replaced one meanwhile,
 //! what the registry says of that session now is taken with it: each session is as it was at one moment. A server writes the sessions
-//! that are awake when it is asked to, by a file.
+//! that are awake when it is asked to.
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Sessions;
 use super::directory::{DataDir, DataDirError};
-use super::examine::user_of;
+use super::examine::used_by;
+use super::lease::flush_all;
 use super::record::{Record, SessionState};
 use super::registry::Registry;
 
 /// Attempts to get the file of a session that its server replaces all the time.
 const ATTEMPTS: usize = 100;
-/// How long a server may take to write the sessions that are awake.
+/// How long servers may take to write the sessions that are awake.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(60);
-/// How often to look whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Why a session is lost that was awake when a backup was made, and not idle.
 const WAS_AWAKE: &str = "it was running code when the backup was made";
 
@@ -93,29 +92,24 @@ impl Sessions {
         finish(&target, records)
     }
 
-    /// Writes the sessions that are awake and idle, if somebody has asked for that.
-    pub(super) async fn flush_if_asked(&self) {
-        if !self.inner.directory.flush_request().exists() {
-            return;
-        }
-        let slots: Vec<_> = self.slots().values().cloned().collect();
+    /// Writes the sessions that are awake and idle.
+    pub(super) async fn write_idle(&self) {
+        let slots: Vec<_> = self.slots().values().filter(|slot| slot.has_lease()).cloned().collect();
         for slot in slots {
-            let Some(turn) = slot.try_turn() else { continue };
+            let Some(turn) = slot.try_lock() else { continue };
             if let Err(error) = self.write_if_awake(&slot, &turn).await {
                 tracing::warn!(session = ?slot.record().id, %error, "a session is missing in a backup");
             }
-        }
-        if let Err(error) = std::fs::remove_file(self.inner.directory.flush_request()) {
-            tracing::warn!(%error, "a request to write all sessions cannot be removed");
         }
     }
 }
 
 /// Makes `target` a backup of `source`.
 fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> {
-    let in_use = user_of(source.root()).is_some();
+    let in_use = used_by(source.root()).is_some();
     if in_use {
-        flush(source)?;
+        let failed = |error| DataDirError::Io { path: source.root().to_owned(), source: error };
+        flush_all(&source.servers(), FLUSH_PATIENCE).map_err(failed)?;
     }
     Registry::copy(source, &target.registry())?;
     let mut records = Vec::new();
@@ -126,24 +120,6 @@ fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> 
     let cleaned = target.clean(|name| named.contains(name));
     cleaned.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
     finish(target, records)
-}
-
-/// Asks the server of a directory to write the sessions that are awake, and waits until it has.
-fn flush(source: &DataDir) -> Result<(), DataDirError> {
-    let request = source.flush_request();
-    let failed = |source_error| DataDirError::Io { path: source.root().to_owned(), source: source_error };
-    super::directory::private_file(&request).map_err(failed)?;
-    let deadline = Instant::now() + FLUSH_PATIENCE;
-    while request.exists() {
-        if Instant::now() >= deadline {
-            let _ = std::fs::remove_file(&request);
-            let error =
-                io::Error::other("the server that uses it does not write its sessions; is it of an earlier version?");
-            return Err(failed(error));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-    Ok(())
 }
 
 /// Copies the files of a session, as they are now if they are others than `record` names; the copy of the registry says so then. `None`

@@ -111,7 +111,7 @@ impl Sessions {
                 }
                 Err(error) => {
                     // Nobody has learnt its name.
-                    if created && let Some(turn) = slot.try_turn() {
+                    if created && let Some(turn) = slot.try_lock() {
                         sessions.forget(&slot, turn).await?;
                     }
                     Err(error)
@@ -133,7 +133,7 @@ impl Sessions {
         cancel: &CancellationToken,
         said: mpsc::Sender<RunEvent>,
     ) -> Result<CellReport, SessionError> {
-        let mut turn = slot.turn(cancel).await?;
+        let mut turn = self.turn(slot, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
@@ -347,7 +347,7 @@ impl Sessions {
     }
 
     /// Enters when the session was used last, and that it is lost, if it is. A registry that cannot be written has what counts.
-    async fn record_unchanged(&self, slot: &Slot) {
+    pub(super) async fn record_unchanged(&self, slot: &Slot) {
         let record = slot.record().clone();
         if let Err(error) = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await {
             tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");

@@ -23,7 +23,7 @@ impl Sessions {
     pub async fn fork(&self, principal: &str, id: &str, cancel: &CancellationToken) -> Result<SessionId, SessionError> {
         let parent = self.find(principal, id).await?;
         self.detached(cancel, |sessions, cancel| async move {
-            let turn = parent.turn(&cancel).await?;
+            let turn = sessions.turn(&parent, &cancel).await?;
             let record = {
                 let parent = parent.record();
                 let mut record = Record::new(SessionId::random()?, &parent.principal, sessions.now());
@@ -39,7 +39,7 @@ impl Sessions {
             let child = sessions.add(record)?;
             child.set_estimate(need.bytes);
             // Nobody knows its name yet.
-            let mut body = child.sure_turn().await;
+            let mut body = child.lock_surely().await;
             let copied = sessions.copy(&parent, &turn, &child, &mut body).await;
             drop(turn);
             sessions.make_room();
@@ -144,8 +144,7 @@ impl Sessions {
     pub async fn reset(&self, principal: &str, id: &str) -> Result<(), SessionError> {
         let slot = self.find(principal, id).await?;
         self.detached(&CancellationToken::new(), |sessions, _| async move {
-            slot.kill();
-            let mut turn = slot.sure_turn().await;
+            let mut turn = sessions.sure_turn(&slot).await?;
             if matches!(*turn, Body::Gone) {
                 return Err(sessions.gone(&slot));
             }
@@ -184,20 +183,20 @@ impl Sessions {
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
             // From now on nobody finds it; who waits for it learns that it is gone.
-            slot.set_cleared(true);
-            let id = slot.record().id.clone();
-            sessions.slots().remove(&id);
-            slot.kill();
-            let turn = slot.sure_turn().await;
-            let was_there = !matches!(*turn, Body::Gone);
-            match sessions.forget(&slot, turn).await {
-                Ok(()) => Ok(was_there),
-                Err(error) => {
-                    slot.set_cleared(false);
-                    sessions.slots().insert(id, slot);
-                    Err(error)
-                }
+            if slot.set_cleared(true) {
+                return Ok(false);
             }
+            let cleared = async {
+                let turn = sessions.sure_turn(&slot).await?;
+                let was_there = !matches!(*turn, Body::Gone);
+                sessions.forget(&slot, turn).await?;
+                Ok(was_there)
+            };
+            let cleared = cleared.await;
+            if cleared.is_err() {
+                slot.set_cleared(false);
+            }
+            cleared
         })
         .await
     }

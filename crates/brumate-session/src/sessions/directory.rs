@@ -1,14 +1,22 @@
-//! The directory that sessions are kept in: private, used by one server at a time.
+//! The directory that sessions are kept in: private to its user, and shared by the servers of that user.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use super::id::SessionId;
+
+/// Where the files of sessions are.
+const SESSIONS: &str = "sessions";
+/// Where the leases are.
+const LEASES: &str = "leases";
+/// Where the sockets of the servers are.
+const SERVERS: &str = "servers";
 
 /// Ending of a sleeping session's name.
 const SUFFIX: &str = ".session";
@@ -20,17 +28,17 @@ const WILL_FILES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DataDirError {
-    /// Another process has it.
+    /// Other processes use it, and this one needs it alone; or one of them has it alone.
     #[error(
-        "the data directory {} is in use by another Brumate{}; give this one a directory of its own with --data-dir",
+        "the data directory {} is in use by {}; stop it first, or choose another directory with --data-dir",
         path.display(),
-        process.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        name_processes(processes)
     )]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process, if it could say so.
-        process: Option<u32>,
+        /// The processes, as far as they are known.
+        processes: Vec<u32>,
     },
     /// Others may change it.
     #[error("the data directory {} belongs to somebody else, or others may write to it", path.display())]
@@ -68,45 +76,110 @@ pub enum DataDirError {
     },
 }
 
-/// A data directory. It is this process's as long as the value lives, if it was opened by [`DataDir::lock`].
+/// Names processes in a sentence.
+pub(crate) fn name_processes(processes: &[u32]) -> String {
+    match processes {
+        [] => "another Brumate".to_owned(),
+        [one] => format!("another Brumate (process {one})"),
+        all => {
+            let all: Vec<String> = all.iter().map(u32::to_string).collect();
+            format!("other Brumates (processes {})", all.join(", "))
+        }
+    }
+}
+
+/// A data directory. This process uses it as long as the value lives, if it was opened by [`DataDir::share`] or
+/// [`DataDir::lock`].
 #[derive(Debug)]
 pub(crate) struct DataDir {
     root: PathBuf,
     images: PathBuf,
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 impl DataDir {
-    /// Makes the directory if there is none, and takes it for this process.
+    /// Makes the directory if there is none, and uses it beside other servers. A process that is the first has it alone
+    /// until [`DataDir::admit_others`], and may prepare what is in it; true then.
     ///
     /// # Errors
     ///
-    /// When another process has it, others may write to it, or the disk refuses.
-    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+    /// [`DataDirError::InUse`] when another process has it alone, [`DataDirError::NotPrivate`], [`DataDirError::Io`].
+    pub(crate) fn share(root: &Path) -> Result<(Self, bool), DataDirError> {
+        match Self::lock(root) {
+            Ok(directory) => Ok((directory, true)),
+            Err(DataDirError::InUse { processes, .. }) => {
+                let io = |source| DataDirError::Io { path: root.to_owned(), source };
+                let file = private_file(&root.join("lock")).map_err(io)?;
+                match flock(&file, FlockOperation::NonBlockingLockShared) {
+                    Ok(()) => Ok((Self::at(root, Some(file)), false)),
+                    Err(rustix::io::Errno::WOULDBLOCK) => Err(DataDirError::InUse { path: root.to_owned(), processes }),
+                    Err(errno) => Err(io(errno.into())),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the directory if there is none, and takes it for this process alone.
+    ///
+    /// # Errors
+    ///
+    /// [`DataDirError::InUse`] when another process uses it, [`DataDirError::NotPrivate`], [`DataDirError::Io`].
     pub(crate) fn lock(root: &Path) -> Result<Self, DataDirError> {
         let io = |source| DataDirError::Io { path: root.to_owned(), source };
-        let images = root.join("sessions");
         private_directory(root, root)?;
-        private_directory(root, &images)?;
+        for name in [SESSIONS, LEASES, SERVERS] {
+            private_directory(root, &root.join(name))?;
+        }
         let mut file = private_file(&root.join("lock")).map_err(io)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut owner = String::new();
-                let _ = file.take(32).read_to_string(&mut owner);
-                return Err(DataDirError::InUse { path: root.to_owned(), process: owner.trim().parse().ok() });
+                return Err(DataDirError::InUse { path: root.to_owned(), processes: users(root) });
             }
             Err(errno) => return Err(io(errno.into())),
         }
         // For the message above only: the lock is what counts.
         let note = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
         note.map_err(io)?;
-        Ok(Self { root: root.to_owned(), images, _lock: Some(file) })
+        Ok(Self::at(root, Some(file)))
+    }
+
+    fn at(root: &Path, lock: Option<File>) -> Self {
+        Self { root: root.to_owned(), images: root.join(SESSIONS), lock }
+    }
+
+    /// From now on other servers may use the directory as well.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses, or another process took the directory for itself meanwhile.
+    pub(crate) fn admit_others(&self) -> Result<(), DataDirError> {
+        let Some(file) = &self.lock else { return Ok(()) };
+        let io = |source| DataDirError::Io { path: self.root.clone(), source };
+        file.set_len(0).map_err(io)?;
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(DataDirError::InUse { path: self.root.clone(), processes: users(&self.root) })
+            }
+            Err(errno) => Err(io(errno.into())),
+        }
+    }
+
+    /// The directory of the leases: one file for each session that a server has.
+    pub(crate) fn leases(&self) -> PathBuf {
+        self.root.join(LEASES)
+    }
+
+    /// The directory of the sockets of the servers that use the directory.
+    pub(crate) fn servers(&self) -> PathBuf {
+        self.root.join(SERVERS)
     }
 
     /// The directory as another process may have it: to look, not to touch. `None` when there is none.
     pub(crate) fn look(root: &Path) -> Option<Self> {
-        let directory = Self { root: root.to_owned(), images: root.join("sessions"), _lock: None };
+        let directory = Self::at(root, None);
         directory.registry().is_file().then_some(directory)
     }
 
@@ -145,11 +218,6 @@ impl DataDir {
     pub(crate) fn sync(&self) -> std::io::Result<()> {
         File::open(&self.images)?.sync_all()?;
         File::open(&self.root)?.sync_all()
-    }
-
-    /// A file that is there while somebody waits for the server to write the sessions that are awake.
-    pub(crate) fn flush_request(&self) -> PathBuf {
-        self.root.join("flush")
     }
 
     /// Removes a registry and what SQLite keeps beside it.
@@ -230,22 +298,67 @@ impl DataDir {
         }
     }
 
+    /// Names of the files of sessions, half-written ones included.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub(crate) fn files(&self) -> std::io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.images)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    /// The session that a file belongs to; `None` for one that is half written.
+    pub(crate) fn session_of(name: &str) -> Option<SessionId> {
+        SessionId::parse(name.get(..SessionId::LENGTH)?).filter(|_| name.contains(SUFFIX))
+    }
+
+    /// How long ago a file was written last; zero when that is not known.
+    pub(crate) fn age(&self, name: &str) -> Duration {
+        let written = std::fs::metadata(self.image(name)).and_then(|found| found.modified());
+        written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
+    }
+
     /// Removes every file of a session that `keep` does not want, half-written ones included.
     ///
     /// # Errors
     ///
     /// When the directory cannot be read.
     pub(crate) fn clean(&self, keep: impl Fn(&str) -> bool) -> std::io::Result<()> {
-        for entry in std::fs::read_dir(&self.images)? {
-            let name = entry?.file_name();
-            match name.to_str() {
-                Some(name) if keep(name) => {}
-                Some(name) => self.remove_image(name),
-                None => {}
-            }
+        for name in self.files()?.iter().filter(|name| !keep(name)) {
+            self.remove_image(name);
         }
         Ok(())
     }
+}
+
+/// Returns the processes that use a data directory, as far as they are known.
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+pub(crate) fn users(root: &Path) -> Vec<u32> {
+    let servers = std::fs::read_dir(root.join(SERVERS)).into_iter().flatten().flatten();
+    let mut processes: Vec<u32> =
+        servers.filter_map(|entry| process_of(entry.file_name().to_str()?)).filter(|pid| is_process(*pid)).collect();
+    if processes.is_empty() {
+        // One that has it alone, or of a version before there were several.
+        let mut owner = String::new();
+        let read = File::open(root.join("lock")).and_then(|lock| lock.take(32).read_to_string(&mut owner));
+        processes.extend(read.ok().and_then(|_| owner.trim().parse::<u32>().ok()));
+    }
+    processes.sort_unstable();
+    processes
+}
+
+fn is_process(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+/// The process in the name of a server's socket.
+fn process_of(name: &str) -> Option<u32> {
+    name.split_once('-')?.0.parse().ok()
 }
 
 /// Makes `path` below or at `root` with mode 0700; one that is there must be this user's alone to change.
@@ -278,16 +391,23 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time_and_nobody_else() {
+    fn one_process_alone_or_several_together() {
         let parent = tempfile::tempdir().unwrap();
         let root = parent.path().join("a/b");
         let first = DataDir::lock(&root).unwrap();
         assert_eq!((mode(&root), mode(&root.join("sessions")), mode(&root.join("lock"))), (0o700, 0o700, 0o600));
-        let error = DataDir::lock(&root).unwrap_err();
         let own = std::process::id();
-        assert!(matches!(error, DataDirError::InUse { process: Some(pid), .. } if pid == own), "{error}");
-        assert!(error.to_string().contains("--data-dir"), "{error}");
+        for error in [DataDir::lock(&root).unwrap_err(), DataDir::share(&root).unwrap_err()] {
+            assert!(matches!(&error, DataDirError::InUse { processes, .. } if *processes == [own]), "{error}");
+            assert!(error.to_string().contains("--data-dir"), "{error}");
+        }
         drop(first);
+        let (first, alone) = DataDir::share(&root).unwrap();
+        assert!(alone && DataDir::share(&root).is_err());
+        first.admit_others().unwrap();
+        let (second, alone) = DataDir::share(&root).unwrap();
+        assert!(!alone && DataDir::lock(&root).is_err());
+        drop((first, second));
         DataDir::lock(&root).unwrap();
     }
 

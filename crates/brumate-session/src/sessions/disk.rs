@@ -70,14 +70,14 @@ impl Sessions {
     pub(super) async fn fit(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
         let Err(mut error) = self.check_room(slot, need) else { return Ok(()) };
         let mut others: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        others.retain(|other| !std::ptr::eq(&**other, slot) && !other.need().written);
+        others.retain(|other| !std::ptr::eq(&**other, slot) && other.has_lease() && !other.need().written);
         others.sort_by_cached_key(|other| Reverse(other.need().bytes));
         for other in others {
             if matches!(error, SessionError::OverLimit(_)) && other.principal() != slot.principal() {
                 continue;
             }
             // One that is busy feels the limit itself.
-            let Some(turn) = other.try_turn() else { continue };
+            let Some(turn) = other.try_lock() else { continue };
             if let Err(error) = self.write_if_awake(&other, &turn).await {
                 tracing::debug!(session = ?other.record().id, %error, "a session's size stays an estimate");
                 continue;

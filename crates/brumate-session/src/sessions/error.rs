@@ -64,6 +64,20 @@ pub enum SessionError {
         /// How many.
         waiting: usize,
     },
+    /// Another server has it and does not give it up.
+    #[error(
+        "SessionBusyError: Session {id} is awake in another Brumate{}, and cannot be used here: {reason}. Use it there, or create a \
+         new session (use session_id=\"\" or session_id=\"0\").",
+        process.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Elsewhere {
+        /// Which.
+        id: SessionId,
+        /// The other server's process, if it is known.
+        process: Option<u32>,
+        /// Why it does not give it up.
+        reason: String,
+    },
     /// All sessions that may be awake at a time are running code, and as many as may wait do.
     #[error("SessionBusyError: {limit} sessions are running code (set by {MAX_LIVE_SESSIONS}); try again later.")]
     TooManyLive {

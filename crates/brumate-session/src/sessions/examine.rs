@@ -1,14 +1,13 @@
 //! What is wrong with a data directory, and what to do about it. Looks only: nothing is made, changed or removed.
 
 use std::fs::Metadata;
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{Access, FlockOperation, access, flock};
 
 use super::Sessions;
-use super::directory::DataDir;
+use super::directory::{DataDir, users};
 use super::record::{Record, SessionState};
 use super::registry::Registry;
 
@@ -21,8 +20,8 @@ const MAX_NAMED: usize = 20;
 pub struct Examination {
     /// It is there.
     pub exists: bool,
-    /// A server uses it at present; its process, if that says so.
-    pub in_use: Option<Option<u32>>,
+    /// The processes that use it at present, as far as they are known; `None` when nobody does.
+    pub in_use: Option<Vec<u32>>,
     /// Sessions in the registry.
     pub sessions: usize,
     /// Those of them that are lost.
@@ -70,7 +69,7 @@ impl Examination {
 }
 
 impl Sessions {
-    /// Examines a data directory, also while a server uses it. `check` says what is wrong with the file of a sleeping session;
+    /// Examines a data directory, also while servers use it. `check` says what is wrong with the file of a sleeping session;
     /// the engine knows that. This reads every such file.
     pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), Fault>) -> Examination {
         let mut found = Examination::default();
@@ -90,7 +89,7 @@ impl Sessions {
                 return found;
             }
         }
-        found.in_use = user_of(data_dir);
+        found.in_use = used_by(data_dir);
         let Some(directory) = DataDir::look(data_dir) else { return found };
         match Registry::check(&directory) {
             Ok(records) => examine_sessions(&directory, &records, check, &mut found),
@@ -144,17 +143,11 @@ fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examinati
     }
 }
 
-/// The server that has the directory, if one has.
-#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-pub(super) fn user_of(data_dir: &Path) -> Option<Option<u32>> {
-    let mut lock = std::fs::File::open(data_dir.join("lock")).ok()?;
-    match flock(&lock, FlockOperation::NonBlockingLockShared) {
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let mut owner = String::new();
-            // Who it is helps; that there is one counts.
-            let _ = (&mut lock).take(32).read_to_string(&mut owner);
-            Some(owner.trim().parse().ok())
-        }
+/// Returns the processes that use a directory, as far as they are known; `None` when nobody does.
+pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
+    let lock = std::fs::File::open(data_dir.join("lock")).ok()?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Some(users(data_dir)),
         _ => None,
     }
 }
@@ -256,11 +249,11 @@ mod tests {
             registry.put(record, Parts::All, Sync::Disk).await.unwrap();
         }
         let busy = Sessions::examine(&root, &unbroken);
-        assert_eq!(busy.in_use, Some(Some(std::process::id())));
+        assert_eq!(busy.in_use, Some(vec![std::process::id()]));
         assert_eq!(texts(&busy, Subject::Session).len(), 3, "{busy:?}");
         drop((registry, directory));
         let found = Sessions::examine(&root, &unbroken);
-        assert_eq!((found.exists, found.in_use, found.sessions, found.bytes), (true, None, 5, 25));
+        assert_eq!((found.exists, &found.in_use, found.sessions, found.bytes), (true, &None, 5, 25));
         let damaged = texts(&found, Subject::Session);
         for (id, part) in [(&ids[1], "checksum is wrong"), (&ids[2], "0 bytes instead of 5"), (&ids[3], "No such file")]
         {

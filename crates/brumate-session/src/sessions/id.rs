@@ -9,14 +9,15 @@ use super::error::SessionError;
 
 /// Random bytes of an id: 96 bits, which make 16 characters.
 const BYTES: usize = 12;
-/// Characters of an id.
-const LENGTH: usize = BYTES / 3 * 4;
 
 /// The name of a session: 16 URL-safe characters.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
 impl SessionId {
+    /// Characters of an id.
+    pub(crate) const LENGTH: usize = BYTES / 3 * 4;
+
     /// A new one, from the operating system's secure generator.
     ///
     /// # Errors
@@ -30,7 +31,7 @@ impl SessionId {
 
     /// Reads an id. Nothing else is one: an id becomes part of file names.
     pub fn parse(text: &str) -> Option<Self> {
-        let fits = text.len() == LENGTH
+        let fits = text.len() == Self::LENGTH
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         fits.then(|| Self(text.to_owned()))
     }

@@ -1,5 +1,6 @@
 //! What happens to sessions while nobody calls: they sleep, expire, outlive the server.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,69 +9,69 @@ use tokio::time::timeout;
 
 use super::directory::{DataDir, DataDirError};
 use super::error::SessionError;
+use super::id::SessionId;
 use super::live::Room;
-use super::record::{ImageFile, SessionState};
+use super::record::SessionState;
 use super::registry::{Parts, Sync};
 use super::slot::{Body, Slot, Turn};
 use super::{Inner, Sessions};
 
 /// Sessions that are written at the same time when the server ends.
 const CLOSED_AT_ONCE: usize = 4;
-/// How often a server looks whether somebody makes a backup.
-const LOOK_FOR_REQUESTS: Duration = Duration::from_secs(1);
+/// A file that is half written for longer is of a server that was killed.
+const HALF_WRITTEN_FOR: Duration = Duration::from_secs(60 * 60);
 /// How much longer than its grace time a cell that was stopped may hold up the end of the server.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Takes over what the registry knows.
+    /// Takes over what the registry knows. What servers before have left, and nobody needs, is removed.
     pub(super) async fn restore(&self) -> Result<(), DataDirError> {
+        let failed = |reason: String| DataDirError::Registry { path: self.inner.directory.root().to_owned(), reason };
+        self.refresh().await.map_err(|error| failed(error.to_string()))?;
+        self.enter_lost().await.map_err(|error| failed(error.to_string()))?;
+        self.clean().await.map_err(|error| failed(error.to_string()))?;
+        self.sweep().await;
+        Ok(())
+    }
+
+    /// Enters the sessions that a server before has lost, and nobody has used since, into the registry.
+    async fn enter_lost(&self) -> Result<(), SessionError> {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        for slot in slots.into_iter().filter(|slot| slot.is_lost()) {
+            // Reading it enters it.
+            drop(self.try_turn(&slot).await);
+        }
+        Ok(())
+    }
+
+    /// Removes files that no session needs. Servers write files only of sessions that they have.
+    async fn clean(&self) -> Result<(), SessionError> {
+        let storage = |error: std::io::Error| SessionError::Storage(error.to_string());
         let directory = &self.inner.directory;
-        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
-        let records = self.inner.registry.all().await.map_err(|error| failed(error.to_string()))?;
-        let mut changed = Vec::new();
-        for mut record in records {
-            let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
-            match record.state {
-                SessionState::Fresh | SessionState::Lost => {}
-                SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
-                // The registry still says that it lives, until it is used: its will is as good as a file.
-                SessionState::Live | SessionState::Asleep if directory.has_will(&record.id) => {
-                    let (name, generation) = (DataDir::will_name(&record.id), record.generation);
-                    record.image = Some(ImageFile { name, bytes: directory.will_bytes(&record.id), generation });
-                    record.state = SessionState::Asleep;
-                }
-                SessionState::Live => {
-                    record.lose("the server ended without putting it to sleep");
-                    changed.push(record.clone());
-                }
-                SessionState::Asleep => {
-                    record.lose("its file is gone");
-                    changed.push(record.clone());
+        let mut of: HashMap<SessionId, Vec<String>> = HashMap::new();
+        for name in directory.files().map_err(storage)? {
+            match DataDir::session_of(&name) {
+                Some(id) => of.entry(id).or_default().push(name),
+                // Half of a file: of a server that was killed, unless it is new.
+                None if directory.age(&name) >= HALF_WRITTEN_FOR => directory.remove_image(&name),
+                None => {}
+            }
+        }
+        for (id, names) in of {
+            if self.slots().get(&id).is_some_and(|slot| slot.has_lease()) {
+                continue;
+            }
+            let Some(_lease) = self.inner.leases().try_acquire(&id).map_err(storage)? else { continue };
+            let needed = self.inner.registry.get(&id).await?.map(|record| self.settle(record));
+            let needed = needed.and_then(|record| record.image).map(|image| image.name);
+            // A will lies beside the name that it will have.
+            let beside = |name: &str, needed: &str| name.strip_prefix(needed).is_some_and(|rest| rest.starts_with('.'));
+            for name in names {
+                if needed.as_deref().is_none_or(|needed| name != needed && !beside(&name, needed)) {
+                    directory.remove_image(&name);
                 }
             }
-            // Clocks that were set back make sessions look used, not old; one that was set forward cannot be told from time.
-            let idle = Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0));
-            let slot = Slot::aged(record, (self.inner.settings.elapsed)(), idle);
-            let id = slot.record().id.clone();
-            self.slots().insert(id, Arc::new(slot));
         }
-        for record in changed {
-            let id = record.id.clone();
-            tracing::warn!(session = ?id, reason = record.note, "a session is lost");
-            let written = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await;
-            written.map_err(|error| failed(error.to_string()))?;
-        }
-        let known: std::collections::HashSet<String> = {
-            let slots = self.slots();
-            slots.values().filter_map(|slot| slot.record().image.as_ref().map(|image| image.name.clone())).collect()
-        };
-        // A will lies beside the name that it will have.
-        let wanted = |name: &str| {
-            let beside = name.split_once(".session.").map(|(id, _)| format!("{id}.session"));
-            known.contains(name) || beside.is_some_and(|name| known.contains(&name))
-        };
-        directory.clean(wanted).map_err(|error| failed(error.to_string()))?;
-        self.sweep().await;
         Ok(())
     }
 
@@ -79,33 +80,31 @@ impl Sessions {
         let weak: Weak<Inner> = Arc::downgrade(&self.inner);
         let (closing, every) = (self.inner.closing.clone(), self.inner.settings.sweep_every());
         tokio::spawn(async move {
-            let mut since_sweep = Duration::ZERO;
             loop {
-                let pause = every.min(LOOK_FOR_REQUESTS);
                 tokio::select! {
                     () = closing.cancelled() => return,
-                    () = tokio::time::sleep(pause) => {}
+                    () = tokio::time::sleep(every) => {}
                 }
-                since_sweep += pause;
                 let Some(inner) = weak.upgrade() else { return };
-                let sessions = Sessions { inner };
-                sessions.flush_if_asked().await;
-                if since_sweep >= every {
-                    since_sweep = Duration::ZERO;
-                    sessions.sweep().await;
-                }
+                Sessions { inner }.sweep().await;
             }
         });
     }
 
     /// Removes the sessions that have expired and puts those to sleep that have been idle long enough.
     pub async fn sweep(&self) {
+        if let Err(error) = self.refresh().await {
+            tracing::warn!(%error, "the registry cannot be read");
+            return;
+        }
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         for slot in slots {
-            // Who is busy is not idle.
-            let Some(mut turn) = slot.try_turn() else { continue };
             if self.has_expired(&slot) {
-                if let Err(error) = self.forget(&slot, turn).await {
+                // Who is busy is not idle. What another server knows of it may be newer.
+                if let Some(turn) = self.try_turn(&slot).await
+                    && self.has_expired(&slot)
+                    && let Err(error) = self.forget(&slot, turn).await
+                {
                     tracing::warn!(%error, "an expired session could not be removed");
                 }
                 continue;
@@ -113,6 +112,8 @@ impl Sessions {
             let idle = self.idle_time(&slot);
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
             if due
+                && slot.has_lease()
+                && let Some(mut turn) = slot.try_lock()
                 && matches!(*turn, Body::Live(_))
                 && slot.unkeepable().is_none()
                 && let Err(error) = self.hibernate(&slot, &mut turn, Room::Checked).await
@@ -127,7 +128,7 @@ impl Sessions {
     /// # Errors
     ///
     /// The registry's; the session stays then.
-    pub(super) async fn forget(&self, slot: &Slot, mut turn: Turn) -> Result<(), SessionError> {
+    pub(super) async fn forget(&self, slot: &Arc<Slot>, mut turn: Turn) -> Result<(), SessionError> {
         let (id, image) = {
             let record = slot.record();
             (record.id.clone(), record.image.clone())
@@ -135,11 +136,11 @@ impl Sessions {
         self.inner.registry.remove(vec![id.clone()]).await?;
         *turn = Body::Gone;
         self.slots().remove(&id);
-        drop(turn);
         self.inner.directory.remove_will(&id);
         if let Some(image) = image {
             self.inner.directory.remove_image(&image.name);
         }
+        drop(turn);
         self.make_room();
         Ok(())
     }
@@ -148,6 +149,8 @@ impl Sessions {
     pub async fn close(&self) {
         self.inner.closing.cancel();
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let (slots, others): (Vec<_>, Vec<_>) = slots.into_iter().partition(|slot| slot.has_lease());
+        self.close_others(&others).await;
         let mut closing = JoinSet::new();
         let mut refused = Vec::new();
         for slot in slots {
@@ -169,15 +172,30 @@ impl Sessions {
         }
     }
 
+    /// Stores when the sessions that this server does not have were used last.
+    async fn close_others(&self, slots: &[Arc<Slot>]) {
+        let later = slots.iter().filter(|slot| slot.begin_store_use(i64::MAX));
+        let used = |slot: &Arc<Slot>| {
+            let record = slot.record();
+            (record.id.clone(), record.last_used)
+        };
+        let used: Vec<(SessionId, i64)> = later.map(used).collect();
+        if !used.is_empty()
+            && let Err(error) = self.inner.registry.set_last_used(used).await
+        {
+            tracing::error!(%error, "the registry could not be written");
+        }
+    }
+
     /// Puts a session to sleep for good.
     ///
     /// # Errors
     ///
     /// What the disk says in the first attempt. Whatever fails in the last one, the session is lost, and its record says why.
-    async fn close_one(&self, slot: &Slot, attempt: Attempt) -> Result<(), SessionError> {
+    async fn close_one(&self, slot: &Arc<Slot>, attempt: Attempt) -> Result<(), SessionError> {
         let patience = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
         let id = slot.record().id.clone();
-        let Ok(mut turn) = timeout(patience, slot.sure_turn()).await else {
+        let Ok(mut turn) = timeout(patience, slot.lock_surely()).await else {
             tracing::error!(session = ?id, "a session is busy to the end; what its last cells did is lost");
             return Ok(());
         };
@@ -190,6 +208,9 @@ impl Sessions {
             Ok(()) => {}
         }
         if matches!(*turn, Body::Gone) {
+            return Ok(());
+        }
+        if !slot.has_lease() {
             return Ok(());
         }
         // When it was used last, above all.

@@ -204,7 +204,7 @@ impl Sessions {
         let mut stuck = 0;
         let mut why = None;
         while let Some(slot) = slots.pop() {
-            let Some(mut turn) = slot.try_turn() else { continue };
+            let Some(mut turn) = slot.has_lease().then(|| slot.try_lock()).flatten() else { continue };
             if !matches!(*turn, Body::Live(_)) {
                 continue;
             }
@@ -256,6 +256,7 @@ impl Sessions {
                     if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
                         self.lose_machine(slot, &format!("{reason:?}"));
                         *body = Body::Away;
+                        self.record_unchanged(slot).await;
                     }
                     return Err(error);
                 }

@@ -7,6 +7,9 @@
 //! What is answered is recorded: the registry is written after the engine's answer and before ours. With
 //! [`Durability::Cell`] the session's own file is written before that as well. A file belongs to one *generation* of the
 //! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
+//!
+//! Several servers of one user share a data directory. Each session has at most one server at a time (see [`lease`]); another one
+//! that needs it asks for it.
 
 mod access;
 mod backup;
@@ -18,10 +21,12 @@ mod error;
 mod examine;
 pub(crate) mod figures;
 mod files;
+mod hold;
 mod id;
 mod inputs;
 mod keeper;
 mod layers;
+mod lease;
 mod live;
 mod outputs;
 mod record;
@@ -59,11 +64,18 @@ pub use settings::{
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
+use hold::Served;
+use lease::{Leases, LocalLeases};
 use registry::Registry;
 use slot::Slot;
 
 /// Bytes of text that an answer about a cell should hold; all of it is a file when there are more.
 pub const ANSWER_BYTES: usize = settings::ANSWER_BYTES;
+
+/// How long a server waits for another one that has the data directory alone: one that makes the registry.
+const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// The sessions of one server. Clones share them.
 #[derive(Clone)]
@@ -76,6 +88,7 @@ struct Inner {
     settings: SessionSettings,
     directory: DataDir,
     registry: Registry,
+    leases: Box<dyn Leases>,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Places of sessions that are awake.
     places: Arc<Semaphore>,
@@ -93,19 +106,30 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// Takes the data directory, finds what sessions there are, and begins to look after them.
+    /// Uses the data directory, finds what sessions there are, and begins to look after them. Other servers may use the directory
+    /// as well.
     ///
     /// # Errors
     ///
-    /// [`DataDirError`], above all when another server has the directory.
+    /// [`DataDirError`], above all when another process has the directory alone.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
-        let directory = DataDir::lock(&settings.data_dir)?;
-        let registry = Registry::open(&directory)?;
+        let deadline = tokio::time::Instant::now() + OPEN_PATIENCE;
+        let (directory, registry) = loop {
+            match open_directory(&settings.data_dir) {
+                Err(DataDirError::InUse { .. }) if tokio::time::Instant::now() < deadline => {
+                    tokio::time::sleep(OPEN_PAUSE).await;
+                }
+                opened => break opened?,
+            }
+        };
+        let io = |source| DataDirError::Io { path: settings.data_dir.clone(), source };
+        let (leases, listener) = LocalLeases::begin(&directory).map_err(io)?;
         let max_live = settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
         let inner = Inner {
             engine,
             directory,
             registry,
+            leases: Box::new(leases),
             slots: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
@@ -115,6 +139,7 @@ impl Sessions {
             settings,
         };
         let sessions = Self { inner: Arc::new(inner) };
+        listener.serve(Arc::new(Served(Arc::downgrade(&sessions.inner))));
         sessions.restore().await?;
         sessions.keep();
         Ok(sessions)
@@ -144,11 +169,17 @@ impl Sessions {
         self.inner.settings.timeout.map(error::spoken)
     }
 
-    /// Everything that is known of a principal's sessions, the oldest first.
-    pub fn list(&self, principal: &str) -> Vec<Record> {
+    /// Everything that is known of a principal's sessions, the oldest first. Those of other servers are as the registry has them.
+    pub async fn list(&self, principal: &str) -> Vec<Record> {
+        if let Err(error) = self.refresh().await {
+            tracing::warn!(%error, "the registry cannot be read; sessions of other servers may be missing");
+        }
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let mut records: Vec<Record> =
-            slots.iter().map(|slot| slot.record().clone()).filter(|record| record.principal == principal).collect();
+        let mut records: Vec<Record> = slots
+            .iter()
+            .filter(|slot| slot.principal() == principal && !slot.is_cleared())
+            .map(|slot| slot.record().clone())
+            .collect();
         records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         records
     }
@@ -177,7 +208,12 @@ impl Sessions {
     ///
     /// [`SessionError::NotFound`].
     pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
-        Ok(self.find(principal, id).await?.interrupt())
+        let slot = self.find(principal, id).await?;
+        if slot.has_lease() {
+            return Ok(slot.interrupt());
+        }
+        let id = slot.record().id.clone();
+        self.inner.leases().interrupt(&id).await.map_err(|error| hold::elsewhere(id, error))
     }
 
     /// Takes a principal's access away: its cells that run are ended, and its sessions are as before them; what waits is refused. Its
@@ -197,22 +233,27 @@ impl Sessions {
             timeout: self.inner.settings.timeout,
         };
         let id = SessionId::parse(id).ok_or_else(not_found)?;
+        self.refresh().await?;
         let slot = self.slots().get(&id).cloned().ok_or_else(not_found)?;
-        if slot.record().principal != principal {
+        if slot.principal() != principal || slot.is_cleared() {
             return Err(not_found());
         }
         if self.has_expired(&slot)
-            && let Some(turn) = slot.try_turn()
+            && let Some(turn) = self.try_turn(&slot).await
+            && self.has_expired(&slot)
         {
             self.forget(&slot, turn).await?;
             return Err(not_found());
         }
         self.touch(&slot);
+        self.store_use(&slot).await;
         Ok(slot)
     }
 
-    /// Makes room for one more session.
+    /// Makes room for one more session, which this server has from the beginning.
     fn add(&self, record: Record) -> Result<Arc<Slot>, SessionError> {
+        let lease = self.inner.leases().try_acquire(&record.id);
+        let lease = lease.map_err(|error| SessionError::Storage(error.to_string()))?;
         let settings = &self.inner.settings;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
@@ -229,12 +270,14 @@ impl Sessions {
         }
         let id = record.id.clone();
         let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
+        slot.set_lease(lease);
         slots.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
 
     /// A session that has nothing in it yet, and is not in the registry.
     async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
+        self.refresh().await?;
         self.fit_new(principal).await?;
         self.add(Record::new(SessionId::random()?, principal, self.now()))
     }
@@ -295,6 +338,25 @@ impl Sessions {
             Err(error) => Err(SessionError::Storage(error.to_string())),
         }
     }
+}
+
+impl Inner {
+    fn leases(&self) -> &dyn Leases {
+        &*self.leases
+    }
+}
+
+/// Opens a directory and its registry for use beside other servers; the first one makes the registry.
+fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
+    let (directory, alone) = DataDir::share(path)?;
+    let registry = Registry::open(&directory)?;
+    if alone {
+        // What is half written is of servers that are gone.
+        let cleaned = directory.clean(|name| DataDir::session_of(name).is_some());
+        cleaned.map_err(|source| DataDirError::Io { path: path.to_owned(), source })?;
+        directory.admit_others()?;
+    }
+    Ok((directory, registry))
 }
 
 /// Counts a waiting call as long as it lives.

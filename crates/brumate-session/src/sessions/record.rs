@@ -74,6 +74,8 @@ pub struct Record {
     pub note: String,
     /// Its file, if it has one.
     pub image: Option<ImageFile>,
+    /// Bytes that a file of its present state would have, as far as is known; 0 when it has one.
+    pub estimated_bytes: u64,
     /// Counts changes of its state: cells, uploads, resets.
     pub generation: u64,
     /// Cells that were run.
@@ -94,6 +96,7 @@ impl Record {
             state: SessionState::Fresh,
             note: String::new(),
             image: None,
+            estimated_bytes: 0,
             generation: 0,
             executions: 0,
             files: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! One session in this process: whose turn it is, and where its state is.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
+use super::lease::Lease;
 use super::record::{Record, SessionState};
 use super::settings::MAX_WAITING;
 
@@ -37,8 +39,34 @@ impl Live {
     }
 }
 
-/// The exclusive use of a session.
-pub(crate) type Turn = OwnedMutexGuard<Body>;
+/// The exclusive use of a session: no other call of this server uses it, and no other server has its lease. When it ends, a
+/// session that is awake keeps the lease; of others it is given back.
+pub(crate) struct Turn {
+    slot: Arc<Slot>,
+    body: OwnedMutexGuard<Body>,
+}
+
+impl Deref for Turn {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        &self.body
+    }
+}
+
+impl DerefMut for Turn {
+    fn deref_mut(&mut self) -> &mut Body {
+        &mut self.body
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !matches!(*self.body, Body::Live(_)) {
+            self.slot.set_lease(None);
+        }
+    }
+}
 
 /// A session.
 pub(crate) struct Slot {
@@ -47,8 +75,10 @@ pub(crate) struct Slot {
     principal: Arc<str>,
     /// When it was used last, in milliseconds of a clock that does not jump; negative before that began.
     used: AtomicI64,
-    /// Bytes that a file of its present state would have, as far as is known.
-    estimate: AtomicU64,
+    /// This server's right to change it. While there is one the record is right, otherwise a copy of the registry's.
+    lease: Mutex<Option<Lease>>,
+    /// When it was used last, as the registry has it: milliseconds since 1970.
+    stored_use: AtomicI64,
     body: Arc<tokio::sync::Mutex<Body>>,
     waiting: AtomicUsize,
     running: Mutex<Option<Running>>,
@@ -71,7 +101,8 @@ impl Slot {
         Self {
             principal: record.principal.as_str().into(),
             used: AtomicI64::new(millis(used)),
-            estimate: AtomicU64::new(0),
+            lease: Mutex::new(None),
+            stored_use: AtomicI64::new(record.last_used),
             record: Mutex::new(record),
             body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
             waiting: AtomicUsize::new(0),
@@ -116,7 +147,7 @@ impl Slot {
 
     /// A file of its present state would have so many bytes.
     pub(crate) fn set_estimate(&self, bytes: u64) {
-        self.estimate.store(bytes, Ordering::Relaxed);
+        self.record().estimated_bytes = bytes;
     }
 
     /// Disk space that it takes, or would take if it were put to sleep now.
@@ -125,7 +156,7 @@ impl Slot {
         let file = record.image.as_ref().map_or(0, |image| image.bytes);
         match record.state {
             SessionState::Live if record.current_image().is_none() => {
-                Need { bytes: self.estimate.load(Ordering::Relaxed).max(file), written: false }
+                Need { bytes: record.estimated_bytes.max(file), written: false }
             }
             _ => Need { bytes: file, written: true },
         }
@@ -136,16 +167,43 @@ impl Slot {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the session for one thing to do; first come, first served.
+    /// Notes that this server has the lease of the session, or has it no more.
+    pub(crate) fn set_lease(&self, lease: Option<Lease>) {
+        // The one before ends outside of the lock.
+        let _before = std::mem::replace(&mut *self.lease.lock().unwrap_or_else(PoisonError::into_inner), lease);
+    }
+
+    /// Whether this server has the lease of the session.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Puts what the registry says in the place of what was known of a session that this server does not have.
+    pub(crate) fn set_record(&self, record: Record, now: Duration, idle: Duration) {
+        let used = millis(now).saturating_sub(millis(idle));
+        self.used.fetch_max(used, Ordering::Relaxed);
+        self.stored_use.store(record.last_used, Ordering::Relaxed);
+        let mut known = self.record();
+        let last_used = record.last_used.max(known.last_used);
+        *known = Record { last_used, ..record };
+    }
+
+    /// Whether the registry has an earlier time of the last use than `since`. It is asked to note the present one then.
+    pub(crate) fn begin_store_use(&self, since: i64) -> bool {
+        let used = self.record().last_used;
+        self.stored_use.load(Ordering::Relaxed) < since && self.stored_use.swap(used, Ordering::Relaxed) < used
+    }
+
+    /// Takes the session for one thing to do in this server; first come, first served.
     ///
     /// # Errors
     ///
     /// [`SessionError::Busy`] when too many wait, [`SessionError::Cancelled`].
-    pub(crate) async fn turn(&self, cancel: &CancellationToken) -> Result<Turn, SessionError> {
+    pub(crate) async fn lock(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
         if cancel.is_cancelled() {
             return Err(SessionError::Cancelled);
         }
-        if let Some(turn) = self.try_turn() {
+        if let Some(turn) = self.try_lock() {
             return Ok(turn);
         }
         let place = Place(&self.waiting);
@@ -156,23 +214,25 @@ impl Slot {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(SessionError::Cancelled),
-            turn = Arc::clone(&self.body).lock_owned() => Ok(turn),
+            body = Arc::clone(&self.body).lock_owned() => Ok(Turn { slot: Arc::clone(self), body }),
         }
     }
 
-    /// Takes the session if nobody has it and nobody waits for it.
-    pub(crate) fn try_turn(&self) -> Option<Turn> {
-        Arc::clone(&self.body).try_lock_owned().ok()
+    /// Takes the session in this server if nobody has it and nobody waits for it.
+    pub(crate) fn try_lock(self: &Arc<Self>) -> Option<Turn> {
+        let body = Arc::clone(&self.body).try_lock_owned().ok()?;
+        Some(Turn { slot: Arc::clone(self), body })
     }
 
-    /// Takes the session however many wait: for what must be done.
-    pub(crate) async fn sure_turn(&self) -> Turn {
-        Arc::clone(&self.body).lock_owned().await
+    /// Takes the session in this server however many wait: for what must be done.
+    pub(crate) async fn lock_surely(self: &Arc<Self>) -> Turn {
+        Turn { slot: Arc::clone(self), body: Arc::clone(&self.body).lock_owned().await }
     }
 
-    /// From now on nothing begins in this session, however long it has waited; `false` takes that back.
-    pub(crate) fn set_cleared(&self, cleared: bool) {
-        self.cleared.store(cleared, Ordering::SeqCst);
+    /// From now on nothing begins in this session, however long it has waited; `false` takes that back. Returns what was the case
+    /// before.
+    pub(crate) fn set_cleared(&self, cleared: bool) -> bool {
+        self.cleared.swap(cleared, Ordering::SeqCst)
     }
 
     pub(crate) fn is_cleared(&self) -> bool {

@@ -9,6 +9,7 @@ mod sessions {
     mod files;
     mod life;
     mod limits;
+    mod servers;
     mod storing;
     mod support;
 }

@@ -110,7 +110,7 @@ async fn remove(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let ids: Vec<String> = match all {
-        true => opened.list(LOCAL_PRINCIPAL).iter().map(|record| record.id.to_string()).collect(),
+        true => opened.list(LOCAL_PRINCIPAL).await.iter().map(|record| record.id.to_string()).collect(),
         false => ids.to_vec(),
     };
     let mut missing = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_engine_api::{
@@ -25,6 +26,8 @@ pub(crate) struct LocalEngineConfig {
     pub(crate) brief: bool,
     /// Machines kept ready per image.
     pub(crate) ready: usize,
+    /// How long they are kept without use; `None`: always.
+    pub(crate) idle: Option<Duration>,
     /// Hears about compilation.
     pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
@@ -63,6 +66,7 @@ impl LocalEngine {
                 brief: self.config.brief,
                 progress: self.config.progress.clone(),
                 ready: self.config.ready,
+                idle: self.config.idle,
                 ..SandboxConfig::default()
             };
             Sandbox::start(config).await.map_err(engine_error)

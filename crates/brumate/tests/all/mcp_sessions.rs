@@ -39,7 +39,7 @@ cases! {
     session_cases:
     transcript, failing_first_cell, long_cell, over_the_limit, out_of_memory, stopping, restart, durable, killed, sleeping, forks,
     fresh_names,
-    tools_together, one_server, traversal,
+    tools_together, two_servers, traversal,
     files,
     uploads,
     figures,

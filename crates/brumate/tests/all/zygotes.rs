@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::support::processes::{descendants, zygotes};
-use crate::support::sessions::{cell, sandbox, say};
+use crate::support::sessions::{cell, config, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, MachineSpec};
-use brumate_engine::client::{Died, Error, Session};
+use brumate_engine::client::{Died, Error, Sandbox, SandboxConfig, Session};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -144,4 +144,20 @@ async fn how_a_machine_ended_is_known_without_its_zygote() {
         panic!("{outcome:?}");
     };
     assert!((100 << 20..1 << 30).contains(&peak), "{peak}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn zygotes_that_nobody_uses_end_and_others_start() {
+    let idle = Some(Duration::from_millis(500));
+    let sandbox = Sandbox::start(SandboxConfig { idle, ..config(2) }).await.expect("a sandbox");
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    begin(&session, 1).await;
+    // The session, its checkpoint, the first process of their jail and its warden are left, and the zygote that made them.
+    settle("machines that are kept ready end", |alive| alive.len() <= 5).await;
+    works(&session, 1).await;
+    drop(session);
+    settle("nothing is left", BTreeSet::is_empty).await;
+    let session = sandbox.session(MachineSpec::default()).await.expect("another session");
+    begin(&session, 2).await;
+    works(&session, 2).await;
 }

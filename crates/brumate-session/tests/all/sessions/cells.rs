@@ -69,7 +69,7 @@ async fn a_session_that_is_lost_says_so_until_it_is_cleared() {
     let error = host.cell(Some(&id), "x").await.unwrap_err();
     assert!(matches!(&error, SessionError::Lost { .. }), "{error}");
     assert!(error.to_string().contains("use session_id=\"\" or session_id=\"0\""), "{error}");
-    assert_eq!(host.state(&id), SessionState::Lost);
+    assert_eq!(host.state(&id).await, SessionState::Lost);
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(matches!(host.cell(Some(&id), "x").await, Err(SessionError::NotFound { .. })));
 }
@@ -218,6 +218,6 @@ async fn a_sandbox_that_fails_leaves_no_session_behind() {
     let host = Host::with(engine().on("broken", broken), |_| {}).await;
     let error = host.cell(None, "broken").await.unwrap_err();
     assert!(error.to_string().contains("no user namespaces"), "{error}");
-    assert!(host.sessions.list(LOCAL_PRINCIPAL).is_empty());
+    assert!(host.sessions.list(LOCAL_PRINCIPAL).await.is_empty());
     assert_eq!((host.sessions.live(), host.engine.alive()), (0, 0));
 }

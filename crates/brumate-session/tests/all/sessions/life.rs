@@ -2,9 +2,7 @@
 
 use brumate_engine_api::ExitReason;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{
-    CellRequest, DataDirError, Durability, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
-};
+use brumate_session::sessions::{CellRequest, Durability, LOCAL_PRINCIPAL, SessionError, SessionState, Sessions};
 use brumate_session::testing::Script;
 
 use super::support::{Host, engine};
@@ -15,12 +13,12 @@ async fn idle_sessions_sleep_and_wake_by_themselves() {
     let id = host.open("x = 1").await;
     host.pass(59);
     host.sessions.sweep().await;
-    assert_eq!((host.state(&id), host.engine.alive()), (SessionState::Live, 1));
+    assert_eq!((host.state(&id).await, host.engine.alive()), (SessionState::Live, 1));
     host.pass(1);
     host.sessions.sweep().await;
-    assert_eq!((host.state(&id), host.engine.alive(), host.images().len()), (SessionState::Asleep, 0, 1));
+    assert_eq!((host.state(&id).await, host.engine.alive(), host.images().len()), (SessionState::Asleep, 0, 1));
     assert_eq!(host.x(&id).await, "1");
-    assert_eq!((host.state(&id), host.engine.alive()), (SessionState::Live, 1));
+    assert_eq!((host.state(&id).await, host.engine.alive()), (SessionState::Live, 1));
     assert!(host.images().is_empty(), "the file of an earlier state is gone");
 }
 
@@ -48,7 +46,7 @@ async fn sessions_expire_exactly_when_they_are_used_and_soon_when_they_are_not()
     assert_eq!(host.x(&used).await, "1", "not yet");
     host.pass(1800);
     assert_eq!(host.x(&used).await, "1");
-    assert_eq!(host.sessions.list(LOCAL_PRINCIPAL).len(), 2);
+    assert_eq!(host.sessions.list(LOCAL_PRINCIPAL).await.len(), 2);
     let error = host.cell(Some(&unused), "x").await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -60,7 +58,7 @@ async fn sessions_expire_exactly_when_they_are_used_and_soon_when_they_are_not()
     );
     host.pass(1801);
     host.sessions.sweep().await;
-    assert!(host.sessions.list(LOCAL_PRINCIPAL).is_empty());
+    assert!(host.sessions.list(LOCAL_PRINCIPAL).await.is_empty());
     assert!(Sessions::look(host.path()).unwrap().is_empty());
     assert_eq!((host.engine.alive(), host.sessions.live(), host.images().len()), (0, 0, 0));
 }
@@ -92,13 +90,13 @@ async fn sessions_outlive_the_server() {
     let host = Host::new().await;
     let (one, two) = (host.open("x = 1").await, host.open("x = 2").await);
     let host = host.restart(true).await;
-    assert_eq!((host.engine.alive(), host.state(&one)), (0, SessionState::Asleep));
+    assert_eq!((host.engine.alive(), host.state(&one).await), (0, SessionState::Asleep));
     assert_eq!((host.x(&one).await, host.x(&two).await), ("1".to_owned(), "2".to_owned()));
     // And expire while there is no server.
     let host = host.restart(true).await;
     host.pass(1801);
     let host = host.restart(true).await;
-    assert!(host.sessions.list(LOCAL_PRINCIPAL).is_empty() && host.images().is_empty());
+    assert!(host.sessions.list(LOCAL_PRINCIPAL).await.is_empty() && host.images().is_empty());
 }
 
 #[tokio::test]
@@ -131,7 +129,7 @@ async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
         let engine = host.engine.clone();
         host = host.restart(false).await;
         engine.set_vanished(false);
-        assert_eq!(host.state(&one), SessionState::Asleep);
+        assert_eq!(host.state(&one).await, SessionState::Asleep);
     }
     assert_eq!((host.x(&one).await, host.x(&fork).await), ("2".to_owned(), "1".to_owned()));
     assert!(host.cell(Some(&two), "1 + 1").await.unwrap().files.is_empty());
@@ -161,7 +159,7 @@ async fn clocks_that_are_set_make_nobody_older() {
     let id = host.open("x = 1").await;
     host.set_time(1_000_000 + 10 * 365 * 86400);
     host.sessions.sweep().await;
-    assert_eq!((host.x(&id).await, host.state(&id)), ("1".to_owned(), SessionState::Live));
+    assert_eq!((host.x(&id).await, host.state(&id).await), ("1".to_owned(), SessionState::Live));
     // Nor younger.
     host.set_time(5);
     host.pass(1801);
@@ -198,15 +196,8 @@ async fn a_damaged_or_missing_file_is_that_sessions_problem_only() {
     assert_eq!(host.x(&fine).await, "2");
     assert_eq!((host.sessions.live(), host.engine.alive()), (1, 1), "who does not wake takes no place");
     let host = host.restart(true).await;
-    assert_eq!(host.state(&missing), SessionState::Lost);
+    assert_eq!(host.state(&missing).await, SessionState::Lost);
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &damaged).await.unwrap());
-}
-
-#[tokio::test]
-async fn one_server_per_directory() {
-    let host = Host::new().await;
-    let second = Sessions::open(host.engine.clone(), SessionSettings::new(host.path())).await;
-    assert!(matches!(second, Err(DataDirError::InUse { .. })));
 }
 
 #[tokio::test]
@@ -249,7 +240,7 @@ async fn a_fork_needs_no_place_of_its_own() {
     let host = Host::with(engine(), |settings| settings.max_live = 1).await;
     let parent = host.open("x = 1").await;
     let child = host.sessions.fork(LOCAL_PRINCIPAL, &parent, &CancellationToken::new()).await.unwrap().to_string();
-    assert_eq!(host.state(&child), SessionState::Asleep);
+    assert_eq!(host.state(&child).await, SessionState::Asleep);
     assert_eq!((host.x(&child).await, host.x(&parent).await), ("1".to_owned(), "1".to_owned()));
     assert_eq!(host.engine.most_alive(), 1);
 }
@@ -295,7 +286,7 @@ async fn a_session_is_its_principals_alone() {
     let stranger = host.sessions.execute("mallory", CellRequest::new(Some(&id), "x"), &cancel, &mut |_| {}).await;
     assert!(matches!(stranger, Err(SessionError::NotFound { .. })));
     assert!(!host.sessions.clear("mallory", &id).await.unwrap());
-    assert!(host.sessions.list("mallory").is_empty());
+    assert!(host.sessions.list("mallory").await.is_empty());
     assert!(matches!(host.sessions.fork("mallory", &id, &cancel).await, Err(SessionError::NotFound { .. })));
     assert_eq!(host.x(&id).await, "1");
 }

@@ -16,10 +16,10 @@ async fn the_least_recently_used_session_sleeps_for_another() {
     host.x(&one).await;
     host.pass(1);
     let three = host.open("x = 1").await;
-    let states = [&one, &two, &three].map(|id| host.state(id));
+    let states = host.states(&[&one, &two, &three]).await;
     assert_eq!(states, [SessionState::Live, SessionState::Asleep, SessionState::Live]);
     assert_eq!(host.x(&two).await, "2");
-    assert_eq!(host.state(&one), SessionState::Asleep);
+    assert_eq!(host.state(&one).await, SessionState::Asleep);
     assert_eq!(host.engine.most_alive(), 2);
 }
 
@@ -89,10 +89,10 @@ async fn a_session_that_cannot_sleep_stays_awake_and_others_make_room() {
     let stuck = host.open("unkeepable").await;
     host.pass(1);
     let (two, three) = (host.open("x = 2").await, host.open("x = 1").await);
-    assert_eq!((host.state(&stuck), host.state(&two)), (SessionState::Live, SessionState::Asleep));
+    assert_eq!((host.state(&stuck).await, host.state(&two).await), (SessionState::Live, SessionState::Asleep));
     host.pass(60);
     host.sessions.sweep().await;
-    assert_eq!((host.state(&stuck), host.state(&three)), (SessionState::Live, SessionState::Asleep));
+    assert_eq!((host.state(&stuck).await, host.state(&three).await), (SessionState::Live, SessionState::Asleep));
     // What cannot be kept is lost with the server, and that is told.
     let host = host.restart(true).await;
     let error = host.cell(Some(&stuck), "x").await.unwrap_err();
@@ -105,7 +105,7 @@ async fn when_nobody_can_sleep_the_next_one_learns_why() {
     host.open("unkeepable").await;
     let error = host.cell(None, "x = 1").await.unwrap_err();
     assert!(error.to_string().contains("an open connection"), "{error}");
-    assert_eq!(host.sessions.list(LOCAL_PRINCIPAL).len(), 1);
+    assert_eq!(host.sessions.list(LOCAL_PRINCIPAL).await.len(), 1);
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn an_end_in_order_writes_everything_whatever_the_limits_say() {
     let report = host.cell(Some(&ids[2]), "x = 2").await.unwrap();
     assert!(report.error.unwrap().contains("your sessions may take 10 bytes of the disk"), "the next cell feels it");
     let host = host.restart(true).await;
-    assert_eq!(ids.each_ref().map(|id| host.state(id)), [SessionState::Asleep; 3]);
+    assert_eq!(host.states(&ids.each_ref().map(String::as_str)).await, [SessionState::Asleep; 3]);
     LIMIT.store(1 << 20, Ordering::SeqCst);
     assert_eq!((host.x(&ids[0]).await, host.x(&ids[2]).await), ("big".to_owned(), "1".to_owned()));
 }
@@ -137,7 +137,7 @@ async fn what_the_disk_refuses_at_the_end_is_lost_alone_and_says_why() {
     let (large, small) = (host.open("big").await, host.open("x = 1").await);
     host.engine.set_disk(1000);
     let host = host.restart(true).await;
-    assert_eq!((host.state(&large), host.x(&small).await), (SessionState::Lost, "1".to_owned()));
+    assert_eq!((host.state(&large).await, host.x(&small).await), (SessionState::Lost, "1".to_owned()));
     let error = host.cell(Some(&large), "x").await.unwrap_err();
     assert!(error.to_string().contains("No space left on device"), "{error}");
 }

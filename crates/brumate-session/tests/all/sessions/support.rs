@@ -186,8 +186,27 @@ impl Host {
         tokio::time::timeout(PATIENCE, reached).await.expect("code that begins in time");
     }
 
-    pub(crate) fn state(&self, id: &str) -> SessionState {
-        let record = self.sessions.list(LOCAL_PRINCIPAL).into_iter().find(|record| record.id.as_str() == id);
+    /// Another server of the same user, beside this one.
+    pub(crate) async fn beside(&self) -> Self {
+        self.beside_with(engine()).await
+    }
+
+    /// As [`Host::beside`], with another engine.
+    pub(crate) async fn beside_with(&self, engine: FakeEngine) -> Self {
+        let (clock, directory) = (Arc::clone(&self.clock), Arc::clone(&self.directory));
+        Self::start(Arc::new(engine), clock, directory, self.change).await
+    }
+
+    pub(crate) async fn states(&self, ids: &[&str]) -> Vec<SessionState> {
+        let mut states = Vec::new();
+        for id in ids {
+            states.push(self.state(id).await);
+        }
+        states
+    }
+
+    pub(crate) async fn state(&self, id: &str) -> SessionState {
+        let record = self.sessions.list(LOCAL_PRINCIPAL).await.into_iter().find(|record| record.id.as_str() == id);
         record.expect("a session of that name").state
     }
 }

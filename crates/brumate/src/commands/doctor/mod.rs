@@ -168,9 +168,12 @@ fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
     let directory = match (found.exists, found.in_use) {
         (false, _) => (State::Info, format!("{place}, made when sessions are first served")),
         (true, None) => (State::Ok, format!("{place}, private and writable, not in use")),
-        (true, Some(None)) => (State::Ok, format!("{place}, private and writable, in use")),
-        (true, Some(Some(process))) => {
-            (State::Ok, format!("{place}, private and writable, in use by process {process}"))
+        (true, Some(processes)) if processes.is_empty() => {
+            (State::Ok, format!("{place}, private and writable, in use"))
+        }
+        (true, Some(processes)) => {
+            let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+            (State::Ok, format!("{place}, private and writable, in use by process {}", processes.join(", ")))
         }
     };
     add("data directory", Subject::Directory, directory);

@@ -5,13 +5,17 @@ use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// A sandbox that keeps `ready` machines ready. All tests use one cache: modules are compiled once.
 pub(crate) async fn sandbox(ready: usize) -> Sandbox {
-    let config = SandboxConfig {
+    Sandbox::start(config(ready)).await.expect("a sandbox")
+}
+
+/// How a sandbox that keeps `ready` machines ready is started.
+pub(crate) fn config(ready: usize) -> SandboxConfig {
+    SandboxConfig {
         cache_dir: brumate_test_support::cache_directory(),
         program: Some(env!("CARGO_BIN_EXE_brumate").into()),
         ready,
         ..SandboxConfig::default()
-    };
-    Sandbox::start(config).await.expect("a sandbox")
+    }
 }
 
 /// Runs a cell of a session: what became of it, and what it printed.

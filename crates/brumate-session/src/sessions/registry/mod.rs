@@ -1,49 +1,23 @@
-//! What sessions there are, in SQLite.
+//! What sessions there are, in SQLite. Several servers use one registry; each writes only the sessions that it has a
+//! [lease](super::lease) for, and reads the others again when another server has written.
 //!
 //! The write-ahead log is written before a commit returns, so that commits survive the death of this process; with
 //! [`Sync::Disk`] the disk has it as well, so that they survive the machine's.
 
+mod offline;
+mod rows;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::task::JoinHandle;
 
 use super::directory::{DataDir, DataDirError, private_file};
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{ImageFile, KnownFile, Record, SessionState};
-
-/// Version of the tables.
-const SCHEMA: i64 = 2;
-/// From version 1: packages of sessions.
-const PACKAGES: &str = "ALTER TABLE sessions ADD COLUMN packages TEXT NOT NULL DEFAULT '[]';";
-
-const TABLES: &str = "
-    CREATE TABLE sessions (
-        id TEXT PRIMARY KEY,
-        principal TEXT NOT NULL,
-        created INTEGER NOT NULL,
-        last_used INTEGER NOT NULL,
-        state TEXT NOT NULL,
-        note TEXT NOT NULL,
-        image TEXT,
-        image_bytes INTEGER NOT NULL,
-        image_generation INTEGER NOT NULL,
-        generation INTEGER NOT NULL,
-        executions INTEGER NOT NULL,
-        packages TEXT NOT NULL DEFAULT '[]'
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE files (
-        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-        path TEXT NOT NULL,
-        size INTEGER NOT NULL,
-        stamp INTEGER NOT NULL,
-        mime TEXT NOT NULL,
-        PRIMARY KEY (session, path)
-    ) STRICT, WITHOUT ROWID;
-";
+use super::record::Record;
+use rows::{PACKAGES, SCHEMA, TABLES, all, one, put, put_files};
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +53,8 @@ struct Store {
     sync: Option<Sync>,
     /// Counts them.
     writes: u32,
+    /// SQLite's count of what other connections had written when all was read last.
+    seen: Option<i64>,
 }
 
 /// How long the write-ahead log is after a write.
@@ -104,101 +80,9 @@ impl Registry {
         let connection = Self::connect(&path, flags).map_err(|error| failed(error.to_string()))?;
         Self::prepare(&connection).map_err(|error| failed(error.to_string()))?;
         match Self::version(&connection).map_err(|error| failed(error.to_string()))? {
-            SCHEMA => Ok(Self { store: Arc::new(Mutex::new(Store { connection, sync: None, writes: 0 })) }),
+            SCHEMA => Ok(Self { store: Arc::new(Mutex::new(Store { connection, sync: None, writes: 0, seen: None })) }),
             other => Err(failed(format!("it is of version {other}, and this Brumate knows {SCHEMA}"))),
         }
-    }
-
-    /// What is in the registry of a directory that another process may be using.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn look(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let read = Self::connect(&directory.registry(), flags).and_then(|connection| {
-            // A file that was made and not filled yet has no tables.
-            if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
-        });
-        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
-    }
-
-    /// As [`Registry::look`], after SQLite has gone through all of it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn check(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
-        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let checked = Self::connect(&directory.registry(), flags).and_then(|connection| {
-            connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
-        });
-        match checked {
-            Ok(said) if said == "ok" => Self::look(directory),
-            Ok(said) => Err(failed(said)),
-            Err(error) => Err(failed(error.to_string())),
-        }
-    }
-
-    /// Copies the registry of a directory that another process may be using to the file `to`, as it is at one moment.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn copy(directory: &DataDir, to: &Path) -> Result<(), DataDirError> {
-        let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let text = to.to_str().ok_or_else(|| failed("the name of the copy is not UTF-8".to_owned()))?;
-        let copied = Self::connect(&directory.registry(), flags)
-            .and_then(|connection| connection.execute("VACUUM INTO ?1", [text]).map(drop));
-        copied.map_err(|error| failed(error.to_string()))?;
-        // SQLite makes it as anybody's.
-        private_file(to).and_then(|file| file.sync_all()).map_err(|error| failed(error.to_string()))
-    }
-
-    /// Puts another record of a session into the registry of a directory that nobody uses.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn replace(directory: &DataDir, record: &Record) -> Result<(), DataDirError> {
-        Self::edit(directory, |connection| {
-            put(connection, record)?;
-            let transaction = connection.unchecked_transaction()?;
-            put_files(&transaction, record)?;
-            transaction.commit()
-        })
-    }
-
-    /// Removes a session from the registry of a directory that nobody uses.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn forget(directory: &DataDir, id: &SessionId) -> Result<(), DataDirError> {
-        let sql = "DELETE FROM sessions WHERE id = ?1";
-        Self::edit(directory, |connection| connection.execute(sql, [id.as_str()]).map(drop))
-    }
-
-    fn edit(directory: &DataDir, change: impl FnOnce(&Connection) -> rusqlite::Result<()>) -> Result<(), DataDirError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let changed = Self::connect(&directory.registry(), flags).and_then(|connection| change(&connection));
-        changed.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
-    }
-
-    /// Notes in the registry of a directory that nobody uses that the state of sessions is not there.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::open`].
-    pub(crate) fn lose(directory: &DataDir, ids: &[SessionId], reason: &str) -> Result<(), DataDirError> {
-        let sql = "UPDATE sessions SET state = ?2, note = ?3 WHERE id = ?1";
-        Self::edit(directory, |connection| {
-            ids.iter().try_for_each(|id| {
-                connection.execute(sql, params![id.as_str(), SessionState::Lost.as_str(), reason]).map(drop)
-            })
-        })
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
@@ -222,16 +106,63 @@ impl Registry {
             1 => PACKAGES,
             _ => return Ok(()),
         };
-        connection.execute_batch(&format!("BEGIN; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
+        connection.execute_batch(&format!("BEGIN IMMEDIATE; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
     }
 
-    /// Every session.
+    /// Whether no other server has written since all was read last. `None` when that cannot be told at once.
+    pub(crate) fn is_current(&self) -> Option<bool> {
+        let store = self.store.try_lock().ok()?;
+        Some(store.seen.is_some() && store.other_writes().ok() == store.seen)
+    }
+
+    /// Gives every session to `take`, unless [`Registry::is_current`]. Nobody writes through this registry meanwhile.
     ///
     /// # Errors
     ///
     /// When the registry is damaged.
-    pub(crate) async fn all(&self) -> Result<Vec<Record>, SessionError> {
-        self.in_background(|store| all(&store.connection)).await
+    pub(crate) async fn read_again(&self, take: impl FnOnce(Vec<Record>) + Send + 'static) -> Result<(), SessionError> {
+        self.in_background(move |store| {
+            // Read first: what is written meanwhile is read the next time.
+            let written = Some(store.other_writes()?);
+            if store.seen != written {
+                take(all(&store.connection)?);
+                store.seen = written;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Reads one session; `None` when there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the registry is damaged.
+    pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Record>, SessionError> {
+        match self.at_once({
+            let id = id.clone();
+            move |store: &mut Store| one(&store.connection, &id)
+        }) {
+            Ok(found) => found.map_err(|error| SessionError::Storage(error.to_string())),
+            Err(read) => self.in_background(read).await,
+        }
+    }
+
+    /// Notes when sessions were used last, in milliseconds since 1970, where that is later than what is known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::put`].
+    pub(crate) async fn set_last_used(&self, used: Vec<(SessionId, i64)>) -> Result<(), SessionError> {
+        self.write(Sync::Process, move |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for (id, used) in &used {
+                let sql = "UPDATE sessions SET last_used = MAX(last_used, ?2) WHERE id = ?1";
+                transaction.prepare_cached(sql)?.execute(params![id.as_str(), used])?;
+            }
+            transaction.commit()
+        })
+        .await
     }
 
     /// Writes a session, new or known.
@@ -244,7 +175,7 @@ impl Registry {
             // One statement is a transaction.
             Parts::WithoutFiles => put(connection, &record),
             Parts::All => {
-                let transaction = connection.transaction()?;
+                let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 put(&transaction, &record)?;
                 put_files(&transaction, &record)?;
                 transaction.commit()
@@ -260,7 +191,7 @@ impl Registry {
     /// As [`Registry::put`].
     pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
         self.write(Sync::Disk, move |connection| {
-            let transaction = connection.transaction()?;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for id in &ids {
                 transaction.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])?;
             }
@@ -314,6 +245,11 @@ impl Registry {
 }
 
 impl Store {
+    /// Counts the writes of other connections, of this process and of others.
+    fn other_writes(&self) -> rusqlite::Result<i64> {
+        self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+
     fn write(
         &mut self,
         sync: Sync,
@@ -338,96 +274,18 @@ impl Store {
     }
 }
 
-fn put(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
-    let image = record.image.as_ref();
-    let packages = serde_json::to_string(&record.packages)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    // SQLite has signed numbers only; the bits are what counts.
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-         ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
-             image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
-    )?;
-    statement.execute(params![
-        record.id.as_str(),
-        record.principal,
-        record.created,
-        record.last_used,
-        record.state.as_str(),
-        record.note,
-        image.map(|image| image.name.as_str()),
-        image.map_or(0, |image| image.bytes.cast_signed()),
-        image.map_or(0, |image| image.generation.cast_signed()),
-        record.generation.cast_signed(),
-        record.executions.cast_signed(),
-        packages,
-    ])?;
-    Ok(())
-}
-
-fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
-    transaction.prepare_cached("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
-    let mut statement = transaction.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (path, file) in &record.files {
-        let (size, stamp) = (file.size.cast_signed(), file.stamp.cast_signed());
-        statement.execute(params![record.id.as_str(), path, size, stamp, file.mime])?;
-    }
-    Ok(())
-}
-
-fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
-    let mut statement = connection.prepare("SELECT * FROM sessions ORDER BY created, id")?;
-    let mut records = statement.query_map([], record)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut statement = connection.prepare("SELECT path, size, stamp, mime FROM files WHERE session = ?1")?;
-    for record in &mut records {
-        let files = statement.query_map([record.id.as_str()], |row| {
-            Ok((row.get(0)?, KnownFile { size: unsigned(row, 1)?, stamp: unsigned(row, 2)?, mime: row.get(3)? }))
-        })?;
-        record.files = files.collect::<rusqlite::Result<_>>()?;
-    }
-    Ok(records)
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let wrong = |column: usize, what: &str| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.to_owned().into())
-    };
-    let id: String = row.get("id")?;
-    let state: String = row.get("state")?;
-    let image = match row.get::<_, Option<String>>("image")? {
-        // It becomes a path: a registry that somebody changed must not lead out of its directory.
-        Some(name) if name.contains('/') => return Err(wrong(6, "an image's name is a path")),
-        Some(name) => Some(ImageFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
-        None => None,
-    };
-    Ok(Record {
-        id: SessionId::parse(&id).ok_or_else(|| wrong(0, "an id that is none"))?,
-        principal: row.get("principal")?,
-        created: row.get("created")?,
-        last_used: row.get("last_used")?,
-        state: SessionState::parse(&state).ok_or_else(|| wrong(4, "an unknown state"))?,
-        note: row.get("note")?,
-        image,
-        generation: unsigned(row, 9)?,
-        executions: unsigned(row, 10)?,
-        files: std::collections::BTreeMap::new(),
-        // A registry that another process of an earlier version keeps has no such column.
-        packages: match row.get::<_, String>("packages") {
-            Ok(text) => serde_json::from_str(&text).map_err(|_| wrong(11, "packages that are none"))?,
-            Err(rusqlite::Error::InvalidColumnName(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        },
-    })
-}
-
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::record::{ImageFile, KnownFile, SessionState};
     use super::*;
     use crate::packages::KnownLayer;
+
+    async fn read(registry: &Registry) -> Vec<Record> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        registry.store.lock().unwrap().seen = None;
+        registry.read_again(move |records| sender.send(records).unwrap()).await.unwrap();
+        receiver.recv().unwrap()
+    }
 
     fn record(state: SessionState) -> Record {
         let mut record = Record::new(SessionId::random().unwrap(), "local", 17);
@@ -455,7 +313,7 @@ mod tests {
         registry.put(asleep.clone(), Parts::WithoutFiles, Sync::Process).await.unwrap();
         let mut expected = vec![asleep.clone(), lost.clone()];
         expected.sort_by(|a, b| a.id.cmp(&b.id));
-        assert_eq!(registry.all().await.unwrap(), expected);
+        assert_eq!(read(&registry).await, expected);
         let other = DataDir::look(root.path()).unwrap();
         assert_eq!(Registry::look(&other).unwrap(), expected);
         registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
@@ -476,7 +334,7 @@ mod tests {
         drop(connection);
         let seen = Registry::look(&directory).unwrap();
         let registry = Registry::open(&directory).unwrap();
-        let mut record = registry.all().await.unwrap().remove(0);
+        let mut record = read(&registry).await.remove(0);
         assert_eq!((seen, record.executions), (vec![record.clone()], 4));
         record.packages = self::record(SessionState::Live).packages;
         registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();

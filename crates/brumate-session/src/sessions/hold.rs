@@ -1,0 +1,250 @@
+//! Sessions among several servers: what others have written, whose turn it is, and what they ask for.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::directory::DataDir;
+use super::error::SessionError;
+use super::id::SessionId;
+use super::lease::{Holder, HolderError, Urgency};
+use super::live::Room;
+use super::record::{ImageFile, Record, SessionState};
+use super::registry::{Parts, Sync};
+use super::slot::{Body, Slot, Turn};
+use super::{Inner, Sessions};
+
+/// Attempts to learn who has a session that somebody has, and to reach that server.
+const ATTEMPTS: u32 = 100;
+/// The time between them: a server that was killed takes a moment to be gone.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The time of the last use is stored again when it is this much later, in milliseconds.
+const USE_STEP: i64 = 30_000;
+
+impl Sessions {
+    /// Reads the registry again if another server has written to it.
+    pub(super) async fn refresh(&self) -> Result<(), SessionError> {
+        if self.inner.registry.is_current() == Some(true) {
+            return Ok(());
+        }
+        let sessions = self.clone();
+        self.inner.registry.read_again(move |records| sessions.take_over(records)).await
+    }
+
+    /// Takes over what the registry says of sessions that other servers have, or nobody.
+    pub(super) fn take_over(&self, records: Vec<Record>) {
+        let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
+        let now = (self.inner.settings.elapsed)();
+        let mut slots = self.slots();
+        slots.retain(|id, slot| known.contains(id) || slot.has_lease());
+        for record in records {
+            let slot = slots.get(&record.id);
+            if slot.is_some_and(|slot| slot.has_lease()) {
+                continue;
+            }
+            let record = if self.inner.leases().is_held(&record.id) { record } else { self.settle(record) };
+            let idle = self.unused_for(&record);
+            match slot {
+                Some(slot) => slot.set_record(record, now, idle),
+                None => drop(slots.insert(record.id.clone(), Arc::new(Slot::aged(record, now, idle)))),
+            }
+        }
+    }
+
+    /// How long a session has not been used. Clocks that were set back make sessions look used, not old; one that was set
+    /// forward cannot be told from time.
+    fn unused_for(&self, record: &Record) -> Duration {
+        Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
+    }
+
+    /// What is left of a session that no server has.
+    pub(super) fn settle(&self, mut record: Record) -> Record {
+        let directory = &self.inner.directory;
+        let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
+        match record.state {
+            SessionState::Fresh | SessionState::Lost => {}
+            SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
+            // The registry still says that it lives, until it is used: its will is as good as a file.
+            SessionState::Live | SessionState::Asleep if directory.has_will(&record.id) => {
+                let (name, generation) = (DataDir::will_name(&record.id), record.generation);
+                record.image = Some(ImageFile { name, bytes: directory.will_bytes(&record.id), generation });
+                record.state = SessionState::Asleep;
+            }
+            SessionState::Live => record.lose("the server ended without putting it to sleep"),
+            SessionState::Asleep => record.lose("its file is gone"),
+        }
+        record
+    }
+
+    /// Takes the session for one thing to do, when those before are done. Another server that has it puts it to sleep.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Slot::lock`]; [`SessionError::Elsewhere`] when the other server does not give it up,
+    /// [`SessionError::NotFound`] when it has removed it.
+    pub(super) async fn turn(&self, slot: &Arc<Slot>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
+        let mut turn = slot.lock(cancel).await?;
+        self.lease(slot, &mut turn, Urgency::InTurn, cancel).await?;
+        Ok(turn)
+    }
+
+    /// As [`Sessions::turn`], for what must be done, however many wait. A cell that runs in the session is killed.
+    pub(super) async fn sure_turn(&self, slot: &Arc<Slot>) -> Result<Turn, SessionError> {
+        slot.kill();
+        let mut turn = slot.lock_surely().await;
+        match self.lease(slot, &mut turn, Urgency::AtOnce, &CancellationToken::new()).await {
+            Err(SessionError::NotFound { .. }) | Ok(()) => Ok(turn),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the session if nobody has it, in this server or another, and nobody waits for it.
+    pub(super) async fn try_turn(&self, slot: &Arc<Slot>) -> Option<Turn> {
+        let mut turn = slot.try_lock()?;
+        if slot.has_lease() || matches!(*turn, Body::Gone) {
+            return Some(turn);
+        }
+        let id = slot.record().id.clone();
+        slot.set_lease(Some(self.inner.leases().try_acquire(&id).ok()??));
+        self.reload(slot, &mut turn).await.ok()?;
+        Some(turn)
+    }
+
+    /// Gets the lease of a session whose turn it is, if this server does not have it yet.
+    async fn lease(
+        &self,
+        slot: &Arc<Slot>,
+        turn: &mut Turn,
+        urgency: Urgency,
+        cancel: &CancellationToken,
+    ) -> Result<(), SessionError> {
+        if slot.has_lease() || matches!(**turn, Body::Gone) {
+            return Ok(());
+        }
+        let id = slot.record().id.clone();
+        let leases = self.inner.leases();
+        let mut attempts = 0;
+        loop {
+            let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
+            if let Some(lease) = acquired {
+                slot.set_lease(Some(lease));
+                return self.reload(slot, turn).await;
+            }
+            let given_up = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                given_up = leases.request(&id, urgency) => given_up,
+            };
+            match given_up {
+                Ok(()) => attempts = 0,
+                Err(HolderError::Silent { .. }) if attempts < ATTEMPTS => attempts += 1,
+                Err(error) => return Err(elsewhere(id, error)),
+            }
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                () = tokio::time::sleep(if attempts == 0 { Duration::ZERO } else { PAUSE }) => {}
+            }
+        }
+    }
+
+    /// Reads what the registry says of a session whose lease this server has just got.
+    async fn reload(&self, slot: &Arc<Slot>, turn: &mut Turn) -> Result<(), SessionError> {
+        let id = slot.record().id.clone();
+        let Some(stored) = self.inner.registry.get(&id).await? else {
+            **turn = Body::Gone;
+            self.slots().remove(&id);
+            return Err(self.gone(slot));
+        };
+        let record = self.settle(stored.clone());
+        if record.state == SessionState::Lost && stored.state != SessionState::Lost {
+            tracing::warn!(session = ?id, reason = record.note, "a session is lost");
+            self.inner.registry.put(record.clone(), Parts::WithoutFiles, Sync::Process).await?;
+        }
+        let idle = self.unused_for(&record);
+        slot.set_record(record, (self.inner.settings.elapsed)(), idle);
+        slot.forget_unkeepable();
+        Ok(())
+    }
+
+    /// Stores when a session was used last, if this server does not have it and it is some time since that was stored: other
+    /// servers decide by it whether it has expired.
+    pub(super) async fn store_use(&self, slot: &Slot) {
+        let (id, used) = {
+            let record = slot.record();
+            (record.id.clone(), record.last_used)
+        };
+        if !slot.has_lease()
+            && slot.begin_store_use(used.saturating_sub(USE_STEP))
+            && let Err(error) = self.inner.registry.set_last_used(vec![(id, used)]).await
+        {
+            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+        }
+    }
+
+    /// Puts a session to sleep because another server asks for it.
+    async fn release(&self, id: &SessionId, urgency: Urgency, cancel: &CancellationToken) -> Result<(), SessionError> {
+        let Some(slot) = self.slots().get(id).cloned().filter(|slot| slot.has_lease()) else { return Ok(()) };
+        let mut turn = match urgency {
+            Urgency::InTurn => slot.lock(cancel).await?,
+            Urgency::AtOnce => {
+                slot.kill();
+                slot.lock_surely().await
+            }
+        };
+        match self.hibernate(&slot, &mut turn, Room::Checked).await {
+            // It is going to be emptied or removed.
+            Err(_) if urgency == Urgency::AtOnce => *turn = Body::Away,
+            other => other?,
+        }
+        drop(turn);
+        self.make_room();
+        Ok(())
+    }
+}
+
+/// Says that another server has a session and does not give it up.
+pub(super) fn elsewhere(id: SessionId, error: HolderError) -> SessionError {
+    let (process, reason) = match error {
+        HolderError::Refused { process, reason } => (process, reason),
+        HolderError::Silent { process } => (process, "that one does not answer".to_owned()),
+    };
+    SessionError::Elsewhere { id, process, reason }
+}
+
+/// What this server does for others, as long as there is one.
+pub(super) struct Served(pub(super) Weak<Inner>);
+
+impl Served {
+    fn sessions(&self) -> Option<Sessions> {
+        self.0.upgrade().map(|inner| Sessions { inner })
+    }
+}
+
+impl Holder for Served {
+    fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let Some(sessions) = self.sessions() else { return Ok(()) };
+            let id = id.clone();
+            let work = |sessions: Sessions, cancel| async move { sessions.release(&id, urgency, &cancel).await };
+            let released = sessions.detached(&CancellationToken::new(), work).await;
+            released.map_err(|error| error.to_string())
+        })
+    }
+
+    fn interrupt(&self, id: &SessionId) -> bool {
+        let slot = self.sessions().and_then(|sessions| sessions.slots().get(id).cloned());
+        slot.is_some_and(|slot| slot.interrupt())
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(sessions) = self.sessions() {
+                sessions.write_idle().await;
+            }
+        })
+    }
+}

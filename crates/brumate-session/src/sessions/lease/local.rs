@@ -1,0 +1,136 @@
+//! Leases of servers on one machine: locked files, and a socket of each server.
+//!
+//! A lease is a lock (`flock`) on a file of the session's name in which the server's name stands. The kernel ends it with
+//! the process.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use futures::future::BoxFuture;
+use rustix::fs::{FlockOperation, flock};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::super::directory::{DataDir, private_file};
+use super::super::id::SessionId;
+use super::socket::{self, Listener, Reply, Request};
+use super::{HolderError, Lease, Leases, Urgency};
+
+/// Bytes of a server's name.
+const MAX_NAME_BYTES: u64 = 64;
+
+/// The leases of one server.
+pub(crate) struct LocalLeases {
+    leases: PathBuf,
+    servers: PathBuf,
+    /// This server's name: that of its socket.
+    name: String,
+    _listening: DropGuard,
+}
+
+/// A locked file.
+struct LockedFile {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // While it is locked: whoever opened it before finds that it is not this one any more.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl LocalLeases {
+    /// Takes part in the leases of a data directory. Other servers wait for answers until the listener serves.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no socket or no random numbers.
+    pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, Listener)> {
+        let mut random = [0; 6];
+        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (servers, name) = (directory.servers(), format!("{}-{random}", std::process::id()));
+        socket::remove_dead(&servers);
+        let ended = CancellationToken::new();
+        let listener = Listener::bind(&servers, &name, ended.clone())?;
+        Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
+    }
+
+    /// The name of the server that has a session. `None` when no server has it, or it has not said so yet.
+    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+    fn holder(&self, id: &SessionId) -> Option<String> {
+        let mut name = String::new();
+        File::open(self.leases.join(id.as_str())).ok()?.take(MAX_NAME_BYTES).read_to_string(&mut name).ok()?;
+        Some(name).filter(|name| !name.is_empty() && !name.contains('/'))
+    }
+
+    async fn ask(&self, id: &SessionId, request: Request) -> Result<Reply, HolderError> {
+        match self.holder(id) {
+            Some(name) => socket::ask(&self.servers, &name, &request).await,
+            None if self.is_held(id) => Err(HolderError::Silent { process: None }),
+            None => Ok(Reply::Done { did: false }),
+        }
+    }
+}
+
+impl Drop for LocalLeases {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.servers.join(&self.name));
+    }
+}
+
+impl Leases for LocalLeases {
+    fn try_acquire(&self, id: &SessionId) -> io::Result<Option<Lease>> {
+        let path = self.leases.join(id.as_str());
+        loop {
+            let mut file = private_file(&path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            }
+            // The server before may have removed it since it was opened.
+            if !is_at(&file, &path)? {
+                continue;
+            }
+            let lease = LockedFile { path, _file: file.try_clone()? };
+            file.set_len(0)?;
+            file.write_all(self.name.as_bytes())?;
+            return Ok(Some(Lease(Box::new(lease))));
+        }
+    }
+
+    fn is_held(&self, id: &SessionId) -> bool {
+        let Ok(file) = File::open(self.leases.join(id.as_str())) else { return false };
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+    }
+
+    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>> {
+        Box::pin(async move {
+            match self.ask(id, Request::Release { session: id.to_string(), urgency }).await? {
+                Reply::Refused { process, reason } => Err(HolderError::Refused { process, reason }),
+                Reply::Accepted { .. } | Reply::Done { .. } => Ok(()),
+            }
+        })
+    }
+
+    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>> {
+        Box::pin(async move {
+            let reply = self.ask(id, Request::Interrupt { session: id.to_string() }).await?;
+            Ok(matches!(reply, Reply::Done { did: true }))
+        })
+    }
+}
+
+/// Whether an open file is the one that a path leads to.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

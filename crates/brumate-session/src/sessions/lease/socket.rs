@@ -1,0 +1,260 @@
+//! How servers on one machine ask each other: a socket of each in the data directory, and lines of JSON.
+//!
+//! A request is one line. Its server replies `accepted` at once, and `done` or `refused` when it has done what was asked for.
+//! Whoever closes the connection before that has lost interest.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::super::id::SessionId;
+use super::{Holder, HolderError, Urgency};
+
+/// Bytes of a line.
+const MAX_LINE_BYTES: u64 = 4096;
+/// Characters of a reason, which fits into a line however it is written.
+const MAX_REASON: usize = 512;
+/// Requests of other servers that are under way at the same time; further ones wait.
+const MAX_REQUESTS: usize = 256;
+/// How long a request may take to arrive, and a server to accept one.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server waits before it accepts connections again, after the system had none for it.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What one server asks another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
+pub(super) enum Request {
+    /// Put a session to sleep and give its lease back.
+    Release { session: String, urgency: Urgency },
+    /// Stop the cell that runs in a session.
+    Interrupt { session: String },
+    /// Write the sessions that are awake.
+    Flush,
+}
+
+/// What it replies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub(super) enum Reply {
+    /// The request has arrived.
+    Accepted { process: u32 },
+    /// It is done; `did` is false where there was nothing to do.
+    Done { did: bool },
+    /// It is not done.
+    Refused { process: Option<u32>, reason: String },
+}
+
+/// A socket that other servers can connect to already, before anybody answers.
+pub(crate) struct Listener {
+    listener: UnixListener,
+    ended: CancellationToken,
+}
+
+impl Listener {
+    /// Makes the socket `name`. Nothing is answered any more after `ended`.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub(super) fn bind(directory: &Path, name: &str, ended: CancellationToken) -> io::Result<Self> {
+        let opened = File::open(directory)?;
+        let new = format!("new-{name}");
+        let listener = StdListener::bind(below(&opened, &new))?;
+        listener.set_nonblocking(true)?;
+        // It gets its name when it can be connected to.
+        std::fs::rename(directory.join(new), directory.join(name))?;
+        Ok(Self { listener: UnixListener::from_std(listener)?, ended })
+    }
+
+    /// Answers requests by asking `holder`.
+    pub(crate) fn serve(self, holder: Arc<dyn Holder>) {
+        tokio::spawn(async move {
+            let ended = self.ended.clone();
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = self.accept_all(holder) => {}
+            }
+        });
+    }
+
+    async fn accept_all(&self, holder: Arc<dyn Holder>) {
+        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
+        loop {
+            // The semaphore is never closed.
+            let permit = Arc::clone(&requests).acquire_owned().await.ok();
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let holder = Arc::clone(&holder);
+            tokio::spawn(async move {
+                if let Err(error) = answer(stream, &*holder).await {
+                    tracing::debug!(%error, "a request of another server was not answered");
+                }
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// Removes the sockets of servers that were killed.
+pub(super) fn remove_dead(directory: &Path) {
+    let (Ok(opened), Ok(entries)) = (File::open(directory), std::fs::read_dir(directory)) else { return };
+    for entry in entries.flatten() {
+        let address = SocketAddrUnix::new(below(&opened, &entry.file_name().to_string_lossy()));
+        // One that is alive and busy is not waited for.
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        if let (Ok(address), Ok(socket)) = (address, socket)
+            && connect(&socket, &address) == Err(Errno::CONNREFUSED)
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Paths of sockets are short. That of an open directory always is.
+fn below(directory: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
+}
+
+async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let request = timeout(PATIENCE, read_line(&mut reader)).await??;
+    let process = std::process::id();
+    let request: Request = match serde_json::from_str(&request) {
+        Ok(request) => request,
+        Err(_) => {
+            let reason = "it does not know this request; is it of another version?".to_owned();
+            return write_line(&mut writer, &Reply::Refused { process: Some(process), reason }).await;
+        }
+    };
+    write_line(&mut writer, &Reply::Accepted { process }).await?;
+    let work = async {
+        match request {
+            Request::Release { session, urgency } => match SessionId::parse(&session) {
+                Some(id) => holder.release(&id, urgency).await.map(|()| true),
+                None => Ok(false),
+            },
+            Request::Interrupt { session } => Ok(SessionId::parse(&session).is_some_and(|id| holder.interrupt(&id))),
+            Request::Flush => {
+                holder.flush().await;
+                Ok(true)
+            }
+        }
+    };
+    let mut rest = [0; 1];
+    let reply = tokio::select! {
+        done = work => match done {
+            Ok(did) => Reply::Done { did },
+            Err(reason) => {
+                Reply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
+            }
+        },
+        // The other server has lost interest, or ended.
+        _ = reader.read(&mut rest) => return Ok(()),
+    };
+    write_line(&mut writer, &reply).await
+}
+
+/// Asks a server of that name. One that is not there any more has nothing: done.
+pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Result<Reply, HolderError> {
+    let known = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
+    let silent = |_| HolderError::Silent { process: known };
+    let opened = File::open(directory).map_err(silent)?;
+    let connected = timeout(PATIENCE, UnixStream::connect(below(&opened, name))).await;
+    let stream = match connected {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) if is_gone(&error) => {
+            // It was killed. Its lease has ended with it, or is about to.
+            let _ = std::fs::remove_file(directory.join(name));
+            return Err(HolderError::Silent { process: known });
+        }
+        Ok(Err(_)) | Err(_) => return Err(HolderError::Silent { process: known }),
+    };
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let accepted = async {
+        write_line(&mut writer, request).await?;
+        read_reply(&mut reader).await
+    };
+    let accepted = timeout(PATIENCE, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    match accepted.map_err(silent)? {
+        Reply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
+        other => Ok(other),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
+}
+
+async fn read_reply(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Reply> {
+    Ok(serde_json::from_str(&read_line(reader).await?)?)
+}
+
+async fn read_line(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<String> {
+    let mut line = String::new();
+    reader.take(MAX_LINE_BYTES).read_line(&mut line).await?;
+    if line.ends_with('\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+async fn write_line(writer: &mut (impl AsyncWriteExt + Unpin), value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}
+
+/// Asks every server of a data directory to write the sessions that are awake, and waits until all have, at most `patience`. Runs
+/// outside of an asynchronous runtime.
+///
+/// # Errors
+///
+/// When one of them does not do it in time.
+pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let deadline = Instant::now() + patience;
+    let opened = match File::open(directory) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut request = serde_json::to_vec(&Request::Flush)?;
+    request.push(b'\n');
+    for entry in std::fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let mut stream = match std::os::unix::net::UnixStream::connect(below(&opened, &name.to_string_lossy())) {
+            Ok(stream) => stream,
+            Err(error) if is_gone(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left))?;
+        stream.write_all(&request)?;
+        let lines = BufReader::new(stream.take(2 * MAX_LINE_BYTES)).lines();
+        // One that ends meanwhile has written its sessions.
+        for line in lines {
+            match serde_json::from_str(&line?)? {
+                Reply::Accepted { .. } => {}
+                Reply::Done { .. } => break,
+                Reply::Refused { reason, .. } => return Err(io::Error::other(reason)),
+            }
+        }
+    }
+    Ok(())
+}
