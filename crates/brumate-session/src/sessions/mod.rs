@@ -8,7 +8,7 @@
 //! [`Durability::Cell`] the session's own file is written before that as well. A file belongs to one *generation* of the
 //! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
 //!
-//! Several servers of one user share a data directory. Each session has at most one server at a time (see [`lease`]); another one
+//! Several servers of one user share a data directory. Each session has at most one server at a time, which has its lease; another one
 //! that needs it asks for it.
 
 mod access;
