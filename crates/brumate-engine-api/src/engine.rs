@@ -4,7 +4,9 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 
-use crate::{EngineError, Image, Layer, LayerId, Machine, MachineSpec, Session};
+use tokio::sync::watch;
+
+use crate::{EngineError, Image, Layer, LayerId, Machine, MachineSpec, Preparing, Session};
 
 /// Boxed future: engines are used as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -25,6 +27,11 @@ pub trait Engine: Send + Sync {
     ///
     /// [`EngineError::Compile`] above all.
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// What runs wait for at present, as it changes. `None` where they never wait.
+    fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
+        None
+    }
 
     /// Compiles native modules of layers ahead, like [`Engine::prepare`].
     ///

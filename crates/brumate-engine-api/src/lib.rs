@@ -20,6 +20,7 @@ mod limits;
 mod machine;
 mod machine_spec;
 mod outcome;
+mod preparing;
 mod session;
 
 pub use engine::{BoxFuture, Engine};
@@ -36,4 +37,5 @@ pub use limits::Limits;
 pub use machine::{Interrupter, Machine};
 pub use machine_spec::{MachineSpec, Mount};
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
+pub use preparing::Preparing;
 pub use session::{CellAndFiles, Session};

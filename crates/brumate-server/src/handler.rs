@@ -238,7 +238,11 @@ impl PythonServer {
         let mut tail = becomes_task.then(Arc::default);
         let audience = Arc::new(Audience {
             log: LogPump::new(context.peer.clone(), context.id.clone(), self.log_level(context)),
-            progress: ProgressPump::new(context.peer.clone(), context.meta.get_progress_token()),
+            progress: ProgressPump::new(
+                context.peer.clone(),
+                context.meta.get_progress_token(),
+                self.runner.preparing(),
+            ),
             tail: tail.clone(),
         });
         let cancel = call.cancel();

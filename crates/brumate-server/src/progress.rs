@@ -1,14 +1,16 @@
 //! Output as progress notifications, for clients that sent a progress token.
 
+use std::future::pending;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use brumate_engine_api::Preparing;
 use brumate_session::RunEvent;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
-use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
 
 /// Output is gathered this long before the next notification: a client's screen need not follow every `print`.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -24,6 +26,8 @@ pub(crate) struct ProgressPump {
     peer: Peer<RoleServer>,
     /// `None`: the client wants no progress.
     token: Option<ProgressToken>,
+    /// What runs wait for before their code goes on.
+    preparing: Option<watch::Receiver<Option<Preparing>>>,
     state: Mutex<State>,
     changed: Notify,
     closed: Notify,
@@ -32,12 +36,19 @@ pub(crate) struct ProgressPump {
 #[derive(Default)]
 struct State {
     waiting: String,
+    /// The code has written something: it waits for nothing any more.
+    begun: bool,
     closed: bool,
 }
 
 impl ProgressPump {
-    pub(crate) fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
-        Self { peer, token, state: Mutex::default(), changed: Notify::new(), closed: Notify::new() }
+    /// The progress of a call with a token. `preparing` tells what its code waits for.
+    pub(crate) fn new(
+        peer: Peer<RoleServer>,
+        token: Option<ProgressToken>,
+        preparing: Option<watch::Receiver<Option<Preparing>>>,
+    ) -> Self {
+        Self { peer, token, preparing, state: Mutex::default(), changed: Notify::new(), closed: Notify::new() }
     }
 
     /// Takes note of an event.
@@ -47,7 +58,10 @@ impl ProgressPump {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            RunEvent::Output { text, .. } => state.waiting.push_str(text),
+            RunEvent::Output { text, .. } => {
+                state.begun = true;
+                state.waiting.push_str(text);
+            }
             RunEvent::Loading { wheels } => {
                 state.waiting.push_str(&format!("Loading {}\n", wheels.join(", ")));
             }
@@ -71,18 +85,27 @@ impl ProgressPump {
     pub(crate) async fn run(&self) {
         let Some(token) = &self.token else { return };
         let mut sent = 0_u32;
+        let mut preparing = self.preparing.clone();
+        // What is under way already is news to this client.
+        preparing.iter_mut().for_each(watch::Receiver::mark_changed);
         loop {
-            let (message, closed) = {
+            let (mut message, begun, closed) = {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                (take_front(&mut state.waiting, MAX_MESSAGE_BYTES), state.closed)
+                (take_front(&mut state.waiting, MAX_MESSAGE_BYTES), state.begun, state.closed)
             };
+            if begun {
+                preparing = None;
+            }
             if message.is_empty() {
                 if closed {
                     return;
                 }
                 // Something new, or nothing for long enough to say so.
-                if timeout(HEARTBEAT, self.changed.notified()).await.is_ok() {
-                    continue;
+                tokio::select! {
+                    biased;
+                    () = self.changed.notified() => continue,
+                    text = prepared(&mut preparing) => message = text,
+                    () = sleep(HEARTBEAT) => {}
                 }
             }
             sent = sent.saturating_add(1);
@@ -97,6 +120,18 @@ impl ProgressPump {
                 // Ends early when the run does: nobody should wait for the rest.
                 let _ = timeout(INTERVAL, self.closed.notified()).await;
             }
+        }
+    }
+}
+
+/// Waits until something else is prepared, and returns a line about it.
+async fn prepared(preparing: &mut Option<watch::Receiver<Option<Preparing>>>) -> String {
+    loop {
+        let Some(receiver) = preparing else { return pending().await };
+        if receiver.changed().await.is_err() {
+            *preparing = None;
+        } else if let Some(text) = receiver.borrow_and_update().as_ref().map(|preparing| format!("{preparing}\n")) {
+            return text;
         }
     }
 }

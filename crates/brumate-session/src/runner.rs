@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use brumate_engine_api::{
-    Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec,
+    Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec, Preparing,
 };
 use brumate_packages::Bundle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Refused};
@@ -99,6 +99,11 @@ impl Runner {
     /// The package service.
     pub fn packages(&self) -> &Packages {
         &self.packages
+    }
+
+    /// What runs wait for at present, as it changes; see [`Engine::preparing`].
+    pub fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
+        self.engine.preparing()
     }
 
     /// The limits of each machine.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brumate_engine_api::{
     Analysis, BoxFuture, Ended, Engine, EngineError, Event, Execute, ExitReason, Image, InstallAnswer, Interrupter,
-    Layer, Machine, MachineSpec, Outcome, Session, StopReason, StreamName,
+    Layer, Machine, MachineSpec, Outcome, Preparing, Session, StopReason, StreamName,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -55,6 +55,7 @@ struct State {
     outdated: AtomicBool,
     executed: Mutex<Vec<Execute>>,
     prepared: Mutex<Vec<String>>,
+    preparing: watch::Sender<Option<Preparing>>,
 }
 
 impl Default for State {
@@ -70,6 +71,7 @@ impl Default for State {
             outdated: AtomicBool::default(),
             executed: Mutex::default(),
             prepared: Mutex::default(),
+            preparing: watch::Sender::new(None),
         }
     }
 }
@@ -123,6 +125,11 @@ impl FakeEngine {
     /// Sessions that sleep are of another version while this is so.
     pub fn set_outdated(&self, outdated: bool) {
         self.state.outdated.store(outdated, Ordering::SeqCst);
+    }
+
+    /// Runs wait for this from now on, as far as they tell.
+    pub fn set_preparing(&self, preparing: Option<Preparing>) {
+        self.state.preparing.send_replace(preparing);
     }
 
     fn check_version(&self) -> Result<(), EngineError> {
@@ -188,6 +195,10 @@ impl Engine for FakeEngine {
     fn replaced(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
         // Its images have nothing imported.
         Vec::new()
+    }
+
+    fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
+        Some(self.state.preparing.subscribe())
     }
 
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>> {

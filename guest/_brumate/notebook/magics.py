@@ -37,8 +37,29 @@ def register(shell):
     for name in ("debug", "pdb"):
         line(name, _no_debugger(name))
     line("notebook", _notebook(shell))
+    # Not through the manager: `config` is a trait of what it would hang it on.
+    manager.magics["line"]["config"] = _config(shell)
     for name in (*_SHELLS, *_PYTHONS, "script", *_OTHERS):
         manager.register_function(_script(shell, name), "cell", name)
+
+
+def _config(shell):
+    """`%config`, as IPython has it, and for figures, which a backend of our own draws.
+
+    The options of figures come with matplotlib: a session that draws nothing should not have to import it."""
+    from IPython.core.magics.config import ConfigMagics
+
+    def config(line):
+        if not line.strip() or "InlineBackend" in line:
+            from matplotlib_inline.config import InlineBackend
+
+            backend = InlineBackend.instance(parent=shell)
+            if all(known is not backend for known in shell.configurables):
+                shell.configurables.append(backend)
+        return ConfigMagics(shell).magics["line"]["config"](line)
+
+    config.__doc__ = ConfigMagics.config.__doc__
+    return config
 
 
 def _call(function, arguments, input=b""):

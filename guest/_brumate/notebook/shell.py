@@ -126,10 +126,6 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_magics(self):
         super().init_magics()
         magics.register(self)
-        from matplotlib_inline.config import InlineBackend
-
-        # For `%config InlineBackend...`; figures are drawn by a backend of our own.
-        self.configurables.append(InlineBackend.instance(parent=self))
 
     @property
     def db(self):

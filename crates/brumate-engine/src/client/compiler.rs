@@ -2,7 +2,8 @@
 //!
 //! | whose module | places | limits of the process | who pays |
 //! |---|---|---|---|
-//! | the bundle's | one a core | none | nobody: it is compiled once |
+//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once |
+//! | the bundle's, before a run needs it | one, while no run waits for the compiler; other work on this host goes first | none | nobody |
 //! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | nobody: it is compiled once |
 //! | a guest's own | [`GUEST_PLACES`], all on one core, in turn | what is left to the run, at most [`GUEST_MEMORY`] and [`GUEST_CPU`]; [`WALL`] | the run: its memory while it lasts, its CPU time |
 
@@ -13,10 +14,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
+use super::ProgressFn;
 use super::channel::{AsyncChannel, pair};
 use super::error::{Error, cut};
+use super::prepare::report_to;
 use super::spawn::{Child, spawn};
 use super::turns::Turns;
 use crate::code::cache::ModuleCache;
@@ -47,6 +50,9 @@ const GUEST_PLACES: usize = 4;
 /// The `nice` value of processes that compile strangers' modules.
 const NICE: i32 = 5;
 
+/// The `nice` value of processes that work before anybody needs the result.
+pub(super) const AHEAD_NICE: i32 = 19;
+
 /// Largest compiled module, in bytes.
 const MAX_CODE: u64 = 1 << 30;
 
@@ -56,17 +62,56 @@ struct Process {
     child: Child,
 }
 
-/// Compiles on demand; a compiler that saw a guest's own bytes is not used for anything else afterwards.
+/// Whether somebody waits for what is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// A run does.
+    Needed,
+    /// Nobody does yet: what runs wait for goes first, and other work on this host.
+    Ahead,
+}
+
+impl Urgency {
+    fn limits(self) -> Limits {
+        match self {
+            Urgency::Needed => Limits::NONE,
+            Urgency::Ahead => Limits { nice: AHEAD_NICE, ..Limits::NONE },
+        }
+    }
+}
+
+/// Says that a run waits for the compiler, as long as it lives.
 #[derive(Debug)]
+pub(crate) struct Need<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Need<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|needs| *needs = needs.saturating_sub(1));
+    }
+}
+
+/// Compiles on demand; a compiler that saw a guest's own bytes is not used for anything else afterwards.
 pub(crate) struct Compilers {
     program: PathBuf,
     cache: Arc<ModuleCache>,
+    /// Hears about modules that are compiled on demand.
+    progress: Option<ProgressFn>,
     /// For the bundle.
     permits: Semaphore,
+    /// For the bundle, ahead.
+    ahead: Semaphore,
+    /// Counts the runs that wait for the compiler.
+    needs: watch::Sender<usize>,
     wheels: Turns,
     guests: Turns,
     /// Idle processes that have only seen modules of the bundle.
-    idle: Mutex<Vec<Process>>,
+    idle: Mutex<Vec<(Urgency, Process)>>,
+}
+
+impl std::fmt::Debug for Compilers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Compilers").field("program", &self.program).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Process {
@@ -80,6 +125,8 @@ impl std::fmt::Debug for Process {
 pub(crate) struct Asker<'a> {
     /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
+    /// Whether a run waits.
+    pub(crate) urgency: Urgency,
     /// Memory of its run, in bytes.
     pub(crate) memory: u64,
     /// CPU time that is left to its run.
@@ -95,35 +142,76 @@ pub(crate) struct Charged {
 }
 
 impl Compilers {
-    pub(crate) fn new(program: PathBuf, cache: Arc<ModuleCache>) -> Compilers {
+    pub(crate) fn new(program: PathBuf, cache: Arc<ModuleCache>, progress: Option<ProgressFn>) -> Compilers {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (permits, idle) = (Semaphore::new(cores), Mutex::new(Vec::new()));
         // One place more than one wheel may have: another's is not kept waiting by the first.
         let (wheels, guests) = (Turns::new(cores + 1, cores), Turns::new(GUEST_PLACES, 1));
-        Compilers { program, cache, permits, wheels, guests, idle }
+        let (ahead, needs) = (Semaphore::new(1), watch::Sender::new(0));
+        Compilers { program, cache, progress, permits, ahead, needs, wheels, guests, idle }
+    }
+
+    /// Says that a run waits for the compiler.
+    pub(crate) fn need(&self) -> Need<'_> {
+        self.needs.send_modify(|needs| *needs += 1);
+        Need(&self.needs)
+    }
+
+    /// Waits until no run waits for the compiler.
+    pub(crate) async fn until_free(&self) {
+        // The sender lives as long as this value.
+        let _ = self.needs.subscribe().wait_for(|needs| *needs == 0).await;
+    }
+
+    /// Waits until a run waits for the compiler.
+    pub(crate) async fn until_needed(&self) {
+        // As above.
+        let _ = self.needs.subscribe().wait_for(|needs| *needs > 0).await;
     }
 
     /// The compiled module of the bundle, from the cache or made now.
     ///
     /// # Errors
     /// When it does not compile.
-    pub(crate) async fn bundled(&self, kind: Kind, bytes: &[u8], name: &str) -> Result<Arc<File>, Error> {
+    pub(crate) async fn bundled(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        name: &str,
+        urgency: Urgency,
+    ) -> Result<Arc<File>, Error> {
         let key = compile::key(bytes);
         if let Some(file) = self.cache.get(&key) {
             return Ok(file);
         }
-        let _permit = self.permits.acquire().await.map_err(|_| Error::Unavailable("shutting down".to_owned()))?;
+        let (_need, places) = match urgency {
+            Urgency::Needed => (Some(self.need()), &self.permits),
+            Urgency::Ahead => (None, &self.ahead),
+        };
+        let _permit = places.acquire().await.map_err(|_| Error::Unavailable("shutting down".to_owned()))?;
         if let Some(file) = self.cache.get(&key) {
             return Ok(file);
         }
-        let mut process = match self.take_idle() {
+        let mut process = match self.take_idle(urgency) {
             Some(process) => process,
-            None => self.start(Limits::NONE).await?,
+            None => self.start(urgency.limits()).await?,
         };
         let mut output = File::from(memory_file("module")?);
         process.compile(&Order { kind, trust: Trust::Bundle, bytes }, &output, name).await?;
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(process);
+        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((urgency, process));
         self.store(&key, &mut output).await
+    }
+
+    /// A module of the bundle that a run has asked for in the middle of its work, or an image that is built.
+    ///
+    /// # Errors
+    /// Those of [`Compilers::bundled`].
+    pub(crate) async fn on_demand(&self, bytes: &[u8], name: &str, urgency: Urgency) -> Result<Arc<File>, Error> {
+        let shown = self.progress.as_ref().filter(|_| urgency == Urgency::Needed);
+        report_to(shown, 0, 1, name);
+        let compiled = self.bundled(Kind::Side, bytes, name, urgency).await;
+        report_to(shown, 1, 1, name);
+        compiled
     }
 
     /// The compiled module of a wheel, from the cache or made now. It takes the turn of `principal`.
@@ -197,8 +285,10 @@ impl Compilers {
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
     }
 
-    fn take_idle(&self) -> Option<Process> {
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop()
+    fn take_idle(&self, urgency: Urgency) -> Option<Process> {
+        let mut idle = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let found = idle.iter().position(|(of, _)| *of == urgency)?;
+        Some(idle.swap_remove(found).1)
     }
 
     async fn start(&self, limits: Limits) -> Result<Process, Error> {
@@ -295,6 +385,25 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_needs_yet_waits_for_runs_that_need_the_compiler() {
+        use futures::poll;
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Arc::new(ModuleCache::open(directory.path(), "test").unwrap());
+        let compilers = Compilers::new(PathBuf::new(), cache, None);
+        assert!(poll!(Box::pin(compilers.until_free())).is_ready());
+        let mut needed = Box::pin(compilers.until_needed());
+        assert!(poll!(&mut needed).is_pending());
+        let (one, two) = (compilers.need(), compilers.need());
+        assert!(poll!(&mut needed).is_ready(), "it is let go of");
+        let mut free = Box::pin(compilers.until_free());
+        assert!(poll!(&mut free).is_pending());
+        drop(one);
+        assert!(poll!(&mut free).is_pending());
+        drop(two);
+        assert!(poll!(&mut free).is_ready());
+    }
 
     /// A compiler's output, and the descriptor of it that the compiler keeps.
     fn output() -> (File, File) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::channel::AsyncChannel;
-use super::compiler::Asker;
+use super::compiler::{Asker, Urgency};
 use super::mounted::{self, Mounted, Plan};
 use super::mounts::Mounts;
 use super::pool::Pool;
@@ -57,7 +57,7 @@ impl Compiling {
     /// all of it.
     fn asker(&self, spent: Option<Duration>) -> Asker<'_> {
         let cpu = spent.map_or(self.cpu.max(WAKING_CPU), |spent| self.cpu.saturating_sub(spent));
-        Asker { principal: &self.principal, memory: self.memory, cpu }
+        Asker { principal: &self.principal, urgency: Urgency::Needed, memory: self.memory, cpu }
     }
 }
 

@@ -60,7 +60,7 @@ use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
 use crate::engine::{Purpose, engine};
 use crate::link::trampoline_module;
-use compiler::Compilers;
+use compiler::{Compilers, Urgency};
 use images::Images;
 use pool::Pool;
 use zygote::{Ingredients, Zygote};
@@ -165,7 +165,7 @@ impl Sandbox {
         let fingerprint =
             compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);
-        let compilers = Arc::new(Compilers::new(program.clone(), cache.clone()));
+        let compilers = Arc::new(Compilers::new(program.clone(), cache.clone(), config.progress.clone()));
         let shared = Shared {
             cache,
             compilers,
@@ -181,7 +181,7 @@ impl Sandbox {
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
-        let pool = sandbox.shared.pool(&Image::plain()).await?;
+        let pool = sandbox.shared.pool(&Image::plain(), Urgency::Needed).await?;
         for wall in pool.zygote().missing_walls() {
             tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
         }
@@ -214,7 +214,7 @@ impl Sandbox {
     async fn machine_of_pool(&self, image: &PoolKey, spec: MachineSpec) -> Result<Machine, Error> {
         let mut last = Error::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
-            let pool = self.shared.pool_of(image).await?;
+            let pool = self.shared.pool_of(image, Urgency::Needed).await?;
             let started = Machine::start(self.shared.clone(), pool.clone(), &spec);
             let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
                 self.shared.retire(image, &pool).await;
@@ -240,7 +240,20 @@ impl Sandbox {
     /// # Errors
     /// When a module cannot be imported, above all.
     pub async fn warm(&self, image: &Image) -> Result<(), Error> {
-        let warmed = self.shared.pool(image).await.map(drop);
+        self.warm_as(image, Urgency::Needed).await
+    }
+
+    /// As [`Sandbox::warm`], before anybody needs it: what runs wait for goes first.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::warm`].
+    pub async fn warm_ahead(&self, image: &Image) -> Result<(), Error> {
+        self.shared.compilers.until_free().await;
+        self.warm_as(image, Urgency::Ahead).await
+    }
+
+    async fn warm_as(&self, image: &Image, urgency: Urgency) -> Result<(), Error> {
+        let warmed = self.shared.pool(image, urgency).await.map(drop);
         self.shared.compilers.rest();
         warmed
     }
@@ -248,7 +261,7 @@ impl Sandbox {
     /// Starts the zygote of an image that is built. A failure is met again, and told, by who needs it.
     pub async fn start_if_built(&self, image: &Image) {
         if self.has_image(image)
-            && let Err(error) = self.shared.pool(image).await
+            && let Err(error) = self.shared.pool(image, Urgency::Ahead).await
         {
             tracing::warn!(%image, %error, "an image cannot be used");
         }
@@ -259,7 +272,7 @@ impl Sandbox {
     /// # Errors
     /// When no zygote can be started.
     pub async fn missing_walls(&self) -> Result<Vec<String>, Error> {
-        Ok(self.shared.pool(&Image::plain()).await?.zygote().missing_walls().to_vec())
+        Ok(self.shared.pool(&Image::plain(), Urgency::Needed).await?.zygote().missing_walls().to_vec())
     }
 
     /// Compiles the native modules of these wheels of the bundle and of what they require, once. If one is of
@@ -268,19 +281,30 @@ impl Sandbox {
     /// # Errors
     /// When one does not compile.
     pub async fn prepare(&self, wheels: &[&str]) -> Result<(), Error> {
-        prepare::wheels(&self.shared, wheels).await?;
+        prepare::wheels(&self.shared, wheels, Urgency::Needed).await?;
         let image = Image::data();
         let wanted = wheels.iter().any(|wheel| Image::DATA.contains(wheel)) && !self.has_image(&image);
         if wanted && !self.shared.building.swap(true, Ordering::AcqRel) {
             // The next run that uses these packages finds them imported.
             let sandbox = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = sandbox.warm(&image).await {
+                if let Err(error) = sandbox.warm_ahead(&image).await {
                     tracing::warn!(%image, %error, "an image cannot be built");
                 }
             });
         }
         Ok(())
+    }
+}
+
+impl Sandbox {
+    /// Compiles the native modules of these wheels of the bundle and of what they require, before anybody needs them: what runs
+    /// wait for goes first.
+    ///
+    /// # Errors
+    /// When one does not compile.
+    pub async fn prepare_ahead(&self, wheels: &[&str]) -> Result<(), Error> {
+        prepare::wheels(&self.shared, wheels, Urgency::Ahead).await
     }
 }
 
@@ -294,12 +318,12 @@ impl Shared {
     }
 
     /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
-    pub(crate) async fn pool(&self, image: &Image) -> Result<Arc<Pool>, Error> {
-        self.pool_of(&(image.clone(), None)).await
+    pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+        self.pool_of(&(image.clone(), None), urgency).await
     }
 
     /// As [`Shared::pool`], also of images that others have made.
-    async fn pool_of(&self, wanted: &PoolKey) -> Result<Arc<Pool>, Error> {
+    async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
@@ -326,6 +350,7 @@ impl Shared {
             patience: self.patience,
             cache: &self.cache,
             compilers: &self.compilers,
+            urgency,
             layers: image.layers(),
         };
         let verified = match made_by_another {
@@ -366,7 +391,8 @@ const MAX_IMAGES: usize = 32;
 /// Compiles the interpreter's own modules.
 async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
     let helper = trampoline_module();
-    let main = shared.compilers.bundled(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter");
-    let trampoline = shared.compilers.bundled(Kind::Helper, &helper, "the trampoline");
+    let (compilers, needed) = (&shared.compilers, Urgency::Needed);
+    let main = compilers.bundled(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", needed);
+    let trampoline = compilers.bundled(Kind::Helper, &helper, "the trampoline", needed);
     tokio::try_join!(main, trampoline)
 }

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::compiler::memory_file;
+use super::compiler::{Urgency, memory_file};
 use super::error::Error;
 use super::images::Verified;
 use super::zygote::{Ingredients, build};
-use super::{Shared, compile_prelude};
+use super::{ProgressFn, Shared, compile_prelude};
 use crate::api::Image;
-use crate::bundle;
+use crate::bundle::{self, NativeModule};
 use crate::code::compile::{self, Kind};
 use crate::link::trampoline_module;
 
@@ -35,6 +35,8 @@ pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), E
         return Ok((main, trampoline));
     }
     report(shared, 0, 1, "the interpreter");
+    // Whatever else is to be done, nothing can be done before.
+    let _need = shared.compilers.need();
     let _lock = lock(shared).await?;
     let compiled = compile_prelude(shared).await?;
     report(shared, 1, 1, "the interpreter");
@@ -42,7 +44,7 @@ pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), E
 }
 
 /// The native modules of `names` and of everything they require.
-pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str]) -> Result<(), Error> {
+pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
     let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.to_vec();
     while let Some(name) = open.pop() {
@@ -58,21 +60,55 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str]) -> Result<(), E
     if missing.is_empty() {
         return Ok(());
     }
+    let finished = match urgency {
+        Urgency::Needed => all_at_once(shared, &missing).await,
+        Urgency::Ahead => one_by_one(shared, &missing).await,
+    };
+    shared.compilers.rest();
+    finished
+}
+
+/// Compiles modules that a run waits for.
+async fn all_at_once(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
+    let _need = shared.compilers.need();
     let _lock = lock(shared).await?;
     let total = missing.len();
+    report(shared, 0, total, missing.first().map_or("", |module| module.name()));
     let done = AtomicUsize::new(0);
     let jobs = missing.iter().map(|module| {
         let done = &done;
         async move {
-            let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
-            shared.compilers.bundled(Kind::Side, &bytes, module.name()).await?;
+            bundled(shared, module, Urgency::Needed).await?;
             report(shared, done.fetch_add(1, Ordering::Relaxed) + 1, total, module.name());
             Ok::<(), Error>(())
         }
     });
-    let finished = futures::future::try_join_all(jobs).await;
-    shared.compilers.rest();
-    finished.map(drop)
+    futures::future::try_join_all(jobs).await.map(drop)
+}
+
+/// Compiles modules that nobody waits for yet. A run that waits for others is let in between.
+async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
+    let mut at = 0;
+    while let Some(module) = missing.get(at) {
+        // Before the lock: whoever comes now needs it.
+        shared.compilers.until_free().await;
+        let _lock = lock(shared).await?;
+        tokio::select! {
+            biased;
+            compiled = bundled(shared, module, Urgency::Ahead) => {
+                compiled?;
+                at += 1;
+            }
+            // What was begun is begun again later: a run that waits has the processors now.
+            () = shared.compilers.until_needed() => {}
+        }
+    }
+    Ok(())
+}
+
+async fn bundled(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
+    let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
+    shared.compilers.bundled(Kind::Side, &bytes, module.name(), urgency).await.map(drop)
 }
 
 /// The image, built if it is not there.
@@ -87,14 +123,19 @@ pub(super) async fn image(shared: &Shared, ingredients: Ingredients<'_>, image: 
     if let Some(verified) = find(shared, image).await? {
         return Ok(verified);
     }
-    report(shared, 0, 1, &format!("the image `{image}`"));
+    let needed = ingredients.urgency == Urgency::Needed;
+    if needed {
+        report(shared, 0, 1, &format!("the image `{image}`"));
+    }
     let output = File::from(memory_file("image")?);
     build(ingredients, image.modules(), &output).await?;
     let (images, image) = (shared.images.clone(), image.clone());
     let name = format!("the image `{image}`");
     let committed = tokio::task::spawn_blocking(move || images.commit(&image, &output)).await;
     let verified = committed.map_err(|error| Error::Unavailable(error.to_string()))??;
-    report(shared, 1, 1, &name);
+    if needed {
+        report(shared, 1, 1, &name);
+    }
     Ok(verified)
 }
 
@@ -120,7 +161,12 @@ async fn lock(shared: &Shared) -> Result<std::os::fd::OwnedFd, Error> {
 }
 
 fn report(shared: &Shared, done: usize, total: usize, name: &str) {
-    if let Some(progress) = &shared.progress {
+    report_to(shared.progress.as_ref(), done, total, name);
+}
+
+/// Tells who listens, if somebody does.
+pub(super) fn report_to(progress: Option<&ProgressFn>, done: usize, total: usize, name: &str) {
+    if let Some(progress) = progress {
         progress(Progress { done, total, name: name.to_owned() });
     }
 }

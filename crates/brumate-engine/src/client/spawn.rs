@@ -3,6 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use rustix::process::Pid;
+
 use super::error::{EXIT_TIMEOUT, Error};
 use crate::engine::NATIVE_STACK;
 use crate::jail;
@@ -34,6 +36,16 @@ impl Child {
         use std::os::unix::process::ExitStatusExt;
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         status.ok()?.ok()?.signal()
+    }
+
+    /// Sets the `nice` value of a process that has just been started. A system that refuses lets it compete.
+    pub(crate) fn let_others_go_first(&self, nice: i32) {
+        let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        if let Some(pid) = pid
+            && let Err(error) = rustix::process::setpriority_process(Some(pid), nice)
+        {
+            tracing::debug!(%error, "a process that works ahead competes with others");
+        }
     }
 
     /// Waits for its end.

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
-use super::compiler::{Asker, Charged, Compilers};
+use super::compiler::{AHEAD_NICE, Asker, Charged, Compilers, Urgency};
 use super::error::{Error, cut};
 use super::mounted;
 use super::patience::Patience;
@@ -20,7 +20,7 @@ use super::spawn::{Child, spawn};
 use super::stop::Clock;
 use crate::api::{Layer, LayerId};
 use crate::code::cache::ModuleCache;
-use crate::code::compile::{self, Kind};
+use crate::code::compile;
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
 /// Whose turn it is when an image's code brings modules.
@@ -67,6 +67,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
+    /// Whether a run waits for what is started.
+    pub(crate) urgency: Urgency,
     /// Mounted in the image.
     pub(crate) layers: &'a [Layer],
 }
@@ -80,6 +82,9 @@ async fn start(
 ) -> Result<(AsyncChannel, Child, FromZygote), Error> {
     let (mut channel, theirs) = pair()?;
     let child = spawn(ingredients.program, "zygote", theirs)?;
+    if matches!(first, ToZygote::Build { .. }) && ingredients.urgency == Urgency::Ahead {
+        child.let_others_go_first(AHEAD_NICE);
+    }
     let mut fds = vec![ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
     fds.extend(reports.as_ref().map(AsFd::as_fd));
     // One that has ended already may have left word why: a failure to send shows when receiving.
@@ -123,7 +128,7 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
                 let compiles_bundle = compiles_bundle(ingredients.cache, &request);
                 let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
                 let cpu = BUILD_CPU.saturating_sub(spent);
-                let asker = Asker { principal: OPERATOR, memory: BUILD_MEMORY, cpu };
+                let asker = Asker { principal: OPERATOR, urgency: ingredients.urgency, memory: BUILD_MEMORY, cpu };
                 let answered = answer(ingredients.cache, ingredients.compilers, &find, asker, request);
                 let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
@@ -349,7 +354,7 @@ pub(crate) async fn answer(
                 Ok(file)
             } else if let Some(module) = crate::bundle::native_module(&key) {
                 match module.read() {
-                    Ok(bytes) => compilers.bundled(Kind::Side, &bytes, module.name()).await,
+                    Ok(bytes) => compilers.on_demand(&bytes, module.name(), asker.urgency).await,
                     Err(reason) => return (ModuleReply::Failed(reason), None, Duration::ZERO),
                 }
             } else {

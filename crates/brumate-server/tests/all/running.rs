@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::support::{Client, text_of};
+use brumate_engine_api::Preparing;
 use brumate_session::testing::Script;
 use serde_json::{Value, json};
 
@@ -39,6 +40,23 @@ async fn progress_carries_the_output_while_it_runs() {
     let progress = client.receive().await.unwrap();
     assert_eq!(progress["method"], "notifications/progress");
     assert_eq!(progress["params"], json!({"progressToken": "token", "progress": 1.0, "message": "first\n"}));
+    client.notify("notifications/cancelled", json!({"requestId": id})).await;
+    client.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_the_compiler_says_so_with_numbers() {
+    let mut client = Client::open(&[("code", Script::silent().endless())]).await;
+    let preparing = |done| Some(Preparing { name: "numpy/linalg".to_owned(), done, total: 7 });
+    // It was under way before the call.
+    client.engine.set_preparing(preparing(2));
+    let id = client.begin("tools/call", call_with_progress("code")).await;
+    for (sent, done) in [(1.0, 2), (2.0, 3)] {
+        client.engine.set_preparing(preparing(done));
+        let progress = client.receive().await.unwrap();
+        let message = format!("Compiling, once: numpy/linalg ({done} of 7)\n");
+        assert_eq!(progress["params"], json!({"progressToken": "token", "progress": sent, "message": message}));
+    }
     client.notify("notifications/cancelled", json!({"requestId": id})).await;
     client.finish().await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_engine_api::{Engine, Image};
+use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
 use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken};
@@ -106,12 +106,7 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances
 /// Compiles what sessions begin with, and builds their image, before the first one needs it.
 fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
-        let wheels = Image::DATA.map(str::to_owned);
-        let prepared = async {
-            engine.prepare(&wheels).await?;
-            engine.warm(&session_image()).await
-        };
-        match prepared.await {
+        match engine.warm_ahead(&Image::DATA, &session_image()).await {
             Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
             Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
             Ok(()) => {}

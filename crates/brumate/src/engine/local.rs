@@ -7,10 +7,10 @@ use std::time::Duration;
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
 use brumate_engine_api::{
     Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, Interrupter, Layer,
-    LayerId, Machine, MachineSpec, Outcome, Session,
+    LayerId, Machine, MachineSpec, Outcome, Preparing, Session,
 };
 use brumate_session::CancellationToken;
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{OnceCell, mpsc, watch};
 
 use super::errors::engine_error;
 use super::local_session::LocalSession;
@@ -45,12 +45,14 @@ impl std::fmt::Debug for LocalEngineConfig {
 pub(crate) struct LocalEngine {
     config: Arc<LocalEngineConfig>,
     sandbox: Arc<OnceCell<Sandbox>>,
+    /// What runs wait for.
+    preparing: watch::Sender<Option<Preparing>>,
 }
 
 impl LocalEngine {
     /// Makes an engine that is not started yet.
     pub(crate) fn new(config: LocalEngineConfig) -> Self {
-        Self { config: Arc::new(config), sandbox: Arc::default() }
+        Self { config: Arc::new(config), sandbox: Arc::default(), preparing: watch::Sender::new(None) }
     }
 
     /// Gives the sandbox; waits for its start.
@@ -64,7 +66,7 @@ impl LocalEngine {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
                 brief: self.config.brief,
-                progress: self.config.progress.clone(),
+                progress: Some(self.progress()),
                 ready: self.config.ready,
                 idle: self.config.idle,
                 ..SandboxConfig::default()
@@ -74,6 +76,19 @@ impl LocalEngine {
         self.sandbox.get_or_try_init(start).await
     }
 
+    /// Hears about compilation: tells it to who watches the engine, and to who was configured to hear it.
+    fn progress(&self) -> Arc<dyn Fn(Progress) + Send + Sync> {
+        let (preparing, other) = (self.preparing.clone(), self.config.progress.clone());
+        Arc::new(move |progress| {
+            let Progress { done, total, name, .. } = progress.clone();
+            let unfinished = (done < total).then_some(Preparing { name, done, total });
+            preparing.send_replace(unfinished);
+            if let Some(other) = &other {
+                other(progress);
+            }
+        })
+    }
+
     /// Builds an image if there is none.
     ///
     /// # Errors
@@ -81,6 +96,17 @@ impl LocalEngine {
     /// When one of its modules cannot be imported, and those of [`LocalEngine::sandbox`].
     pub(crate) async fn warm(&self, image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
+    }
+
+    /// Compiles `wheels` and builds an image, before anybody needs them: what runs wait for goes first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LocalEngine::warm`].
+    pub(crate) async fn warm_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
+        let sandbox = self.sandbox().await?;
+        sandbox.prepare_ahead(wheels).await.map_err(engine_error)?;
+        sandbox.warm_ahead(image).await.map_err(engine_error)
     }
 
     /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes
@@ -116,6 +142,10 @@ impl Engine for LocalEngine {
             });
             preparing.await.unwrap_or_else(|error| Err(EngineError::Compile(error.to_string())))
         })
+    }
+
+    fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
+        Some(self.preparing.subscribe())
     }
 
     fn prepare_layers<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
