@@ -15,7 +15,9 @@ from harness.processes import load
 from sections import (
     cold_start,
     crowd,
+    figure_cells,
     first_compile,
+    hashes,
     imports,
     interpreter,
     machines,
@@ -38,6 +40,8 @@ SECTIONS = {
     "http": mcp_http,
     "crowd": crowd,
     "interpreter": interpreter,
+    "figures": figure_cells,
+    "hashes": hashes,
     "packages": packages,
     "imports": imports,
     "science": science,
@@ -59,7 +63,7 @@ def arguments():
     parser.add_argument(
         "--kernel",
         default=os.environ.get("BRUMATE_BENCH_KERNEL"),
-        help="a Python with ipykernel and mcp 1.x [BRUMATE_BENCH_KERNEL]",
+        help="a Python with ipykernel, matplotlib, pandas and mcp 1.x [BRUMATE_BENCH_KERNEL]",
     )
     parser.add_argument(
         "--uv",

@@ -72,9 +72,12 @@ impl Environment {
         Ok(Self { variables, tools })
     }
 
-    /// A Python with a Jupyter kernel, and what a server of kernels needs; only for measurements.
+    /// A Python with a Jupyter kernel, what a server of kernels needs, and what draws; only for measurements.
     pub(crate) fn kernel() -> Result<PathBuf> {
-        python(&workspace::target().join("test-env/kernel"), "ipykernel>=7,<8 mcp>=1,<2")
+        python(
+            &workspace::target().join("test-env/kernel"),
+            "ipykernel>=7,<8 matplotlib>=3.10,<4 pandas>=2,<4 mcp>=1,<2",
+        )
     }
 
     /// The variables that name the parts.
