@@ -4,18 +4,17 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use super::id::SessionId;
 
-/// Where the files of sessions are.
+/// Directory of the files of sessions, in the data directory.
 const SESSIONS: &str = "sessions";
-/// Where the leases are.
+/// Directory of the leases, in the data directory.
 const LEASES: &str = "leases";
-/// Where the sockets of the servers are.
+/// Directory of the sockets of the servers, in the data directory.
 const SERVERS: &str = "servers";
 
 /// Ending of a sleeping session's name.
@@ -77,7 +76,7 @@ pub enum DataDirError {
 }
 
 /// Names processes in a sentence.
-pub(crate) fn name_processes(processes: &[u32]) -> String {
+fn name_processes(processes: &[u32]) -> String {
     match processes {
         [] => "another Brumate".to_owned(),
         [one] => format!("another Brumate (process {one})"),
@@ -110,11 +109,10 @@ impl DataDir {
             Err(DataDirError::InUse { processes, .. }) => {
                 let io = |source| DataDirError::Io { path: root.to_owned(), source };
                 let file = private_file(&root.join("lock")).map_err(io)?;
-                match flock(&file, FlockOperation::NonBlockingLockShared) {
-                    Ok(()) => Ok((Self::at(root, Some(file)), false)),
-                    Err(rustix::io::Errno::WOULDBLOCK) => Err(DataDirError::InUse { path: root.to_owned(), processes }),
-                    Err(errno) => Err(io(errno.into())),
+                if !lock_file(&file, FlockOperation::NonBlockingLockShared).map_err(io)? {
+                    return Err(DataDirError::InUse { path: root.to_owned(), processes });
                 }
+                Ok((Self::at(root, Some(file)), false))
             }
             Err(error) => Err(error),
         }
@@ -132,12 +130,8 @@ impl DataDir {
             private_directory(root, &root.join(name))?;
         }
         let mut file = private_file(&root.join("lock")).map_err(io)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(DataDirError::InUse { path: root.to_owned(), processes: users(root) });
-            }
-            Err(errno) => return Err(io(errno.into())),
+        if !lock_file(&file, FlockOperation::NonBlockingLockExclusive).map_err(io)? {
+            return Err(DataDirError::InUse { path: root.to_owned(), processes: users(root) });
         }
         // For the message above only: the lock is what counts.
         let note = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
@@ -149,7 +143,7 @@ impl DataDir {
         Self { root: root.to_owned(), images: root.join(SESSIONS), lock }
     }
 
-    /// From now on other servers may use the directory as well.
+    /// Lets other servers use the directory as well.
     ///
     /// # Errors
     ///
@@ -158,21 +152,18 @@ impl DataDir {
         let Some(file) = &self.lock else { return Ok(()) };
         let io = |source| DataDirError::Io { path: self.root.clone(), source };
         file.set_len(0).map_err(io)?;
-        match flock(file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(DataDirError::InUse { path: self.root.clone(), processes: users(&self.root) })
-            }
-            Err(errno) => Err(io(errno.into())),
+        if !lock_file(file, FlockOperation::NonBlockingLockShared).map_err(io)? {
+            return Err(DataDirError::InUse { path: self.root.clone(), processes: users(&self.root) });
         }
+        Ok(())
     }
 
-    /// The directory of the leases: one file for each session that a server has.
+    /// Returns the directory of the leases, which has a file for each session that a server has.
     pub(crate) fn leases(&self) -> PathBuf {
         self.root.join(LEASES)
     }
 
-    /// The directory of the sockets of the servers that use the directory.
+    /// Returns the directory of the sockets of the servers that use this data directory.
     pub(crate) fn servers(&self) -> PathBuf {
         self.root.join(SERVERS)
     }
@@ -298,7 +289,7 @@ impl DataDir {
         }
     }
 
-    /// Names of the files of sessions, half-written ones included.
+    /// Returns the names of the files of sessions, half-written ones included.
     ///
     /// # Errors
     ///
@@ -311,15 +302,9 @@ impl DataDir {
         Ok(names)
     }
 
-    /// The session that a file belongs to; `None` for one that is half written.
+    /// Returns the session that a file belongs to; `None` for a file that is half written.
     pub(crate) fn session_of(name: &str) -> Option<SessionId> {
         SessionId::parse(name.get(..SessionId::LENGTH)?).filter(|_| name.contains(SUFFIX))
-    }
-
-    /// How long ago a file was written last; zero when that is not known.
-    pub(crate) fn age(&self, name: &str) -> Duration {
-        let written = std::fs::metadata(self.image(name)).and_then(|found| found.modified());
-        written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
     }
 
     /// Removes every file of a session that `keep` does not want, half-written ones included.
@@ -356,9 +341,22 @@ fn is_process(pid: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
-/// The process in the name of a server's socket.
-fn process_of(name: &str) -> Option<u32> {
+/// Reads the process from the name of a server's socket.
+pub(crate) fn process_of(name: &str) -> Option<u32> {
     name.split_once('-')?.0.parse().ok()
+}
+
+/// Locks a file, or changes the lock that this process has on it. Returns false when other processes have it locked.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub(crate) fn lock_file(file: &File, operation: FlockOperation) -> std::io::Result<bool> {
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Makes `path` below or at `root` with mode 0700; one that is there must be this user's alone to change.

@@ -4,10 +4,10 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Access, FlockOperation, access, flock};
+use rustix::fs::{Access, FlockOperation, access};
 
 use super::Sessions;
-use super::directory::{DataDir, users};
+use super::directory::{DataDir, lock_file, users};
 use super::record::{Record, SessionState};
 use super::registry::Registry;
 
@@ -146,10 +146,8 @@ fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examinati
 /// Returns the processes that use a directory, as far as they are known; `None` when nobody does.
 pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
     let lock = std::fs::File::open(data_dir.join("lock")).ok()?;
-    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Some(users(data_dir)),
-        _ => None,
-    }
+    let is_free = lock_file(&lock, FlockOperation::NonBlockingLockExclusive).unwrap_or(true);
+    (!is_free).then(|| users(data_dir))
 }
 
 fn examine_sessions(

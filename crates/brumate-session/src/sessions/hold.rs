@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 100;
 /// The time between them: a server that was killed takes a moment to be gone.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The time of the last use is stored again when it is this much later, in milliseconds.
-const USE_STEP: i64 = 30_000;
+pub(super) const USE_STEP: i64 = 30_000;
 
 impl Sessions {
     /// Reads the registry again if another server has written to it.
@@ -54,13 +54,13 @@ impl Sessions {
         }
     }
 
-    /// How long a session has not been used. Clocks that were set back make sessions look used, not old; one that was set
+    /// Returns how long a session has not been used. Clocks that were set back make sessions look used, not old; one that was set
     /// forward cannot be told from time.
     fn unused_for(&self, record: &Record) -> Duration {
         Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
     }
 
-    /// What is left of a session that no server has.
+    /// Works out the state of a session that no server has, from its record and the files that are there.
     pub(super) fn settle(&self, mut record: Record) -> Record {
         let directory = &self.inner.directory;
         let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
@@ -170,18 +170,19 @@ impl Sessions {
         Ok(())
     }
 
-    /// Stores when a session was used last, if this server does not have it and it is some time since that was stored: other
-    /// servers decide by it whether it has expired.
-    pub(super) async fn store_use(&self, slot: &Slot) {
-        let (id, used) = {
+    /// Stores when sessions that this server does not have were used last, where the registry has a time that is more than `step`
+    /// milliseconds earlier. Other servers decide by it whether a session has expired.
+    pub(super) async fn store_uses(&self, slots: &[Arc<Slot>], step: i64) {
+        let later = slots.iter().filter(|slot| !slot.has_lease() && slot.begin_store_use(step));
+        let used = |slot: &Arc<Slot>| {
             let record = slot.record();
             (record.id.clone(), record.last_used)
         };
-        if !slot.has_lease()
-            && slot.begin_store_use(used.saturating_sub(USE_STEP))
-            && let Err(error) = self.inner.registry.set_last_used(vec![(id, used)]).await
+        let used: Vec<(SessionId, i64)> = later.map(used).collect();
+        if !used.is_empty()
+            && let Err(error) = self.inner.registry.set_last_used(used).await
         {
-            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+            tracing::warn!(%error, "the registry could not be written");
         }
     }
 
@@ -215,16 +216,16 @@ pub(super) fn elsewhere(id: SessionId, error: HolderError) -> SessionError {
     SessionError::Elsewhere { id, process, reason }
 }
 
-/// What this server does for others, as long as there is one.
-pub(super) struct Served(pub(super) Weak<Inner>);
+/// Answers the requests of other servers for this one, until this one has ended.
+pub(super) struct LocalHolder(pub(super) Weak<Inner>);
 
-impl Served {
+impl LocalHolder {
     fn sessions(&self) -> Option<Sessions> {
         self.0.upgrade().map(|inner| Sessions { inner })
     }
 }
 
-impl Holder for Served {
+impl Holder for LocalHolder {
     fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let Some(sessions) = self.sessions() else { return Ok(()) };

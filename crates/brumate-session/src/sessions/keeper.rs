@@ -18,13 +18,11 @@ use super::{Inner, Sessions};
 
 /// Sessions that are written at the same time when the server ends.
 const CLOSED_AT_ONCE: usize = 4;
-/// A file that is half written for longer is of a server that was killed.
-const HALF_WRITTEN_FOR: Duration = Duration::from_secs(60 * 60);
 /// How much longer than its grace time a cell that was stopped may hold up the end of the server.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Takes over what the registry knows. What servers before have left, and nobody needs, is removed.
+    /// Reads the registry, and removes the files that servers before have left and no session needs.
     pub(super) async fn restore(&self) -> Result<(), DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: self.inner.directory.root().to_owned(), reason };
         self.refresh().await.map_err(|error| failed(error.to_string()))?;
@@ -50,11 +48,9 @@ impl Sessions {
         let directory = &self.inner.directory;
         let mut of: HashMap<SessionId, Vec<String>> = HashMap::new();
         for name in directory.files().map_err(storage)? {
-            match DataDir::session_of(&name) {
-                Some(id) => of.entry(id).or_default().push(name),
-                // Half of a file: of a server that was killed, unless it is new.
-                None if directory.age(&name) >= HALF_WRITTEN_FOR => directory.remove_image(&name),
-                None => {}
+            // The engine removes files that are half written.
+            if let Some(id) = DataDir::session_of(&name) {
+                of.entry(id).or_default().push(name);
             }
         }
         for (id, names) in of {
@@ -150,7 +146,7 @@ impl Sessions {
         self.inner.closing.cancel();
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let (slots, others): (Vec<_>, Vec<_>) = slots.into_iter().partition(|slot| slot.has_lease());
-        self.close_others(&others).await;
+        self.store_uses(&others, 0).await;
         let mut closing = JoinSet::new();
         let mut refused = Vec::new();
         for slot in slots {
@@ -169,21 +165,6 @@ impl Sessions {
             if let Err(error) = self.close_one(&slot, Attempt::Last).await {
                 tracing::debug!(%error, "a session is lost");
             }
-        }
-    }
-
-    /// Stores when the sessions that this server does not have were used last.
-    async fn close_others(&self, slots: &[Arc<Slot>]) {
-        let later = slots.iter().filter(|slot| slot.begin_store_use(i64::MAX));
-        let used = |slot: &Arc<Slot>| {
-            let record = slot.record();
-            (record.id.clone(), record.last_used)
-        };
-        let used: Vec<(SessionId, i64)> = later.map(used).collect();
-        if !used.is_empty()
-            && let Err(error) = self.inner.registry.set_last_used(used).await
-        {
-            tracing::error!(%error, "the registry could not be written");
         }
     }
 

@@ -64,7 +64,7 @@ pub use settings::{
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
-use hold::Served;
+use hold::{LocalHolder, USE_STEP};
 use lease::{Leases, LocalLeases};
 use registry::Registry;
 use slot::Slot;
@@ -139,7 +139,7 @@ impl Sessions {
             settings,
         };
         let sessions = Self { inner: Arc::new(inner) };
-        listener.serve(Arc::new(Served(Arc::downgrade(&sessions.inner))));
+        listener.serve(Arc::new(LocalHolder(Arc::downgrade(&sessions.inner))));
         sessions.restore().await?;
         sessions.keep();
         Ok(sessions)
@@ -246,7 +246,7 @@ impl Sessions {
             return Err(not_found());
         }
         self.touch(&slot);
-        self.store_use(&slot).await;
+        self.store_uses(std::slice::from_ref(&slot), USE_STEP).await;
         Ok(slot)
     }
 

@@ -188,10 +188,12 @@ impl Slot {
         *known = Record { last_used, ..record };
     }
 
-    /// Whether the registry has an earlier time of the last use than `since`. It is asked to note the present one then.
-    pub(crate) fn begin_store_use(&self, since: i64) -> bool {
+    /// Returns true when the registry has a time of the last use that is more than `step` milliseconds earlier. The caller
+    /// stores the present one then.
+    pub(crate) fn begin_store_use(&self, step: i64) -> bool {
         let used = self.record().last_used;
-        self.stored_use.load(Ordering::Relaxed) < since && self.stored_use.swap(used, Ordering::Relaxed) < used
+        let stored = self.stored_use.load(Ordering::Relaxed);
+        stored.saturating_add(step) < used && self.stored_use.swap(used, Ordering::Relaxed) < used
     }
 
     /// Takes the session for one thing to do in this server; first come, first served.

@@ -9,10 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use futures::future::BoxFuture;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FlockOperation;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::directory::{DataDir, private_file};
+use super::super::directory::{DataDir, lock_file, private_file};
 use super::super::id::SessionId;
 use super::socket::{self, Listener, Reply, Request};
 use super::{HolderError, Lease, Leases, Urgency};
@@ -29,10 +29,10 @@ pub(crate) struct LocalLeases {
     _listening: DropGuard,
 }
 
-/// A locked file.
+/// A locked file, removed when the lease ends.
 struct LockedFile {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl Drop for LockedFile {
@@ -59,7 +59,7 @@ impl LocalLeases {
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
-    /// The name of the server that has a session. `None` when no server has it, or it has not said so yet.
+    /// Reads the name of the server that has a session. `None` when no server has it, or it has not said so yet.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     fn holder(&self, id: &SessionId) -> Option<String> {
         let mut name = String::new();
@@ -86,26 +86,24 @@ impl Leases for LocalLeases {
     fn try_acquire(&self, id: &SessionId) -> io::Result<Option<Lease>> {
         let path = self.leases.join(id.as_str());
         loop {
-            let mut file = private_file(&path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
-                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-                Err(errno) => return Err(errno.into()),
+            let file = private_file(&path)?;
+            if !lock_file(&file, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(None);
             }
             // The server before may have removed it since it was opened.
             if !is_at(&file, &path)? {
                 continue;
             }
-            let lease = LockedFile { path, _file: file.try_clone()? };
-            file.set_len(0)?;
-            file.write_all(self.name.as_bytes())?;
+            let lease = LockedFile { path, file };
+            lease.file.set_len(0)?;
+            (&lease.file).write_all(self.name.as_bytes())?;
             return Ok(Some(Lease(Box::new(lease))));
         }
     }
 
     fn is_held(&self, id: &SessionId) -> bool {
         let Ok(file) = File::open(self.leases.join(id.as_str())) else { return false };
-        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+        matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
     }
 
     fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>> {

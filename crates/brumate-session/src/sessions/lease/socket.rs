@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::super::directory::process_of;
 use super::super::id::SessionId;
 use super::{Holder, HolderError, Urgency};
 
@@ -34,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a server waits before it accepts connections again, after the system had none for it.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What one server asks another.
+/// A request of one server to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub(super) enum Request {
@@ -46,7 +47,7 @@ pub(super) enum Request {
     Flush,
 }
 
-/// What it replies.
+/// The reply to a [`Request`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub(super) enum Reply {
@@ -127,7 +128,7 @@ pub(super) fn remove_dead(directory: &Path) {
     }
 }
 
-/// Paths of sockets are short. That of an open directory always is.
+/// Returns a short path of a file in an open directory: addresses of sockets have at most 108 bytes.
 fn below(directory: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }
@@ -172,9 +173,13 @@ async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
     write_line(&mut writer, &reply).await
 }
 
-/// Asks a server of that name. One that is not there any more has nothing: done.
+/// Sends a request to the server of that name and waits for its last reply.
+///
+/// # Errors
+///
+/// [`HolderError::Silent`] when the server has ended, or does not accept the request in time.
 pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Result<Reply, HolderError> {
-    let known = name.split_once('-').and_then(|(pid, _)| pid.parse().ok());
+    let known = process_of(name);
     let silent = |_| HolderError::Silent { process: known };
     let opened = File::open(directory).map_err(silent)?;
     let connected = timeout(PATIENCE, UnixStream::connect(below(&opened, name))).await;
