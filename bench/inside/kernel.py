@@ -7,33 +7,27 @@ import json
 import sys
 import time
 
-from jupyter_client.manager import KernelManager
+from kernel_client import started_kernel
 
 
 def first_result(cells=None, pause=0.0):
     """Seconds to the first result; those of later cells, each after a pause, are put into the list `cells`, if there is
     one: until the result, and until the call returns."""
     start = time.perf_counter()
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=120)
     results = []
 
     def listen(message):
         if message["msg_type"] == "execute_result":
             results.append((message["content"]["data"]["text/plain"], time.perf_counter()))
 
-    client.execute_interactive("1+1", output_hook=listen, timeout=120)
-    [(text, end)] = results
-    for number in range(len(cells or ())):
-        time.sleep(pause)
-        begin = time.perf_counter()
+    with started_kernel() as client:
         client.execute_interactive("1+1", output_hook=listen, timeout=120)
-        cells[number] = results[-1][1] - begin, time.perf_counter() - begin
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+        [(text, end)] = results
+        for number in range(len(cells or ())):
+            time.sleep(pause)
+            begin = time.perf_counter()
+            client.execute_interactive("1+1", output_hook=listen, timeout=120)
+            cells[number] = results[-1][1] - begin, time.perf_counter() - begin
     if text != "2":
         raise SystemExit(f"a kernel said {text!r}")
     return end - start

@@ -8,14 +8,9 @@ import json
 import sys
 import time
 
-from jupyter_client.manager import KernelManager
+from kernel_client import started_kernel
 
 cells, rounds = json.load(sys.stdin), int(sys.argv[1])
-manager = KernelManager(kernel_name="python3")
-manager.start_kernel()
-client = manager.client()
-client.start_channels()
-client.wait_for_ready(timeout=120)
 pictures = []
 
 
@@ -26,7 +21,7 @@ def listen(message):
         pictures.append(message)
 
 
-def seconds(code):
+def seconds(client, code):
     pictures.clear()
     start = time.perf_counter()
     client.execute_interactive(code, output_hook=listen, timeout=120)
@@ -37,9 +32,8 @@ def seconds(code):
 
 
 measured = {}
-for name, code in cells.items():
-    seconds(code)
-    measured[name] = [seconds(code) for _ in range(rounds)]
-client.stop_channels()
-manager.shutdown_kernel(now=True)
+with started_kernel() as client:
+    for name, code in cells.items():
+        seconds(client, code)
+        measured[name] = [seconds(client, code) for _ in range(rounds)]
 print(json.dumps(measured))

@@ -28,7 +28,8 @@ pub trait Engine: Send + Sync {
     /// [`EngineError::Compile`] above all.
     fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
 
-    /// What runs wait for at present, as it changes. `None` where they never wait.
+    /// Returns a receiver of the work that runs wait for at present: above all, modules that are compiled. Default: `None`, an engine
+    /// whose runs wait for nothing.
     fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
         None
     }

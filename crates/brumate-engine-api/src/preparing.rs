@@ -1,15 +1,15 @@
-//! Work that runs wait for before their code goes on.
+//! Progress of work that runs wait for.
 
 use std::fmt;
 
 /// Work that is done once, and that runs wait for: above all, modules are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preparing {
-    /// What is being made.
+    /// The name of what is made: a module, or an image.
     pub name: String,
-    /// How many of `total` are made.
+    /// The number of those that are made already.
     pub done: usize,
-    /// How many are to be made.
+    /// The number of all that are to be made.
     pub total: usize,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ProgressPump {
     peer: Peer<RoleServer>,
     /// `None`: the client wants no progress.
     token: Option<ProgressToken>,
-    /// What runs wait for before their code goes on.
+    /// Receives the work that runs wait for.
     preparing: Option<watch::Receiver<Option<Preparing>>>,
     state: Mutex<State>,
     changed: Notify,
@@ -42,7 +42,8 @@ struct State {
 }
 
 impl ProgressPump {
-    /// The progress of a call with a token. `preparing` tells what its code waits for.
+    /// Makes the pump of a call. `preparing` receives the work that runs wait for; the client hears about it until the code writes
+    /// something.
     pub(crate) fn new(
         peer: Peer<RoleServer>,
         token: Option<ProgressToken>,

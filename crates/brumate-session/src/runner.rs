@@ -101,7 +101,7 @@ impl Runner {
         &self.packages
     }
 
-    /// What runs wait for at present, as it changes; see [`Engine::preparing`].
+    /// Returns a receiver of the work that runs wait for at present; see [`Engine::preparing`].
     pub fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
         self.engine.preparing()
     }

@@ -62,7 +62,7 @@ struct Process {
     child: Child,
 }
 
-/// Whether somebody waits for what is made.
+/// The urgency of work for the compiler or the builder of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
     /// A run does.
@@ -80,7 +80,7 @@ impl Urgency {
     }
 }
 
-/// Says that a run waits for the compiler, as long as it lives.
+/// Marks, as long as it lives, that a run waits for the compiler.
 #[derive(Debug)]
 pub(crate) struct Need<'a>(&'a watch::Sender<usize>);
 
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Process {
 pub(crate) struct Asker<'a> {
     /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
-    /// Whether a run waits.
+    /// The urgency of what it asks for.
     pub(crate) urgency: Urgency,
     /// Memory of its run, in bytes.
     pub(crate) memory: u64,
@@ -151,7 +151,7 @@ impl Compilers {
         Compilers { program, cache, progress, permits, ahead, needs, wheels, guests, idle }
     }
 
-    /// Says that a run waits for the compiler.
+    /// Marks that a run waits for the compiler until the value is dropped.
     pub(crate) fn need(&self) -> Need<'_> {
         self.needs.send_modify(|needs| *needs += 1);
         Need(&self.needs)
@@ -202,7 +202,8 @@ impl Compilers {
         self.store(&key, &mut output).await
     }
 
-    /// A module of the bundle that a run has asked for in the middle of its work, or an image that is built.
+    /// Compiles a module of the bundle that a run, or the builder of an image, asks for when it loads it. Reports progress where a run
+    /// waits.
     ///
     /// # Errors
     /// Those of [`Compilers::bundled`].

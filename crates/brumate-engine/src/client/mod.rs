@@ -295,9 +295,7 @@ impl Sandbox {
         }
         Ok(())
     }
-}
 
-impl Sandbox {
     /// Compiles the native modules of these wheels of the bundle and of what they require, before anybody needs them: what runs
     /// wait for goes first.
     ///

@@ -70,7 +70,7 @@ impl Pool {
         self.footprint.get().copied().unwrap_or(0)
     }
 
-    /// How long no machine was taken.
+    /// Returns the time since a machine was taken last.
     pub(crate) fn unused_for(&self) -> Duration {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }

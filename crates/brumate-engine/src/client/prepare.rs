@@ -78,7 +78,7 @@ async fn all_at_once(shared: &Shared, missing: &[&NativeModule]) -> Result<(), E
     let jobs = missing.iter().map(|module| {
         let done = &done;
         async move {
-            bundled(shared, module, Urgency::Needed).await?;
+            compile_module(shared, module, Urgency::Needed).await?;
             report(shared, done.fetch_add(1, Ordering::Relaxed) + 1, total, module.name());
             Ok::<(), Error>(())
         }
@@ -95,7 +95,7 @@ async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Er
         let _lock = lock(shared).await?;
         tokio::select! {
             biased;
-            compiled = bundled(shared, module, Urgency::Ahead) => {
+            compiled = compile_module(shared, module, Urgency::Ahead) => {
                 compiled?;
                 at += 1;
             }
@@ -106,7 +106,12 @@ async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Er
     Ok(())
 }
 
-async fn bundled(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
+/// Compiles a module of the bundle, unless another task or process has done so meanwhile.
+async fn compile_module(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
+    // Before it is unpacked.
+    if shared.cache.get(&module.key).is_some() {
+        return Ok(());
+    }
     let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
     shared.compilers.bundled(Kind::Side, &bytes, module.name(), urgency).await.map(drop)
 }

@@ -67,7 +67,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) patience: Patience,
     pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
-    /// Whether a run waits for what is started.
+    /// The urgency of what is started.
     pub(crate) urgency: Urgency,
     /// Mounted in the image.
     pub(crate) layers: &'a [Layer],

@@ -45,7 +45,7 @@ impl std::fmt::Debug for LocalEngineConfig {
 pub(crate) struct LocalEngine {
     config: Arc<LocalEngineConfig>,
     sandbox: Arc<OnceCell<Sandbox>>,
-    /// What runs wait for.
+    /// Publishes the work that runs wait for.
     preparing: watch::Sender<Option<Preparing>>,
 }
 
@@ -76,7 +76,7 @@ impl LocalEngine {
         self.sandbox.get_or_try_init(start).await
     }
 
-    /// Hears about compilation: tells it to who watches the engine, and to who was configured to hear it.
+    /// Returns what receives progress of compilation: it publishes it, and passes it on to the configured receiver.
     fn progress(&self) -> Arc<dyn Fn(Progress) + Send + Sync> {
         let (preparing, other) = (self.preparing.clone(), self.config.progress.clone());
         Arc::new(move |progress| {

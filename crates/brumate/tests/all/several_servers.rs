@@ -132,7 +132,7 @@ fn use_one(random: &mut Random, places: &[Place], sessions: &[Session], last: &m
     session.answered.lock().unwrap().push(number);
 }
 
-/// What is in a session at the end has each answer once.
+/// Checks that a session has each answer once, in memory and in its file.
 fn check(session: &Session, server: &mut Server) {
     let answer = server.cell(&session.id, "print(n, *open('log').read().split() if n else ())").expect("it lives");
     let found: Vec<u64> =

@@ -22,7 +22,7 @@ pub(crate) use socket::flush_all;
 /// The right of one server to run and change a session. Dropping it gives the right back.
 pub(crate) struct Lease(#[expect(dead_code, reason = "dropping it counts")] Box<dyn Send + Sync>);
 
-/// How a server gives up a session.
+/// The time at which a server gives up a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Urgency {
@@ -69,7 +69,7 @@ pub(crate) trait Leases: Send + Sync {
     fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>>;
 }
 
-/// What a server does for others. Each is about sessions that it has; of others it knows nothing.
+/// Does what other servers ask of this one. A session that this server does not have is left alone.
 pub(crate) trait Holder: Send + Sync {
     /// Puts a session to sleep and gives its lease back. An error says why it cannot.
     fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>>;
