@@ -1,6 +1,6 @@
 //! The wasmtime engine every part of Brumate shares: one configuration, or compiled code would not load.
 
-use wasmtime::{Collector, Config, Engine, OptLevel, WasmBacktraceDetails};
+use wasmtime::{Collector, Config, Engine, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
 /// Native stack a guest may use, in bytes.
 ///
@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Run,
     /// Compile modules, on all cores.
     Compile,
+    /// Compile modules in half the time, to slower code, on all cores.
+    CompileBaseline,
     /// Compile modules in one thread.
     CompileAlone,
 }
@@ -51,7 +53,11 @@ fn config(purpose: Purpose) -> Config {
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .generate_address_map(false)
         .native_unwind_info(false)
-        .parallel_compilation(purpose == Purpose::Compile);
+        .parallel_compilation(matches!(purpose, Purpose::Compile | Purpose::CompileBaseline));
+    if purpose == Purpose::CompileBaseline {
+        // Neither is part of what wasmtime compares when it loads a module.
+        config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
     if purpose == Purpose::Run {
         config.with_custom_code_memory(Some(crate::code::publish::publisher()));
     }

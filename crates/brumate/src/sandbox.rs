@@ -24,6 +24,11 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     make(settings, LocalEngineConfig::default())
 }
 
+/// As [`sandbox`], for a server: it lives long enough to compile what runs waited for once more, to faster code.
+pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
+    make(settings, LocalEngineConfig { tiered: true, ..LocalEngineConfig::default() })
+}
+
 /// As [`sandbox`], for one run.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));

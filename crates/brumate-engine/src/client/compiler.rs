@@ -2,7 +2,7 @@
 //!
 //! | whose module | places | limits of the process | who pays |
 //! |---|---|---|---|
-//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once |
+//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once, in a server twice: at first in the baseline tier |
 //! | the bundle's, before a run needs it | one, while no run waits for the compiler; other work on this host goes first | none | nobody |
 //! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | nobody: it is compiled once |
 //! | a guest's own | [`GUEST_PLACES`], all on one core, in turn | what is left to the run, at most [`GUEST_MEMORY`] and [`GUEST_CPU`]; [`WALL`] | the run: its memory while it lasts, its CPU time |
@@ -21,10 +21,11 @@ use super::channel::{AsyncChannel, pair};
 use super::error::{Error, cut};
 use super::prepare::report_to;
 use super::spawn::{Child, spawn};
+use super::tiers::Unoptimized;
 use super::turns::Turns;
 use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
-use crate::code::compile::{self, Kind};
+use crate::code::compile::{self, Kind, Tier};
 use crate::code::process::{Answer, Limits, Order};
 use crate::module::gate;
 use crate::wire::ModuleKey;
@@ -96,6 +97,8 @@ pub(crate) struct Compilers {
     cache: Arc<ModuleCache>,
     /// Hears about modules that are compiled on demand.
     progress: Option<ProgressFn>,
+    /// Modules of the bundle's wheels that are in use in the baseline tier; `None`: runs wait for optimized code.
+    unoptimized: Option<Unoptimized>,
     /// For the bundle.
     permits: Semaphore,
     /// For the bundle, ahead.
@@ -142,13 +145,38 @@ pub(crate) struct Charged {
 }
 
 impl Compilers {
-    pub(crate) fn new(program: PathBuf, cache: Arc<ModuleCache>, progress: Option<ProgressFn>) -> Compilers {
+    /// Makes the compilers of one sandbox. With `unoptimized`, what a run waits for is compiled in the baseline tier at first.
+    pub(crate) fn new(
+        program: PathBuf,
+        cache: Arc<ModuleCache>,
+        progress: Option<ProgressFn>,
+        unoptimized: Option<Unoptimized>,
+    ) -> Compilers {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (permits, idle) = (Semaphore::new(cores), Mutex::new(Vec::new()));
         // One place more than one wheel may have: another's is not kept waiting by the first.
         let (wheels, guests) = (Turns::new(cores + 1, cores), Turns::new(GUEST_PLACES, 1));
         let (ahead, needs) = (Semaphore::new(1), watch::Sender::new(0));
-        Compilers { program, cache, progress, permits, ahead, needs, wheels, guests, idle }
+        Compilers { program, cache, progress, unoptimized, permits, ahead, needs, wheels, guests, idle }
+    }
+
+    /// Returns a compiled module from the cache, in the best tier that is there.
+    pub(crate) fn cached(&self, key: &ModuleKey) -> Option<Arc<File>> {
+        if let Some(file) = self.cache.get(key) {
+            return Some(file);
+        }
+        let unoptimized = self.unoptimized.as_ref()?;
+        let file = self.cache.get(&compile::baseline_key(key))?;
+        unoptimized.add(*key);
+        Some(file)
+    }
+
+    /// Returns a compiled module from the cache: for a run in any tier, ahead of one only optimized.
+    fn cached_for(&self, key: &ModuleKey, urgency: Urgency) -> Option<Arc<File>> {
+        match urgency {
+            Urgency::Needed => self.cached(key),
+            Urgency::Ahead => self.cache.get(key),
+        }
     }
 
     /// Marks that a run waits for the compiler until the value is dropped.
@@ -181,7 +209,7 @@ impl Compilers {
         urgency: Urgency,
     ) -> Result<Arc<File>, Error> {
         let key = compile::key(bytes);
-        if let Some(file) = self.cache.get(&key) {
+        if let Some(file) = self.cached_for(&key, urgency) {
             return Ok(file);
         }
         let (_need, places) = match urgency {
@@ -189,17 +217,29 @@ impl Compilers {
             Urgency::Ahead => (None, &self.ahead),
         };
         let _permit = places.acquire().await.map_err(|_| Error::Unavailable("shutting down".to_owned()))?;
-        if let Some(file) = self.cache.get(&key) {
+        if let Some(file) = self.cached_for(&key, urgency) {
             return Ok(file);
         }
+        // The interpreter is always optimized: it runs all code, and no machine that has begun with it gets another.
+        let baseline = self.unoptimized.as_ref().filter(|_| kind == Kind::Side && urgency == Urgency::Needed);
+        let tier = if baseline.is_some() { Tier::Baseline } else { Tier::Optimized };
         let mut process = match self.take_idle(urgency) {
             Some(process) => process,
             None => self.start(urgency.limits()).await?,
         };
         let mut output = File::from(memory_file("module")?);
-        process.compile(&Order { kind, trust: Trust::Bundle, bytes }, &output, name).await?;
+        process.compile(&Order { kind, trust: Trust::Bundle, tier, bytes }, &output, name).await?;
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((urgency, process));
-        self.store(&key, &mut output).await
+        if let Some(unoptimized) = baseline {
+            let file = self.store(&compile::baseline_key(&key), &mut output).await?;
+            unoptimized.add(key);
+            return Ok(file);
+        }
+        let file = self.store(&key, &mut output).await?;
+        if kind == Kind::Side {
+            self.cache.remove(&compile::baseline_key(&key));
+        }
+        Ok(file)
     }
 
     /// Compiles a module of the bundle that a run, or the builder of an image, asks for when it loads it. Reports progress where a run
@@ -232,7 +272,7 @@ impl Compilers {
         let limits = Limits { memory: Some(WHEEL_MEMORY), cpu_seconds, one_core: false, nice: NICE };
         let mut process = self.start(limits).await?;
         let mut output = File::from(memory_file("module")?);
-        let order = Order { kind: Kind::Side, trust: Trust::Layer, bytes };
+        let order = Order { kind: Kind::Side, trust: Trust::Layer, tier: Tier::Optimized, bytes };
         if let Err(error) = process.compile(&order, &output, name).await {
             return Err(process.explain(error, name, limits).await);
         }
@@ -264,7 +304,7 @@ impl Compilers {
         let compiled = async {
             let mut process = self.start(limits).await?;
             let output = File::from(memory_file("module")?);
-            let order = Order { kind: Kind::Side, trust: Trust::Guest, bytes };
+            let order = Order { kind: Kind::Side, trust: Trust::Guest, tier: Tier::Optimized, bytes };
             match process.compile(&order, &output, NAME).await {
                 Ok(cpu) => Ok((cpu, seal(output, memory))),
                 Err(Failure { error, cpu: Some(cpu) }) => Ok((cpu, Err(error))),
@@ -392,7 +432,7 @@ mod tests {
         use futures::poll;
         let directory = tempfile::tempdir().unwrap();
         let cache = Arc::new(ModuleCache::open(directory.path(), "test").unwrap());
-        let compilers = Compilers::new(PathBuf::new(), cache, None);
+        let compilers = Compilers::new(PathBuf::new(), cache, None, None);
         assert!(poll!(Box::pin(compilers.until_free())).is_ready());
         let mut needed = Box::pin(compilers.until_needed());
         assert!(poll!(&mut needed).is_pending());

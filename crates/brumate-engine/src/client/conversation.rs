@@ -167,10 +167,10 @@ impl Conversation<'_> {
                     }
                 }
                 FromMachine::Module(request) => {
-                    let compiles_bundle = compiles_bundle(&self.shared.cache, &request);
+                    let compiles_bundle = compiles_bundle(&self.shared.compilers, &request);
                     let find = |id: &_| self.mounted.find(id);
                     let asker = self.compiling.asker(spent);
-                    let answered = answer(&self.shared.cache, &self.shared.compilers, &find, asker, request);
+                    let answered = answer(&self.shared.compilers, &find, asker, request);
                     // Compiling the bundle, once, is not the guest's time; everything else is.
                     let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                         pauses -= 1;

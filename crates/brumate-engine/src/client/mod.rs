@@ -28,6 +28,7 @@ mod sleep;
 mod spawn;
 mod stop;
 mod temporary;
+mod tiers;
 mod transaction;
 mod turns;
 mod will;
@@ -63,6 +64,7 @@ use crate::link::trampoline_module;
 use compiler::{Compilers, Urgency};
 use images::Images;
 use pool::Pool;
+use tiers::Unoptimized;
 use zygote::{Ingredients, Zygote};
 
 /// Attempts to start a machine when zygotes die.
@@ -91,6 +93,8 @@ pub struct SandboxConfig {
     pub idle: Option<Duration>,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub brief: bool,
+    /// Modules of wheels that a run waits for are compiled in half the time at first, to slower code, and again in the background.
+    pub tiered: bool,
     /// How long processes may take to start.
     pub patience: Patience,
 }
@@ -105,6 +109,7 @@ impl Default for SandboxConfig {
             ready: DEFAULT_READY,
             idle: None,
             brief: false,
+            tiered: false,
             patience: Patience::default(),
         }
     }
@@ -165,10 +170,11 @@ impl Sandbox {
         let fingerprint =
             compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);
-        let compilers = Arc::new(Compilers::new(program.clone(), cache.clone(), config.progress.clone()));
+        let (unoptimized, keys) = config.tiered.then(Unoptimized::new).unzip();
+        let compilers = Compilers::new(program.clone(), cache.clone(), config.progress.clone(), unoptimized);
         let shared = Shared {
             cache,
-            compilers,
+            compilers: Arc::new(compilers),
             images: Arc::new(Images::open(&config.cache_dir)?),
             progress: config.progress,
             program,
@@ -181,6 +187,9 @@ impl Sandbox {
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
+        if let Some(keys) = keys {
+            tokio::spawn(tiers::optimize(Arc::downgrade(&sandbox.shared), keys));
+        }
         let pool = sandbox.shared.pool(&Image::plain(), Urgency::Needed).await?;
         for wall in pool.zygote().missing_walls() {
             tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
@@ -315,6 +324,23 @@ impl Shared {
         }
     }
 
+    /// Starts the zygotes again that may have loaded baseline code. Machines that are in use live on.
+    async fn replace_zygotes(&self) {
+        let slots: Vec<(PoolKey, Slot)> = {
+            let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            // The plain image has no modules of wheels.
+            let others = pools.iter().filter(|((image, _), _)| *image != Image::plain());
+            others.map(|(key, slot)| (key.clone(), slot.clone())).collect()
+        };
+        for (image, slot) in slots {
+            let Some(old) = slot.lock().await.take() else { continue };
+            old.retire();
+            if let Err(error) = self.pool_of(&image, Urgency::Ahead).await {
+                tracing::warn!(image = %image.0, %error, "an image cannot be used");
+            }
+        }
+    }
+
     /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
     pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         self.pool_of(&(image.clone(), None), urgency).await
@@ -346,7 +372,6 @@ impl Shared {
             require_jail: self.require_jail,
             brief: self.brief,
             patience: self.patience,
-            cache: &self.cache,
             compilers: &self.compilers,
             urgency,
             layers: image.layers(),

@@ -55,7 +55,7 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgenc
     }
     let missing: Vec<_> = bundle::native_modules()
         .iter()
-        .filter(|module| wanted.contains(module.wheel) && shared.cache.get(&module.key).is_none())
+        .filter(|module| wanted.contains(module.wheel) && !is_compiled(shared, module, urgency))
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -87,7 +87,7 @@ async fn all_at_once(shared: &Shared, missing: &[&NativeModule]) -> Result<(), E
 }
 
 /// Compiles modules that nobody waits for yet. A run that waits for others is let in between.
-async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
+pub(super) async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
     let mut at = 0;
     while let Some(module) = missing.get(at) {
         // Before the lock: whoever comes now needs it.
@@ -106,10 +106,18 @@ async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Er
     Ok(())
 }
 
+/// Returns whether nothing is to be compiled: a run takes what there is, ahead of one it has to be optimized.
+fn is_compiled(shared: &Shared, module: &NativeModule, urgency: Urgency) -> bool {
+    match urgency {
+        Urgency::Needed => shared.compilers.cached(&module.key).is_some(),
+        Urgency::Ahead => shared.cache.get(&module.key).is_some(),
+    }
+}
+
 /// Compiles a module of the bundle, unless another task or process has done so meanwhile.
 async fn compile_module(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
     // Before it is unpacked.
-    if shared.cache.get(&module.key).is_some() {
+    if is_compiled(shared, module, urgency) {
         return Ok(());
     }
     let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;

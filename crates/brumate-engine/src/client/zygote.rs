@@ -19,7 +19,6 @@ use super::patience::Patience;
 use super::spawn::{Child, spawn};
 use super::stop::Clock;
 use crate::api::{Layer, LayerId};
-use crate::code::cache::ModuleCache;
 use crate::code::compile;
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
@@ -65,7 +64,6 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) require_jail: bool,
     pub(crate) brief: bool,
     pub(crate) patience: Patience,
-    pub(crate) cache: &'a ModuleCache,
     pub(crate) compilers: &'a Compilers,
     /// The urgency of what is started.
     pub(crate) urgency: Urgency,
@@ -125,11 +123,11 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
             done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok(done),
             FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
             FromZygote::Module(request) => {
-                let compiles_bundle = compiles_bundle(ingredients.cache, &request);
+                let compiles_bundle = compiles_bundle(ingredients.compilers, &request);
                 let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
                 let cpu = BUILD_CPU.saturating_sub(spent);
                 let asker = Asker { principal: OPERATOR, urgency: ingredients.urgency, memory: BUILD_MEMORY, cpu };
-                let answered = answer(ingredients.cache, ingredients.compilers, &find, asker, request);
+                let answered = answer(ingredients.compilers, &find, asker, request);
                 let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
@@ -332,9 +330,9 @@ async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError
 }
 
 /// Whether answering means to compile a module of the bundle.
-pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> bool {
+pub(crate) fn compiles_bundle(compilers: &Compilers, request: &ModuleRequest) -> bool {
     match request {
-        ModuleRequest::Key(key) => cache.get(key).is_none() && crate::bundle::native_module(key).is_some(),
+        ModuleRequest::Key(key) => compilers.cached(key).is_none() && crate::bundle::native_module(key).is_some(),
         ModuleRequest::Layer { .. } | ModuleRequest::Bytes { .. } => false,
     }
 }
@@ -342,7 +340,6 @@ pub(crate) fn compiles_bundle(cache: &ModuleCache, request: &ModuleRequest) -> b
 /// Answers a question for a module: from the cache, or by compiling what a layer has or a guest brought. `find` knows the
 /// layers of who asks. Also returns the CPU time that compiling the guest's own took.
 pub(crate) async fn answer(
-    cache: &ModuleCache,
     compilers: &Compilers,
     find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
     asker: Asker<'_>,
@@ -350,7 +347,7 @@ pub(crate) async fn answer(
 ) -> (ModuleReply, Option<Arc<File>>, Duration) {
     let shared = match request {
         ModuleRequest::Key(key) => {
-            if let Some(file) = cache.get(&key) {
+            if let Some(file) = compilers.cached(&key) {
                 Ok(file)
             } else if let Some(module) = crate::bundle::native_module(&key) {
                 match module.read() {

@@ -80,13 +80,7 @@ impl ModuleCache {
         if let Some(file) = verified.get(key) {
             return Some(file.clone());
         }
-        let prefix = format!("{}-", hex(key));
-        let names: Vec<String> = std::fs::read_dir(&self.path)
-            .ok()?
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with(&prefix))
-            .collect();
-        for name in names {
+        for name in self.names(key) {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Ok(fd) = rustix::fs::openat(&self.directory, &name, flags, Mode::empty()) else { continue };
             let mut file = File::from(fd);
@@ -99,6 +93,22 @@ impl ModuleCache {
             let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
         }
         None
+    }
+
+    /// Removes the compiled module of `key`. Whoever has mapped it keeps it.
+    pub(crate) fn remove(&self, key: &ModuleKey) {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        for name in self.names(key) {
+            let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
+        }
+    }
+
+    /// Returns the names of the files of `key`.
+    fn names(&self, key: &ModuleKey) -> Vec<String> {
+        let prefix = format!("{}-", hex(key));
+        let Ok(entries) = std::fs::read_dir(&self.path) else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.starts_with(&prefix)).collect()
     }
 
     /// A new file for a compiler to write into; it has a temporary name until [`ModuleCache::commit`].

@@ -47,9 +47,23 @@ impl Trust {
     }
 }
 
+/// How much time the compiler takes to make code fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Tier {
+    /// Half of the time; the code takes 1.4 to 1.6 times as long.
+    Baseline,
+    /// As much as it takes.
+    Optimized,
+}
+
 /// Key of a module in the cache.
 pub(crate) fn key(bytes: &[u8]) -> ModuleKey {
     Sha256::digest(bytes).into()
+}
+
+/// Key of a module's baseline code in the cache.
+pub(crate) fn baseline_key(key: &ModuleKey) -> ModuleKey {
+    Sha256::new_with_prefix(b"baseline").chain_update(key).finalize().into()
 }
 
 /// Translates and compiles a module.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
+use wasmtime::Engine;
 
-use super::compile::{Kind, Trust, compile};
+use super::compile::{Kind, Tier, Trust, compile};
 use crate::channel::Channel;
 use crate::engine::{Purpose, engine};
 use crate::meter::cpu_time;
@@ -37,6 +38,7 @@ impl Limits {
 pub(crate) struct Order<'a> {
     pub(crate) kind: Kind,
     pub(crate) trust: Trust,
+    pub(crate) tier: Tier,
     pub(crate) bytes: &'a [u8],
 }
 
@@ -45,6 +47,7 @@ pub(crate) struct Order<'a> {
 struct Job {
     kind: Kind,
     trust: Trust,
+    tier: Tier,
     bytes: Vec<u8>,
 }
 
@@ -72,20 +75,39 @@ fn serve(channel: &Channel) -> Result<(), WireError> {
     if limits.one_core {
         share_a_core();
     }
-    let purpose = if limits.one_core { Purpose::CompileAlone } else { Purpose::Compile };
     let jailed = crate::jail_entry::enter_compile(limits);
-    let ready = jailed.and_then(|_| engine(purpose).map_err(|error| format!("{error:#}")));
+    let mut engines = Engines { one_core: limits.one_core, baseline: None, optimized: None };
     loop {
         let (job, fds): (Job, _) = channel.receive()?;
         let Some(output) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
-        let compiled = match &ready {
-            Ok(engine) => compile(engine, job.kind, job.trust, &job.bytes),
-            Err(reason) => Err(reason.clone()),
-        };
+        let engine = jailed.as_ref().map_err(String::clone).and_then(|_| engines.of(job.tier));
+        let compiled = engine.and_then(|engine| compile(engine, job.kind, job.trust, &job.bytes));
         let written = compiled.and_then(|code| {
             std::io::Write::write_all(&mut File::from(output), &code).map_err(|error| error.to_string())
         });
         channel.send(&Answer { failed: written.err(), cpu: cpu_time() })?;
+    }
+}
+
+/// The engines of this process, made when they are needed.
+struct Engines {
+    one_core: bool,
+    baseline: Option<Engine>,
+    optimized: Option<Engine>,
+}
+
+impl Engines {
+    /// Returns the engine that compiles in `tier`.
+    fn of(&mut self, tier: Tier) -> Result<&Engine, String> {
+        let (made, purpose) = match tier {
+            Tier::Baseline => (&mut self.baseline, Purpose::CompileBaseline),
+            Tier::Optimized if self.one_core => (&mut self.optimized, Purpose::CompileAlone),
+            Tier::Optimized => (&mut self.optimized, Purpose::Compile),
+        };
+        match made {
+            Some(engine) => Ok(engine),
+            None => Ok(made.insert(engine(purpose).map_err(|error| format!("{error:#}"))?)),
+        }
     }
 }
 

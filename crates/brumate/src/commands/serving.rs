@@ -9,7 +9,7 @@ use brumate_session::{Admission, Allowances, CancellationToken};
 
 use super::complain;
 use crate::engine::LocalEngine;
-use crate::sandbox::{Sandbox, sandbox, warm_dependencies};
+use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::telemetry::Telemetry;
 
@@ -36,7 +36,7 @@ impl Service {
                 return Ok(None);
             }
         };
-        let mut sandbox = sandbox(settings)?;
+        let mut sandbox = server_sandbox(settings)?;
         // Runs in sessions and without are the same to the host.
         let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
         sandbox.runner = sandbox.runner.with_admission(admission.clone());

@@ -24,6 +24,8 @@ pub(crate) struct LocalEngineConfig {
     pub(crate) require_jail: bool,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub(crate) brief: bool,
+    /// Compile what a run waits for in half the time at first, to slower code.
+    pub(crate) tiered: bool,
     /// Machines kept ready per image.
     pub(crate) ready: usize,
     /// How long they are kept without use; `None`: always.
@@ -66,6 +68,7 @@ impl LocalEngine {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
                 brief: self.config.brief,
+                tiered: self.config.tiered,
                 progress: Some(self.progress()),
                 ready: self.config.ready,
                 idle: self.config.idle,

@@ -3,45 +3,16 @@
 //! Only their owner can do that, so it is no attack; a broken disk, a backup that is being restored or a second program of the
 //! same user can. Names are given to other files between the check and the use, which a check by name would not notice.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use brumate_test_support::{Random, cache_directory, count, seed};
 
+use crate::support::caches::{copy, files};
+
 /// Largest compiled module that is exchanged, in bytes: it is compiled again, which takes a moment.
 const SMALL: u64 = 300 << 10;
-
-/// Copies a directory; files are linked, so none of them may be changed in place.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("a new directory");
-    std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o700)).expect("ours");
-    for entry in std::fs::read_dir(from).expect("a directory") {
-        let path = entry.expect("an entry").path();
-        let copied = to.join(path.file_name().expect("a name"));
-        if path.is_dir() {
-            copy(&path, &copied);
-        } else if path.extension().is_some_and(|ending| ending == "cwasm" || ending == "image") {
-            std::fs::hard_link(&path, &copied).or_else(|_| std::fs::copy(&path, &copied).map(drop)).expect("a copy");
-        }
-    }
-}
-
-/// The files below a directory that end so, and whose size is wanted.
-fn files(directory: &Path, ending: &str, wanted: impl Fn(u64) -> bool + Copy) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).expect("a directory") {
-        let entry = entry.expect("an entry");
-        let metadata = entry.metadata().expect("it is there");
-        if metadata.is_dir() {
-            found.extend(files(&entry.path(), ending, wanted));
-        } else if entry.path().extension().is_some_and(|found| found == ending) && wanted(metadata.len()) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
 
 /// Gives the name of a module to something else, at once: another module, a link to one, a part of it, nothing at all.
 fn exchange(victim: &Path, genuine: &Path, other: &Path, random: &mut Random) -> std::io::Result<()> {

@@ -34,6 +34,7 @@ mod several_servers;
 mod soak;
 mod support;
 mod tenants;
+mod tiers;
 mod torture;
 mod transactions;
 mod upgrading;

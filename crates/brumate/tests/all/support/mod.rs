@@ -1,6 +1,7 @@
 //! What several tests use.
 
 pub(crate) mod bombs;
+pub(crate) mod caches;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
 pub(crate) mod played;

@@ -1,0 +1,75 @@
+//! Two tiers of compiled code for modules of the bundle's wheels.
+//!
+//! A server compiles what a run waits for in the baseline tier, which takes half of the time, and in the optimized tier afterwards, when
+//! no run waits for the compiler. Zygotes that have loaded baseline code are then replaced.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError, Weak};
+
+use tokio::sync::mpsc;
+
+use super::{Shared, prepare};
+use crate::bundle;
+use crate::wire::ModuleKey;
+
+/// Modules that are in use in the baseline tier. At most those of the bundle.
+#[derive(Debug)]
+pub(crate) struct Unoptimized {
+    known: Mutex<BTreeSet<ModuleKey>>,
+    /// To [`optimize`].
+    keys: mpsc::UnboundedSender<ModuleKey>,
+}
+
+impl Unoptimized {
+    /// Returns an empty set, and the receiver of what is added to it.
+    pub(crate) fn new() -> (Unoptimized, mpsc::UnboundedReceiver<ModuleKey>) {
+        let (keys, receiver) = mpsc::unbounded_channel();
+        (Unoptimized { known: Mutex::default(), keys }, receiver)
+    }
+
+    /// Adds a module whose baseline code is handed out. It is sent once.
+    pub(super) fn add(&self, key: ModuleKey) {
+        if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+            // The receiver ends with the sandbox.
+            let _ = self.keys.send(key);
+        }
+    }
+}
+
+/// Compiles again, optimized, what is in use in the baseline tier, and replaces the zygotes after that. Ends with the sandbox.
+pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::UnboundedReceiver<ModuleKey>) {
+    while let Some(first) = keys.recv().await {
+        let mut next = Some(first);
+        while let Some(key) = next {
+            let Some(shared) = shared.upgrade() else { return };
+            if let Some(module) = bundle::native_module(&key)
+                && let Err(error) = prepare::one_by_one(&shared, &[module]).await
+            {
+                // Its baseline code stays in use.
+                tracing::warn!(module = module.name(), %error, "a module is not optimized");
+            }
+            next = keys.try_recv().ok();
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        shared.compilers.rest();
+        shared.replace_zygotes().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_sent_once() {
+        let (unoptimized, mut keys) = Unoptimized::new();
+        unoptimized.add([1; 32]);
+        unoptimized.add([1; 32]);
+        unoptimized.add([2; 32]);
+        drop(unoptimized);
+        assert_eq!(
+            (keys.blocking_recv(), keys.blocking_recv(), keys.blocking_recv()),
+            (Some([1; 32]), Some([2; 32]), None)
+        );
+    }
+}
