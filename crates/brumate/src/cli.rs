@@ -46,6 +46,9 @@ pub(crate) struct Cli {
 pub(crate) enum Mode {
     /// Serve tools (`--tools`) over standard input and output
     Stdio,
+    /// Serve a language package (Python's `brumate`) over a socket that is its standard input
+    #[command(hide = true)]
+    Pipe,
     /// Run a script as a shell would: `brumate exec script.py [arguments]`, or `-` for standard input
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
@@ -76,7 +79,7 @@ pub(crate) enum Mode {
 impl Mode {
     /// Whether the mode serves until its clients are gone or it is asked to end.
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self, Self::Stdio | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse)
+        matches!(self, Self::Stdio | Self::Pipe | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse)
     }
 }
 

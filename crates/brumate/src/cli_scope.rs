@@ -4,8 +4,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// A mode, and the options that it takes besides its own: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 12] = [
+const MODES: [(&str, &[&str]); 13] = [
     ("stdio", &["general", "run", "server", "packages"]),
+    ("pipe", &["general", "run", "server", "packages"]),
     ("streamable-http", &["general", "run", "server", "packages", "http"]),
     ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
     ("sse", &["general", "run", "server", "packages", "http"]),

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 fn run(mode: &Mode, settings: &Settings) -> u8 {
     let mut threads = match mode {
         // What a client on pipes asks for takes little time in this process, and waking another thread takes more.
-        Mode::Stdio => Builder::new_current_thread(),
+        Mode::Stdio | Mode::Pipe => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = match threads.enable_all().build() {
@@ -79,6 +79,7 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
     let result = runtime.block_on(async {
         match mode {
             Mode::Stdio => commands::stdio::run(settings).await,
+            Mode::Pipe => commands::pipe::run(settings).await,
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
             Mode::Example => commands::example::run(settings).await,
             Mode::Warmup(arguments) => commands::warmup::run(settings, arguments).await,

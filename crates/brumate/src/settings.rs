@@ -123,6 +123,8 @@ impl Settings {
             ReturnModeArg::Json => ReturnMode::Json,
         };
         let tools = match options.tools {
+            // A package uses runs and sessions; what tools are called is no matter there.
+            _ if matches!(mode, Mode::Pipe) => ToolSet::All,
             Tools::Run => ToolSet::Run,
             Tools::Interpreter => ToolSet::Interpreter,
             Tools::All => ToolSet::All,

@@ -12,18 +12,21 @@ use super::{Shared, prepare};
 use crate::bundle;
 use crate::wire::ModuleKey;
 
+/// Modules that may wait to be optimized. The bundle has fewer; what is beyond keeps its baseline code.
+const MAX_UNOPTIMIZED: usize = 4096;
+
 /// Modules that are in use in the baseline tier. At most those of the bundle.
 #[derive(Debug)]
 pub(crate) struct Unoptimized {
     known: Mutex<BTreeSet<ModuleKey>>,
     /// To [`optimize`].
-    keys: mpsc::UnboundedSender<ModuleKey>,
+    keys: mpsc::Sender<ModuleKey>,
 }
 
 impl Unoptimized {
     /// Returns an empty set, and the receiver of what is added to it.
-    pub(crate) fn new() -> (Unoptimized, mpsc::UnboundedReceiver<ModuleKey>) {
-        let (keys, receiver) = mpsc::unbounded_channel();
+    pub(crate) fn new() -> (Unoptimized, mpsc::Receiver<ModuleKey>) {
+        let (keys, receiver) = mpsc::channel(MAX_UNOPTIMIZED);
         (Unoptimized { known: Mutex::default(), keys }, receiver)
     }
 
@@ -31,13 +34,13 @@ impl Unoptimized {
     pub(super) fn add(&self, key: ModuleKey) {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
             // The receiver ends with the sandbox.
-            let _ = self.keys.send(key);
+            let _ = self.keys.try_send(key);
         }
     }
 }
 
 /// Compiles again, optimized, what is in use in the baseline tier, and replaces the zygotes after that. Ends with the sandbox.
-pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::UnboundedReceiver<ModuleKey>) {
+pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::Receiver<ModuleKey>) {
     while let Some(first) = keys.recv().await {
         let mut next = Some(first);
         while let Some(key) = next {

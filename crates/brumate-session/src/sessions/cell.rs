@@ -43,6 +43,9 @@ pub struct CellRequest {
     pub questions: Option<Questions>,
     /// Where it is noted when the cell was let in and when its code began; nowhere.
     pub phases: Option<Arc<Phases>>,
+    /// Run as plain Python rather than through IPython's shell: no magics and shell lines, and the value of the last expression is
+    /// part of the report.
+    pub plain: bool,
 }
 
 impl CellRequest {
@@ -69,6 +72,13 @@ impl CellRequest {
     #[must_use]
     pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
         self.globals = globals;
+        self
+    }
+
+    /// Runs it as plain Python, without IPython's shell.
+    #[must_use]
+    pub fn without_shell(mut self) -> Self {
+        self.plain = true;
         self
     }
 }
@@ -385,7 +395,7 @@ fn execute(request: CellRequest, number: u64) -> Execute {
         globals_json,
         env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
         session: true,
-        shell: true,
+        shell: !request.plain,
         rich: true,
         figures: true,
         ..Execute::default()

@@ -53,7 +53,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         tracing::warn!("tokens are sent over plain HTTP: give --tls-cert and --tls-key, or put TLS in front");
     }
     let allowances = serving.tokens.as_ref().map(Tokens::allowances).unwrap_or_default();
-    let Some(Service { server, sessions, engine, admission, telemetry, ends }) =
+    let Some(Service { server, sessions, engine, admission, telemetry, ends, .. }) =
         Service::start(settings, allowances).await?
     else {
         return Ok(exit_status::FAILURE);

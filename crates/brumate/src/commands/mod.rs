@@ -7,6 +7,7 @@ pub(crate) mod exec;
 pub(crate) mod http;
 pub(crate) mod lock;
 mod output_directory;
+pub(crate) mod pipe;
 pub(crate) mod serving;
 pub(crate) mod sessions;
 pub(crate) mod stdio;

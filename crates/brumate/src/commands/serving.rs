@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
 use brumate_session::sessions::{Sessions, session_image};
-use brumate_session::{Admission, Allowances, CancellationToken};
+use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
 use super::complain;
 use crate::engine::LocalEngine;
@@ -16,6 +16,7 @@ use crate::telemetry::Telemetry;
 /// A server and what it needs; its sandbox is being started.
 pub(crate) struct Service {
     pub(crate) server: PythonServer,
+    pub(crate) runner: Runner,
     pub(crate) sessions: Option<Sessions>,
     pub(crate) engine: LocalEngine,
     pub(crate) admission: Admission,
@@ -52,6 +53,7 @@ impl Service {
         if !settings.runner.dependencies.is_empty() {
             warm_in_background(sandbox.clone(), settings.clone());
         }
+        let runner = sandbox.runner.clone();
         let mut server = PythonServer::new(sandbox.runner, settings.return_mode)
             .with_figures(settings.figures)
             .with_input_timeout(settings.input_timeout)
@@ -60,7 +62,7 @@ impl Service {
             server = server.with_sessions(sessions.clone(), settings.tools);
             prepare_in_background(sandbox.engine.clone(), ends.clone());
         }
-        Ok(Some(Self { server, sessions, engine: sandbox.engine, admission, telemetry, ends }))
+        Ok(Some(Self { server, runner, sessions, engine: sandbox.engine, admission, telemetry, ends }))
     }
 }
 

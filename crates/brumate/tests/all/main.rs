@@ -25,6 +25,7 @@ mod mcp_sessions;
 mod mounts;
 mod notebook;
 mod on_demand;
+mod python_package;
 mod random_stops;
 mod rust_wheels;
 mod same_numbers;

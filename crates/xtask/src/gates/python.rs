@@ -15,7 +15,7 @@ const NODE_STACK_KIB: u32 = 6500;
 const RUFF: &str = "ruff==0.17.6";
 
 /// Directories whose Python files ruff checks.
-const DIRECTORIES: [&str; 3] = ["guest", "tests", "bench"];
+const DIRECTORIES: [&str; 4] = ["guest", "tests", "bench", "python"];
 
 /// Checks the Python files: lints, then format. Changes nothing.
 pub(crate) fn ruff() -> Result<()> {

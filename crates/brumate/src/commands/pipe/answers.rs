@@ -1,0 +1,77 @@
+//! Reports as JSON.
+
+use brumate_engine_api::{ReturnValue, StopReason};
+use brumate_session::sessions::{CellReport, Record, SessionFile};
+use brumate_session::{RunReport, Status};
+use serde_json::{Value, json};
+
+/// Returns a stateless run's result: `success`, `value` (JSON text), `text`, `error` (a traceback, or why it could not run),
+/// `stopped`, `packages`, `output_dropped`.
+pub(super) fn of_run(report: &RunReport) -> Value {
+    json!({
+        "success": report.status == Status::Success,
+        "status": report.status.as_str(),
+        "value": report.return_value.as_ref().map(|value| value.json.as_str()),
+        "text": report.return_value.as_ref().map(text),
+        "error": report.error,
+        "stopped": report.stopped.map(stopped),
+        "packages": report.dependencies,
+        "output_dropped": report.output_dropped,
+    })
+}
+
+/// Returns a cell's result: the fields of a run's, with `message` (`Name: message` of the exception), `files`, `files_elsewhere`,
+/// `rolled_back`.
+pub(super) fn of_cell(report: &CellReport) -> Value {
+    let traceback = report.traceback.join("\n");
+    let error = report.error.as_ref().map(|error| match traceback.is_empty() {
+        true => error.clone(),
+        false if traceback.ends_with(error.as_str()) => traceback.clone(),
+        false => format!("{traceback}\n{error}"),
+    });
+    json!({
+        "success": report.success,
+        "status": if report.success { Status::Success.as_str() } else { Status::RunError.as_str() },
+        "value": report.value.as_ref().map(|value| value.json.as_str()),
+        "text": report.result.clone().or_else(|| report.value.as_ref().map(text)),
+        "error": error,
+        "message": report.error,
+        "stopped": report.stopped.map(stopped),
+        "packages": [],
+        "output_dropped": report.output_dropped,
+        "files": report.files.iter().map(file).collect::<Vec<_>>(),
+        "files_elsewhere": report.files_elsewhere,
+        "rolled_back": report.rolled_back,
+        "session": report.id.as_str(),
+    })
+}
+
+/// Returns a file: `name`, `mime`, `size`.
+pub(super) fn file(file: &SessionFile) -> Value {
+    json!({"name": file.name, "mime": file.mime, "size": file.size})
+}
+
+/// Returns a session: `session`, `state`, `created` and `last_used` in milliseconds since 1970, `executions`, `files`.
+pub(super) fn session(record: &Record) -> Value {
+    json!({
+        "session": record.id.as_str(),
+        "state": record.state.as_str(),
+        "created": record.created,
+        "last_used": record.last_used,
+        "executions": record.executions,
+        "files": record.files.len(),
+    })
+}
+
+fn text(value: &ReturnValue) -> String {
+    let unquoted = || serde_json::from_str::<String>(&value.json).ok();
+    value.is_str.then(unquoted).flatten().unwrap_or_else(|| value.json.clone())
+}
+
+fn stopped(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::WallLimit => "time-limit",
+        StopReason::CpuLimit => "cpu-limit",
+        StopReason::Cancelled => "cancelled",
+    }
+}

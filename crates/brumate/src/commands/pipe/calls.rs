@@ -1,0 +1,195 @@
+//! What each call does.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload};
+use brumate_session::{CancellationToken, Failure, Question, Questions, RunRequest, questions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::events::EventQueue;
+use super::frame::Frame;
+use super::{Server, answers};
+
+/// Fields of a request; which of them count depends on the call.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    session: String,
+    code: String,
+    file_name: String,
+    globals: serde_json::Map<String, Value>,
+    /// Somebody answers the questions of the code.
+    input: bool,
+    name: String,
+    offset: u64,
+    last: bool,
+}
+
+/// Why a call failed, for the package: `kind` decides which exception it becomes.
+#[derive(Debug, serde::Serialize)]
+pub(super) struct CallError {
+    kind: &'static str,
+    message: String,
+}
+
+impl CallError {
+    fn usage(message: impl Into<String>) -> Self {
+        Self { kind: "usage", message: message.into() }
+    }
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        let kind = match failure {
+            Failure::Busy { .. } | Failure::OverLimit(_) => "busy",
+            Failure::Cancelled => "cancelled",
+            _ => "sandbox",
+        };
+        Self { kind, message: failure.to_string() }
+    }
+}
+
+impl From<SessionError> for CallError {
+    fn from(error: SessionError) -> Self {
+        let kind = match &error {
+            SessionError::NotFound { .. } => "session-not-found",
+            SessionError::Lost { .. } => "session-lost",
+            SessionError::Busy { .. } | SessionError::TooManyLive { .. } | SessionError::TooManyRuns { .. } => "busy",
+            SessionError::File { .. } | SessionError::FileName { .. } => "file",
+            SessionError::Cancelled => "cancelled",
+            _ => "session",
+        };
+        Self { kind, message: error.to_string() }
+    }
+}
+
+impl Server {
+    /// Does what a request asks for; returns the last frame of its answer.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was done.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        id: u64,
+        call: &str,
+        frame: Frame,
+        cancel: &CancellationToken,
+    ) -> Result<Frame, CallError> {
+        let fields: Fields =
+            serde_json::from_value(frame.json).map_err(|error| CallError::usage(format!("{call}: {error}")))?;
+        let (sessions, who, session) = (&self.sessions, LOCAL_PRINCIPAL, fields.session.as_str());
+        let result = match call {
+            "run" => return self.run(id, fields, cancel).await,
+            "session.run" => return self.cell(id, fields, cancel).await,
+            "file.read" => {
+                let name = FileName::parse_existing(&fields.name)?;
+                let chunk = sessions.read_file(who, session, &name, fields.offset, cancel).await?;
+                return Ok(Frame { json: json!({"result": {"size": chunk.size}}), bytes: chunk.bytes });
+            }
+            "session.new" => {
+                let new = sessions.execute(who, CellRequest::new(None, ""), cancel, &mut |_| {}).await?;
+                json!({"session": new.id.as_str()})
+            }
+            "session.fork" => json!({"session": sessions.fork(who, session, cancel).await?.as_str()}),
+            "session.reset" => {
+                sessions.reset(who, session).await?;
+                json!({"done": true})
+            }
+            "session.clear" => json!({"done": sessions.clear(who, session).await?}),
+            "session.interrupt" => json!({"done": sessions.interrupt(who, session).await?}),
+            "session.files" => {
+                let files = sessions.files(who, session).await?;
+                json!({"files": files.iter().map(answers::file).collect::<Vec<_>>()})
+            }
+            "session.list" => {
+                let records = sessions.list(who).await;
+                json!({"sessions": records.iter().map(answers::session).collect::<Vec<_>>()})
+            }
+            "file.write" => {
+                let name = FileName::parse(&fields.name)?;
+                let upload = Upload { name, offset: fields.offset, bytes: frame.bytes, last: fields.last };
+                let (_, file) = sessions.upload(who, Some(session), upload, cancel).await?;
+                json!({"file": answers::file(&file)})
+            }
+            _ => return Err(CallError::usage(format!("there is no call {call:?}: package and binary do not match"))),
+        };
+        Ok(json!({ "result": result }).into())
+    }
+
+    async fn run(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
+        let request = RunRequest::new(fields.code)
+            .with_globals(fields.globals)
+            .with_file_name(fields.file_name)
+            .with_questions(fields.input.then(|| self.asker(id)))
+            .of_principal(LOCAL_PRINCIPAL);
+        let queue = EventQueue::default();
+        let (report, ()) = tokio::join!(
+            async {
+                let ran = self.runner.run(request, cancel, &mut |event| queue.add(event)).await;
+                queue.close();
+                ran
+            },
+            self.send_events(id, &queue),
+        );
+        let report = report?;
+        for bytes in &report.figures {
+            let mime = mime_of_picture(bytes);
+            self.event(id, Frame { json: json!({"event": "figure", "mime": mime}), bytes: bytes.clone() }).await;
+        }
+        Ok(json!({"result": answers::of_run(&report)}).into())
+    }
+
+    async fn cell(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
+        let request = CellRequest::new(Some(&fields.session), fields.code)
+            .with_globals(fields.globals)
+            .with_questions(fields.input.then(|| self.asker(id)))
+            .without_shell();
+        let queue = EventQueue::default();
+        let (report, ()) = tokio::join!(
+            async {
+                let ran = self.sessions.execute(LOCAL_PRINCIPAL, request, cancel, &mut |event| queue.add(event)).await;
+                queue.close();
+                ran
+            },
+            self.send_events(id, &queue),
+        );
+        let report = report?;
+        for image in &report.images {
+            let json = json!({"event": "figure", "mime": image.mime, "name": image.name});
+            self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
+        }
+        Ok(json!({"result": answers::of_cell(&report)}).into())
+    }
+
+    /// Sends the events of a request until the queue is closed.
+    async fn send_events(&self, id: u64, queue: &EventQueue) {
+        while let Some(event) = queue.next().await {
+            self.event(id, event.into()).await;
+        }
+    }
+
+    /// Returns the way to the package for questions of a request's code.
+    fn asker(self: &Arc<Self>, id: u64) -> Questions {
+        let (sender, mut asked) = questions();
+        let server = self.clone();
+        tokio::spawn(async move {
+            while let Some(Question { prompt, password, reply, .. }) = asked.recv().await {
+                match server.running().get_mut(&id) {
+                    Some(running) => running.question = Some(reply),
+                    None => return,
+                }
+                server.event(id, json!({"event": "input", "prompt": prompt, "password": password}).into()).await;
+            }
+        });
+        sender
+    }
+}
+
+/// Returns the type of a picture by its first bytes.
+fn mime_of_picture(bytes: &[u8]) -> &'static str {
+    let kinds: HashMap<&[u8], &str> = HashMap::from([(&b"\xff\xd8\xff"[..], "image/jpeg"), (b"GIF8", "image/gif")]);
+    kinds.into_iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("image/png", |(_, mime)| mime)
+}

@@ -1,0 +1,185 @@
+//! `brumate pipe`: serves one language package (the Python package `brumate`) over the socket that is its standard input.
+//!
+//! A request is a frame with an `id` and a `call`. Events of it carry the same `id`; the last frame of a request has `result` or `error`.
+//! Requests run at the same time; those of one session take turns.
+//!
+//! | call | fields | bytes | result |
+//! |---|---|---|---|
+//! | `run` | `code`, `globals`, `file_name`, `input` | | [`answers::of_run`] |
+//! | `session.new` | | | `session` |
+//! | `session.run` | `session`, `code`, `globals`, `input` | | [`answers::of_cell`] |
+//! | `session.fork` | `session` | | `session` |
+//! | `session.reset`, `session.clear`, `session.interrupt` | `session` | | `done` |
+//! | `session.files` | `session` | | `files` |
+//! | `session.list` | | | `sessions` |
+//! | `file.write` | `session`, `name`, `offset`, `last` | the part | `file` |
+//! | `file.read` | `session`, `name`, `offset` | | `size`, and the part as bytes |
+//! | `cancel` | `of`: an id | | none |
+//! | `answer` | `of`: an id, `text` or nothing | | none |
+
+mod answers;
+mod calls;
+mod events;
+mod frame;
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use brumate_session::sessions::Sessions;
+use brumate_session::{Allowances, CancellationToken, Reply, Runner};
+use serde_json::{Value, json};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use self::frame::Frame;
+use super::serving::{self, Service};
+use crate::exit_status;
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+/// Version of the protocol. A package refuses a binary of another one.
+const PROTOCOL: u32 = 1;
+
+/// Requests that are handled at the same time; the next ones are not read before one ends.
+const MAX_REQUESTS: usize = 1024;
+
+/// Frames that may wait to be read by the package; beyond that running code waits.
+const WRITE_QUEUE: usize = 64;
+
+/// What all requests use.
+struct Server {
+    runner: Runner,
+    sessions: Sessions,
+    frames: mpsc::Sender<Frame>,
+    /// Requests that run, by id.
+    running: Mutex<HashMap<u64, Running>>,
+}
+
+/// A request that runs.
+struct Running {
+    cancel: CancellationToken,
+    /// Where the answer goes to a question that its code waits for.
+    question: Option<oneshot::Sender<Reply>>,
+}
+
+pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
+    let stream = stream().context("`brumate pipe` is for language packages: its standard input is a socket")?;
+    let Some(service) = Service::start(settings, Allowances::default()).await? else {
+        return Ok(exit_status::FAILURE);
+    };
+    let Service { runner, sessions, telemetry, ends, .. } = service;
+    let sessions =
+        sessions.context("there is no directory for sessions; say with --data-dir where they may be kept")?;
+    let shutdown = CancellationToken::new();
+    let serving = async {
+        let served = serve(stream, runner, sessions.clone(), &shutdown).await;
+        serving::end(&ends, Some(&sessions), telemetry).await;
+        served
+    };
+    let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
+    result?;
+    Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+}
+
+/// Returns standard input as a socket.
+fn stream() -> std::io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    // An error when it is another kind of file.
+    socket.peer_addr()?;
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+async fn serve(
+    stream: UnixStream,
+    runner: Runner,
+    sessions: Sessions,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let (mut input, mut output) = stream.into_split();
+    let (frames, mut queue) = mpsc::channel::<Frame>(WRITE_QUEUE);
+    let writing = tokio::spawn(async move {
+        while let Some(frame) = queue.recv().await {
+            if frame::write(&mut output, &frame).await.is_err() {
+                // The package is gone; what it left is ended by the end of the input.
+                break;
+            }
+        }
+    });
+    let hello = json!({"brumate": env!("CARGO_PKG_VERSION"), "protocol": PROTOCOL});
+    let _ = frames.send(hello.into()).await;
+    let server = Arc::new(Server { runner, sessions, frames, running: Mutex::default() });
+    let places = Arc::new(Semaphore::new(MAX_REQUESTS));
+    let everything = shutdown.child_token();
+    let result = loop {
+        let read = tokio::select! {
+            read = frame::read(&mut input) => read,
+            () = shutdown.cancelled() => break Ok(()),
+        };
+        match read {
+            Ok(Some(frame)) => {
+                let Ok(place) = places.clone().acquire_owned().await else { break Ok(()) };
+                server.begin(frame, everything.child_token(), place);
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error).context("the package sent what is no request"),
+        }
+    };
+    everything.cancel();
+    // Whoever still runs holds the server.
+    let _ = places.acquire_many(MAX_REQUESTS as u32).await;
+    drop(server);
+    let _ = writing.await;
+    result
+}
+
+impl Server {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Handles a frame: at once, or in a task of its own.
+    fn begin(self: &Arc<Self>, frame: Frame, cancel: CancellationToken, place: tokio::sync::OwnedSemaphorePermit) {
+        let number = |name: &str| frame.json.get(name).and_then(Value::as_u64);
+        let call = frame.json.get("call").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match (call.as_str(), number("of"), number("id")) {
+            ("cancel", Some(of), _) => {
+                if let Some(running) = self.running().get(&of) {
+                    running.cancel.cancel();
+                }
+            }
+            ("answer", Some(of), _) => {
+                let text = frame.json.get("text").and_then(Value::as_str);
+                let reply = text.map_or(Reply::End, |text| Reply::Line(text.to_owned()));
+                let question = self.running().get_mut(&of).and_then(|running| running.question.take());
+                if let Some(question) = question {
+                    // The code may have stopped waiting.
+                    let _ = question.send(reply);
+                }
+            }
+            (_, _, Some(id)) => {
+                self.running().insert(id, Running { cancel: cancel.clone(), question: None });
+                let server = self.clone();
+                tokio::spawn(async move {
+                    let mut answer = match server.call(id, &call, frame, &cancel).await {
+                        Ok(frame) => frame,
+                        Err(error) => json!({"error": error}).into(),
+                    };
+                    server.running().remove(&id);
+                    answer.json["id"] = id.into();
+                    let _ = server.frames.send(answer).await;
+                    drop(place);
+                });
+            }
+            _ => tracing::warn!(call, "a request without an id is ignored"),
+        }
+    }
+
+    /// Sends an event of a request.
+    async fn event(&self, id: u64, mut event: Frame) {
+        event.json["id"] = id.into();
+        let _ = self.frames.send(event).await;
+    }
+}

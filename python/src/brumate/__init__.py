@@ -1,0 +1,51 @@
+"""Python for AI agents, in a sandbox.
+
+`Sandbox` runs code in a fresh interpreter, `Sandbox.session` in one that keeps its state. `AsyncSandbox` is the same
+for asyncio.
+"""
+
+from __future__ import annotations
+
+from ._async import AsyncSandbox, AsyncSession
+from ._binary import find_binary
+from ._errors import (
+    BinaryNotFoundError,
+    BrumateError,
+    BusyError,
+    CancelledError,
+    CodeError,
+    FileError,
+    SandboxError,
+    SessionError,
+    SessionLostError,
+    SessionNotFoundError,
+)
+from ._process import close_all
+from ._results import Event, Figure, File, Output, Result
+from ._sandbox import Sandbox, Session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncSandbox",
+    "AsyncSession",
+    "BinaryNotFoundError",
+    "BrumateError",
+    "BusyError",
+    "CancelledError",
+    "CodeError",
+    "Event",
+    "Figure",
+    "File",
+    "FileError",
+    "Output",
+    "Result",
+    "Sandbox",
+    "SandboxError",
+    "Session",
+    "SessionError",
+    "SessionLostError",
+    "SessionNotFoundError",
+    "close_all",
+    "find_binary",
+]

@@ -1,0 +1,10 @@
+"""`python -m brumate` is the command `brumate`."""
+
+import os
+import sys
+
+from ._binary import find_binary
+
+if __name__ == "__main__":
+    binary = find_binary()
+    os.execv(binary, ["brumate", *sys.argv[1:]])

@@ -1,0 +1,240 @@
+"""The asynchronous interface."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from . import _operations as operations
+from ._operations import Ask, Make, MakeStream, Operation, Question
+from ._process import Process, running_process, shared_process
+from ._results import Event, Figure, File, Output, Result
+from ._settings import Settings, make_settings
+
+T = TypeVar("T")
+#: As `Answerer`, for a coroutine.
+AsyncAnswerer = Callable[[str, bool], Awaitable[str | None]]
+
+
+class AsyncSandbox:
+    """Runs Python code in a sandbox, as `Sandbox` does, from asyncio. A task that is cancelled interrupts its code.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncSandbox() as box:
+    ...         results = await asyncio.gather(*(box.run(f"{n} ** 2") for n in range(4)))
+    ...         return [result.value for result in results]
+    >>> asyncio.run(main())
+    [0, 1, 4, 9]
+    """
+
+    def __init__(
+        self,
+        *,
+        packages: Sequence[str] = (),
+        timeout: float | None = None,
+        cpu_timeout: float | None = None,
+        memory: str | int | None = None,
+        output_limit: str | int | None = None,
+        offline: bool = False,
+        index: str | None = None,
+        find_links: Sequence[str | os.PathLike[str]] = (),
+        session_timeout: float | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self._settings = make_settings(
+            packages,
+            find_links,
+            arguments,
+            data_dir,
+            cache_dir,
+            timeout=timeout,
+            cpu_timeout=cpu_timeout,
+            memory=memory,
+            output_limit=output_limit,
+            offline=offline,
+            index=index,
+            session_timeout=session_timeout,
+        )
+
+    @classmethod
+    async def eval(cls, code: str, globals: Mapping[str, Any] | None = None) -> Any:
+        """Returns the value of code with the default settings.
+
+        Raises:
+            CodeError: the code failed.
+        """
+        result = await cls().run(code, globals)
+        return result.raise_for_error().value
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Does nothing: the process serves other sandboxes as well, and ends with this program."""
+
+    async def run(
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: AsyncAnswerer | None = None,
+        file_name: str = "",
+    ) -> Result:
+        """Runs code in a fresh interpreter, which is gone afterwards; as `Sandbox.run`."""
+        return await _wait(self._settings, lambda ask: operations.run(code, globals, file_name, ask, None), input)
+
+    def stream(
+        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
+    ) -> AsyncIterator[Event]:
+        """Runs code; yields what it writes and shows as it comes, and its result in the end."""
+        return _stream(self._settings, lambda ask, listener: operations.run(code, globals, "", ask, listener), input)
+
+    async def session(self, id: str | None = None) -> AsyncSession:
+        """Returns a new session, or the one with this `id`."""
+        if id is None:
+            new: str = await _wait(self._settings, lambda ask: operations.simple("session.new", "session"))
+            return AsyncSession(self._settings, new)
+        return AsyncSession(self._settings, id)
+
+    async def sessions(self) -> list[str]:
+        """Returns the ids of all sessions in the data directory, those that were used last first."""
+        found = await _wait(self._settings, lambda ask: operations.simple("session.list", "sessions"))
+        return [session["session"] for session in found]
+
+
+class AsyncSession:
+    """A Python interpreter that keeps its variables, modules and files between runs; as `Session`.
+
+    Made by `AsyncSandbox.session`.
+    """
+
+    def __init__(self, settings: Settings, id: str) -> None:
+        self._settings = settings
+        #: The session's name; `AsyncSandbox.session(id)` finds it again.
+        self.id = id
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.delete()
+
+    def __repr__(self) -> str:
+        return f"<brumate.AsyncSession {self.id}>"
+
+    async def run(
+        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
+    ) -> Result:
+        """Runs code in the session."""
+        return await _wait(self._settings, lambda ask: operations.run_cell(self.id, code, globals, ask, None), input)
+
+    def stream(
+        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
+    ) -> AsyncIterator[Event]:
+        """Runs code; yields what it writes and shows as it comes, and its result in the end."""
+        return _stream(
+            self._settings, lambda ask, listener: operations.run_cell(self.id, code, globals, ask, listener), input
+        )
+
+    async def get(self, name: str) -> Any:
+        """Returns a variable; as `Session.__getitem__`."""
+        return await self._wait(operations.get(self.id, name))
+
+    async def set(self, name: str, value: Any) -> None:
+        """Sets a variable."""
+        await self._wait(operations.set(self.id, name, value))
+
+    async def upload(self, source: str | os.PathLike[str] | bytes, name: str | None = None) -> File:
+        """Copies a file of this machine, or bytes, into the session's working directory."""
+        return await self._wait(operations.upload(self.id, source, name))
+
+    async def download(self, name: str) -> bytes:
+        """Returns the bytes of a file in the session's working directory."""
+        return await self._wait(operations.download(self.id, name))
+
+    async def files(self) -> list[File]:
+        """Returns the files in the session's working directory."""
+        return await self._wait(operations.files(self.id))
+
+    async def fork(self) -> AsyncSession:
+        """Returns another session that goes on from the present state of this one."""
+        return AsyncSession(
+            self._settings, await self._wait(operations.simple("session.fork", "session", session=self.id))
+        )
+
+    async def interrupt(self) -> bool:
+        """Interrupts the code that runs in the session. Returns whether code ran."""
+        return bool(await self._wait(operations.simple("session.interrupt", "done", session=self.id)))
+
+    async def reset(self) -> None:
+        """Removes all variables and files."""
+        await self._wait(operations.simple("session.reset", "done", session=self.id))
+
+    async def delete(self) -> None:
+        """Deletes the session with all that it has."""
+        await self._wait(operations.simple("session.clear", "done", session=self.id))
+
+    async def _wait(self, operation: Operation[T]) -> T:
+        return await _wait(self._settings, lambda ask: operation, None)
+
+
+async def _wait(settings: Settings, make: Make[T], input: AsyncAnswerer | None = None) -> T:
+    arguments = settings.command_line()
+    process = running_process(arguments)
+    if process is None:
+        # Starting one takes longer than a loop should stand still.
+        process = await asyncio.to_thread(shared_process, arguments)
+    ask = None if input is None else _asker(process, input, asyncio.get_running_loop())
+    operation = make(ask)
+    try:
+        request = next(operation)
+        while True:
+            number, future = process.call(request.json, request.data, request.on_event)
+            try:
+                answer = await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                process.cancel(number)
+                raise
+            request = operation.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def _asker(process: Process, input: AsyncAnswerer, loop: asyncio.AbstractEventLoop) -> Ask:
+    async def reply(question: Question) -> None:
+        try:
+            text = await input(question.prompt, question.password)
+        except EOFError:
+            text = None
+        except BaseException:
+            process.cancel(question.request)
+            raise
+        process.tell({"call": "answer", "of": question.request, "text": text})
+
+    def ask(question: Question) -> None:
+        asyncio.run_coroutine_threadsafe(reply(question), loop)
+
+    return ask
+
+
+async def _stream(settings: Settings, make: MakeStream, input: AsyncAnswerer | None) -> AsyncIterator[Event]:
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[Output | Figure | None] = asyncio.Queue()
+
+    def listener(event: Output | Figure) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, event)
+
+    task = asyncio.ensure_future(_wait(settings, lambda ask: make(ask, listener), input))
+    task.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        yield await task
+    finally:
+        task.cancel()

@@ -1,0 +1,246 @@
+"""The process of the binary, and calls to it."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from ._binary import find_binary
+from ._errors import SandboxError, of_kind
+
+#: Version of the protocol; the binary says its own first.
+PROTOCOL = 1
+#: Lines of the binary's messages that are kept for the text of an exception.
+KEPT_LINES = 20
+#: Seconds that the binary has to put its sessions to sleep at the end.
+END_TIMEOUT = 30.0
+
+_LENGTHS = struct.Struct("<II")
+
+
+class Frame(NamedTuple):
+    """One message: a JSON object, and bytes."""
+
+    json: dict[str, Any]
+    data: bytes = b""
+
+
+EventHandler = Callable[[Frame], None]
+
+
+class _Pending(NamedTuple):
+    future: Future[Frame]
+    on_event: EventHandler | None
+
+
+class Process:
+    """A running binary. All threads and tasks use it at the same time."""
+
+    def __init__(self, arguments: tuple[str, ...]) -> None:
+        self._pending: dict[int, _Pending] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._messages: deque[str] = deque(maxlen=KEPT_LINES)
+        self._ended: str | None = None
+        self._greeted: Future[None] = Future()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [find_binary(), "pipe", *arguments],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        self._socket = ours
+        self._reader = threading.Thread(target=self._read, name="brumate", daemon=True)
+        self._listener = threading.Thread(target=self._listen, name="brumate-messages", daemon=True)
+        self._listener.start()
+        self._reader.start()
+        self._greeted.result()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether calls can be made."""
+        return self._ended is None
+
+    def call(
+        self, request: dict[str, Any], data: bytes = b"", on_event: EventHandler | None = None
+    ) -> tuple[int, Future[Frame]]:
+        """Sends a request. Returns its number, and the future of its result.
+
+        `on_event` is called in another thread and must not wait.
+        """
+        future: Future[Frame] = Future()
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            number = next(self._numbers)
+            if self._ended is not None:
+                raise SandboxError(self._ended)
+            self._pending[number] = _Pending(future, on_event)
+        self.tell({**request, "id": number}, data)
+        return number, future
+
+    def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
+        """Sends a message that has no answer of its own."""
+        text = json.dumps(message).encode()
+        head = _LENGTHS.pack(len(text), len(data))
+        try:
+            with self._lock:
+                self._socket.sendall(head + text + data)
+        except OSError:
+            # The reader notices the end as well, and tells all who wait.
+            pass
+
+    def cancel(self, number: int) -> None:
+        """Asks for the end of a request; its future still has a result."""
+        self.tell({"call": "cancel", "of": number})
+
+    def close(self) -> None:
+        """Ends the process. Sessions are put to sleep first."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        try:
+            self._process.wait(END_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+
+    def abandon(self) -> None:
+        """Lets go of it in the child of a fork: the process belongs to the parent."""
+        self._ended = "the process was forked; its child has to make sandboxes of its own"
+        self._socket.close()
+
+    def _read(self) -> None:
+        stream = cast(BinaryIO, self._socket.makefile("rb", buffering=1 << 16))
+        reason = "the sandbox has ended"
+        try:
+            while (frame := _read_frame(stream)) is not None:
+                self._take(frame)
+        except (OSError, ValueError) as error:
+            reason = f"{reason}: {error}"
+        stream.close()
+        self._socket.close()
+        self._process.wait()
+        self._listener.join()
+        self._end(reason)
+
+    def _take(self, frame: Frame) -> None:
+        number = frame.json.get("id")
+        if number is None:
+            protocol = frame.json.get("protocol")
+            if protocol != PROTOCOL:
+                raise ValueError(
+                    f"the binary speaks version {protocol} of the protocol, this package version {PROTOCOL}: "
+                    "install both of one version"
+                )
+            self._greeted.set_result(None)
+            return
+        if "event" in frame.json:
+            pending = self._pending.get(number)
+            if pending is not None and pending.on_event is not None:
+                pending.on_event(frame)
+            return
+        pending = self._pending.pop(number, None)
+        if pending is None:
+            return
+        error = frame.json.get("error")
+        if error is None:
+            pending.future.set_result(frame)
+        else:
+            pending.future.set_exception(of_kind(error["kind"], error["message"]))
+
+    def _end(self, reason: str) -> None:
+        messages = "\n".join(self._messages)
+        text = f"{reason}\n{messages}" if messages else f"{reason} (exit status {self._process.returncode})"
+        with self._lock:
+            self._ended = text
+            pending = list(self._pending.values())
+            self._pending.clear()
+        if not self._greeted.done():
+            self._greeted.set_exception(SandboxError(text))
+        for waiting in pending:
+            waiting.future.set_exception(SandboxError(text))
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as stream:
+            for line in stream:
+                self._messages.append(line.decode(errors="replace").rstrip())
+
+
+def _read_frame(stream: BinaryIO) -> Frame | None:
+    head = stream.read(_LENGTHS.size)
+    if not head:
+        return None
+    if len(head) < _LENGTHS.size:
+        raise ValueError("its last message is incomplete")
+    text_length, data_length = _LENGTHS.unpack(head)
+    text, data = stream.read(text_length), stream.read(data_length)
+    if len(text) < text_length or len(data) < data_length:
+        raise ValueError("its last message is incomplete")
+    return Frame(json.loads(text), data)
+
+
+class _Shared:
+    """The processes of this interpreter, one for each set of arguments."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.processes: dict[tuple[str, ...], Process] = {}
+
+    def running(self, arguments: tuple[str, ...]) -> Process | None:
+        process = self.processes.get(arguments)
+        return process if process is not None and process.is_alive else None
+
+    def get(self, arguments: tuple[str, ...]) -> Process:
+        with self.lock:
+            process = self.processes.get(arguments)
+            if process is None or not process.is_alive:
+                process = self.processes[arguments] = Process(arguments)
+            return process
+
+    def close(self) -> None:
+        with self.lock:
+            processes = list(self.processes.values())
+            self.processes.clear()
+        for process in processes:
+            process.close()
+
+    def forget(self) -> None:
+        for process in self.processes.values():
+            process.abandon()
+        self.__init__()  # type: ignore[misc]
+
+
+_shared = _Shared()
+atexit.register(_shared.close)
+os.register_at_fork(after_in_child=_shared.forget)
+
+
+def shared_process(arguments: tuple[str, ...]) -> Process:
+    """Returns the running binary with these arguments; starts it when there is none."""
+    return _shared.get(arguments)
+
+
+def running_process(arguments: tuple[str, ...]) -> Process | None:
+    """Returns the binary with these arguments if it runs."""
+    return _shared.running(arguments)
+
+
+def close_all() -> None:
+    """Ends all binaries of this interpreter. The next call starts another one."""
+    _shared.close()

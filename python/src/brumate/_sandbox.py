@@ -1,0 +1,289 @@
+"""The blocking interface."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from . import _operations as operations
+from ._operations import Answerer, Ask, Make, MakeStream, Operation, Question, Request
+from ._process import Frame, Process, shared_process
+from ._results import Event, File, Result
+from ._settings import Settings, make_settings
+
+T = TypeVar("T")
+
+
+class Sandbox:
+    """Runs Python code in a sandbox: CPython 3.14 with numpy, pandas, matplotlib and more.
+
+    Code has no network, and sees no files, variables or secrets of this machine. One process of the binary serves all
+    sandboxes with equal settings, all threads and all tasks. It starts with the first call. When it ends, the calls
+    that wait raise `SandboxError`, and the next one starts another process.
+
+    Args:
+        packages: requirements that every run gets, such as `["rich>=13"]`; what code imports is found without them
+        timeout: seconds of wall-clock time of a run; 60 when not given
+        cpu_timeout: seconds of CPU time of a run; 60 when not given
+        memory: of a run, such as `"2GiB"`, or bytes; 1 GiB when not given
+        output_limit: bytes of output that are kept of a run, and of its value; 1 MiB when not given
+        offline: no network, not even for packages: what is in the binary, in the cache or in `find_links`
+        index: URL of the package index; what pip is set to when not given
+        find_links: directories of wheels
+        session_timeout: seconds without use after which sessions are removed; 30 minutes when not given
+        data_dir: directory of the sessions
+        cache_dir: directory of compiled code and wheels
+        arguments: further options of `brumate stdio`
+
+    >>> from brumate import Sandbox
+    >>> with Sandbox() as box:
+    ...     box.run("1 + 1").value
+    2
+    """
+
+    def __init__(
+        self,
+        *,
+        packages: Sequence[str] = (),
+        timeout: float | None = None,
+        cpu_timeout: float | None = None,
+        memory: str | int | None = None,
+        output_limit: str | int | None = None,
+        offline: bool = False,
+        index: str | None = None,
+        find_links: Sequence[str | os.PathLike[str]] = (),
+        session_timeout: float | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self._settings = make_settings(
+            packages,
+            find_links,
+            arguments,
+            data_dir,
+            cache_dir,
+            timeout=timeout,
+            cpu_timeout=cpu_timeout,
+            memory=memory,
+            output_limit=output_limit,
+            offline=offline,
+            index=index,
+            session_timeout=session_timeout,
+        )
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Does nothing: the process serves other sandboxes as well, and ends with this program."""
+
+    def run(
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: Answerer | None = None,
+        file_name: str = "",
+    ) -> Result:
+        """Runs code in a fresh interpreter, which is gone afterwards.
+
+        Args:
+            code: the source text; the value of its last expression is the result's `value`
+            globals: variables that it begins with: what JSON can express
+            input: answers `input()` and `getpass()`; without it they find the end of the input
+            file_name: shown in tracebacks
+
+        >>> Sandbox().run("import numpy as np; np.arange(3) ** n", {"n": 2}).value
+        [0, 1, 4]
+        """
+        return self._wait(lambda ask: operations.run(code, globals, file_name, ask, None), input)
+
+    def stream(
+        self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None
+    ) -> Iterator[Event]:
+        """Runs code as `run` does; yields what it writes and shows as it comes, and its result in the end.
+
+        >>> [event.text for event in Sandbox().stream("print('a'); 'b'")]
+        ['a\\n', 'b']
+        """
+        return _stream(self._settings, lambda ask, listener: operations.run(code, globals, "", ask, listener), input)
+
+    def session(self, id: str | None = None) -> Session:
+        """Returns a new session, or the one with this `id`, which an earlier program may have made."""
+        if id is None:
+            new: str = self._wait(lambda ask: operations.simple("session.new", "session"))
+            return Session(self._settings, new)
+        return Session(self._settings, id)
+
+    def sessions(self) -> list[str]:
+        """Returns the ids of all sessions in the data directory, those that were used last first."""
+        found = self._wait(lambda ask: operations.simple("session.list", "sessions"))
+        return [session["session"] for session in found]
+
+    def _wait(self, make: Make[T], input: Answerer | None = None) -> T:
+        return _wait(self._settings, make, input)
+
+
+class Session:
+    """A Python interpreter that keeps its variables, modules and files between runs.
+
+    Made by `Sandbox.session`. It sleeps in a file when it is not used. As a context manager it is deleted at the end.
+
+    >>> with Sandbox().session() as session:
+    ...     session["x"] = [1, 2]
+    ...     result = session.run("x.append(3)")
+    ...     session["x"]
+    [1, 2, 3]
+    """
+
+    def __init__(self, settings: Settings, id: str) -> None:
+        self._settings = settings
+        #: The session's name; `Sandbox.session(id)` finds it again.
+        self.id = id
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.delete()
+
+    def __repr__(self) -> str:
+        return f"<brumate.Session {self.id}>"
+
+    def run(self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None) -> Result:
+        """Runs code in the session.
+
+        What it changes stays, also when it fails. Code that ends the interpreter changes nothing.
+        """
+        return _wait(self._settings, lambda ask: operations.run_cell(self.id, code, globals, ask, None), input)
+
+    def stream(
+        self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None
+    ) -> Iterator[Event]:
+        """Runs code as `run` does; yields what it writes and shows as it comes, and its result in the end."""
+        return _stream(
+            self._settings, lambda ask, listener: operations.run_cell(self.id, code, globals, ask, listener), input
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns a variable of one of Python's own types, a numpy array or a pandas object.
+
+        The last two need these packages here.
+
+        Raises:
+            KeyError: there is no such variable.
+            TypeError: its value cannot cross.
+        """
+        return self._wait(operations.get(self.id, name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Sets a variable, to a value of the same kinds."""
+        self._wait(operations.set(self.id, name, value))
+
+    def __delitem__(self, name: str) -> None:
+        self._wait(operations.delete(self.id, name))
+
+    def upload(self, source: str | os.PathLike[str] | bytes, name: str | None = None) -> File:
+        """Copies a file of this machine, or bytes, into the session's working directory.
+
+        >>> with Sandbox().session() as session:
+        ...     file = session.upload(b"a,b", "data.csv")
+        ...     session.run("open('data.csv').read()").value
+        'a,b'
+        """
+        return self._wait(operations.upload(self.id, source, name))
+
+    def download(self, name: str) -> bytes:
+        """Returns the bytes of a file in the session's working directory."""
+        return self._wait(operations.download(self.id, name))
+
+    def files(self) -> list[File]:
+        """Returns the files in the session's working directory."""
+        return self._wait(operations.files(self.id))
+
+    def fork(self) -> Session:
+        """Returns another session that goes on from the present state of this one."""
+        return Session(self._settings, self._wait(operations.simple("session.fork", "session", session=self.id)))
+
+    def interrupt(self) -> bool:
+        """Interrupts the code that runs in the session, from another thread. Returns whether code ran."""
+        return bool(self._wait(operations.simple("session.interrupt", "done", session=self.id)))
+
+    def reset(self) -> None:
+        """Removes all variables and files."""
+        self._wait(operations.simple("session.reset", "done", session=self.id))
+
+    def delete(self) -> None:
+        """Deletes the session with all that it has."""
+        self._wait(operations.simple("session.clear", "done", session=self.id))
+
+    def _wait(self, operation: Operation[T]) -> T:
+        return _wait(self._settings, lambda ask: operation, None)
+
+
+def _wait(settings: Settings, make: Make[T], input: Answerer | None) -> T:
+    process = shared_process(settings.command_line())
+    ask = None if input is None else _asker(process, input)
+    operation = make(ask)
+    try:
+        request = next(operation)
+        while True:
+            request = operation.send(_answer(process, request))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def _answer(process: Process, request: Request) -> Frame:
+    number, future = process.call(request.json, request.data, request.on_event)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        # The code in the sandbox is interrupted too, and given up.
+        process.cancel(number)
+        raise
+
+
+def _asker(process: Process, input: Answerer) -> Ask:
+    """Returns what takes questions. Each is answered in a thread of its own: the reader must not wait for a person."""
+
+    def ask(question: Question) -> None:
+        threading.Thread(target=_reply, args=(process, input, question), daemon=True).start()
+
+    return ask
+
+
+def _reply(process: Process, input: Answerer, question: Question) -> None:
+    try:
+        text = input(question.prompt, question.password)
+    except EOFError:
+        text = None
+    except BaseException:
+        process.cancel(question.request)
+        raise
+    process.tell({"call": "answer", "of": question.request, "text": text})
+
+
+def _stream(settings: Settings, make: MakeStream, input: Answerer | None) -> Iterator[Event]:
+    events: queue.SimpleQueue[Event | Future[Result]] = queue.SimpleQueue()
+    finished: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            finished.set_result(_wait(settings, lambda ask: make(ask, events.put), input))
+        except BaseException as error:
+            finished.set_exception(error)
+        events.put(finished)
+
+    threading.Thread(target=work, name="brumate-stream", daemon=True).start()
+    while True:
+        event = events.get()
+        if isinstance(event, Future):
+            yield event.result()
+            return
+        yield event

@@ -1,0 +1,78 @@
+"""The asynchronous interface."""
+
+import asyncio
+import time
+import unittest
+
+from brumate import AsyncSandbox, CodeError, Output, Result
+
+from . import OPTIONS
+
+
+class Runs(unittest.IsolatedAsyncioTestCase):
+    async def test_runs_go_on_at_the_same_time(self):
+        async with AsyncSandbox(**OPTIONS) as box:
+            await box.run("1")
+            began = time.monotonic()
+            results = await asyncio.gather(*(box.run("import time; time.sleep(0.5); n", {"n": n}) for n in range(4)))
+            self.assertEqual([result.value for result in results], [0, 1, 2, 3])
+            self.assertLess(time.monotonic() - began, 2.0 + 4 * 0.5)
+
+    async def test_a_task_that_is_cancelled_ends_its_code(self):
+        box = AsyncSandbox(**OPTIONS, arguments=["--max-concurrent", "1"])
+        await box.run("1")
+        task = asyncio.create_task(box.run("while True: pass"))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        # There is one place: it is free again.
+        self.assertEqual((await box.run("2")).value, 2)
+
+    async def test_questions_are_answered(self):
+        async def answer(prompt, password):
+            await asyncio.sleep(0.01)
+            return prompt.upper()
+
+        self.assertEqual((await AsyncSandbox(**OPTIONS).run("input('abc')", input=answer)).value, "ABC")
+
+    async def test_events_come_while_the_code_runs(self):
+        events = [event async for event in AsyncSandbox(**OPTIONS).stream("print(1)\n2")]
+        self.assertEqual(events[0], Output("stdout", "1\n"))
+        self.assertIsInstance(events[-1], Result)
+
+    async def test_a_stream_that_is_left_ends_its_code(self):
+        box = AsyncSandbox(**OPTIONS, arguments=["--max-concurrent", "1"])
+        events = box.stream("print(1, flush=True)\nwhile True: pass")
+        async for _ in events:
+            break
+        await events.aclose()
+        self.assertEqual((await box.run("2")).value, 2)
+
+    async def test_failures_are_raised_by_eval(self):
+        with self.assertRaises(CodeError):
+            (await AsyncSandbox(**OPTIONS).run("1 / 0")).raise_for_error()
+
+
+class Sessions(unittest.IsolatedAsyncioTestCase):
+    async def test_a_session_keeps_state_values_and_files(self):
+        box = AsyncSandbox(**OPTIONS)
+        async with await box.session() as session:
+            await session.set("x", {"a": (1,)})
+            self.assertEqual(await session.get("x"), {"a": (1,)})
+            await session.upload(b"text", "a.txt")
+            self.assertEqual((await session.run("open('a.txt').read()")).value, "text")
+            self.assertEqual([file.name for file in await session.files()], ["a.txt"])
+            self.assertEqual(await session.download("a.txt"), b"text")
+            async with await session.fork() as fork:
+                self.assertEqual(await fork.get("x"), {"a": (1,)})
+            events = [event async for event in session.stream("print(x)")]
+            self.assertEqual(events[0], Output("stdout", "{'a': (1,)}\n"))
+            self.assertIn(session.id, await box.sessions())
+            again = await box.session(session.id)
+            await again.reset()
+            self.assertEqual(await session.files(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
