@@ -425,7 +425,10 @@ async def installing(setup: Setup) -> None:
             for sign in '!%':
                 there = await interpreter.printed(session, f'{sign}pip install seaborn')
                 contains(there, 'Requirement already satisfied: seaborn')
-                absent = await interpreter.printed(session, f'{sign}pip install no-such-package-here')
+                answer = await interpreter.cell(f'{sign}pip install no-such-package-here', session)
+                # A last shell line that fails fails its cell; a magic only says so.
+                assert answer['success'] == (sign == '%'), answer
+                absent = ''.join(answer['output'])
                 contains(absent, 'ERROR:', 'no-such-package-here', '`only-bundled` is set')
                 contains(await interpreter.printed(session, f'{sign}pip list'), 'numpy', 'pandas', 'matplotlib')
             # What one session puts where packages are is its own.

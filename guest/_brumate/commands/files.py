@@ -2,17 +2,16 @@
 
 from ..pristine import __builtins__
 
-import fnmatch
 import os
 import shutil
 import stat
 import time
 
 from . import options
-from .interpreter import Refused
+from .streams import Refused
 
 
-def _try(paths, streams, name, function):
+def attempt(paths, streams, name, function):
     """Calls `function(path)` for each; one that fails is reported and the rest goes on."""
     status = 0
     for path in paths:
@@ -35,10 +34,13 @@ def ls(arguments, streams):
         "color": "",
         "group-directories-first": "",
     }
-    found, paths = options.parse(arguments, flags="aAlhRtSrdo1FGgnikspC", long=names)
+    names |= {"time-style": "T", "sort": "z", "directory": "d", "full-time": "", "classify": "F"}
+    found, paths = options.parse(arguments, flags="aAlhRtSrdo1FGgnikspCvXUL", values="Tz", long=names)
+    if "z" in found:
+        found[{"time": "t", "size": "S"}.get(found["z"], "z")] = 1
     files, directories = [], []
     status = 0
-    for path in paths or ["."]:
+    for path in sorted(paths) or ["."]:
         try:
             information = os.stat(path) if "d" not in found else os.lstat(path)
         except OSError as error:
@@ -89,12 +91,17 @@ def _list(names, directory, found, streams, total=False):
     for name, information in entries:
         shown = name + (_mark(information) if "F" in found or "p" in found else "")
         if long:
-            when = time.strftime("%b %e %H:%M", time.localtime(information.st_mtime))
+            style = found.get("T", "")
+            form = style[1:] if style[:1] == "+" else _STYLES.get(style, "%b %e %H:%M")
+            when = time.strftime(form, time.localtime(information.st_mtime))
             if stat.S_ISLNK(information.st_mode):
                 shown += f" -> {os.readlink(os.path.join(directory, name))}"
             mode, links = stat.filemode(information.st_mode), information.st_nlink
             shown = f"{mode} {links} user user {_size(information, found):>{widths}} {when} {shown}"
         streams.out.write(shown + "\n")
+
+
+_STYLES = {"long-iso": "%Y-%m-%d %H:%M", "full-iso": "%Y-%m-%d %H:%M:%S %z", "iso": "%m-%d %H:%M"}
 
 
 def _size(information, found):
@@ -111,17 +118,12 @@ def pwd(arguments, streams):
     streams.out.write(os.getcwd() + "\n")
 
 
-def cd(arguments, streams):
-    """cd [directory]: for the rest of this line or cell; %cd changes it for good"""
-    os.chdir(arguments[0] if arguments else os.environ.get("HOME", "/"))
-
-
 def mkdir(arguments, streams):
     """mkdir [-p] directory...: new directories"""
     found, paths = options.parse(arguments, flags="pv", values="m", long={"parents": "p"})
     if not paths:
         raise Refused("say which directory", 2)
-    return _try(
+    return attempt(
         paths, streams, "mkdir", lambda path: os.makedirs(path, exist_ok=True) if "p" in found else os.mkdir(path)
     )
 
@@ -129,7 +131,7 @@ def mkdir(arguments, streams):
 def rmdir(arguments, streams):
     """rmdir directory...: removes empty directories"""
     _, paths = options.parse(arguments, flags="pv")
-    return _try(paths, streams, "rmdir", os.rmdir)
+    return attempt(paths, streams, "rmdir", os.rmdir)
 
 
 def rm(arguments, streams):
@@ -146,7 +148,7 @@ def rm(arguments, streams):
         elif "f" not in found or os.path.lexists(path):
             os.remove(path)
 
-    return _try(paths, streams, "rm", remove)
+    return attempt(paths, streams, "rm", remove)
 
 
 def _targets(arguments, name, **accepted):
@@ -180,7 +182,7 @@ def cp(arguments, streams):
         else:
             (shutil.copy2 if "p" in found or "a" in found else shutil.copy)(source, target)
 
-    return _try(places, streams, "cp", copy)
+    return attempt(places, streams, "cp", copy)
 
 
 def mv(arguments, streams):
@@ -201,170 +203,68 @@ def mv(arguments, streams):
                 raise
             shutil.move(source, target)
 
-    return _try(places, streams, "mv", move)
+    return attempt(places, streams, "mv", move)
 
 
 def touch(arguments, streams):
-    """touch file...: makes files, or makes them look changed"""
-    found, paths = options.parse(arguments, flags="acm")
+    """touch [-acm] [-d TEXT] [-t TIME] [-r FILE] file...: makes files, or makes them look changed"""
+    found, paths = options.parse(
+        arguments, flags="acmh", values="dtr", long={"date": "d", "reference": "r", "no-create": "c"}
+    )
+    times = None
+    if "r" in found:
+        information = os.stat(found["r"])
+        times = (information.st_atime_ns, information.st_mtime_ns)
+    elif "d" in found or "t" in found:
+        when = _touched(found)
+        times = (when, when)
 
     def one(path):
-        if os.path.exists(path):
-            os.utime(path)
-        elif "c" not in found:
+        if not os.path.exists(path):
+            if "c" in found:
+                return
             open(path, "ab").close()
+        os.utime(path, ns=times) if times else os.utime(path)
 
-    return _try(paths, streams, "touch", one)
-
-
-def find(arguments, streams):
-    """find [path...] [test...] [-delete]: files below
-
-    Tests: -name, -iname, -path PATTERN; -type f|d|l; -maxdepth N; -mindepth N; -size N; -empty; ! before one.
-    """
-    tops = []
-    while arguments and arguments[0][:1] not in ("-", "!", "("):
-        tops.append(arguments[0])
-        arguments = arguments[1:]
-    tests, depth, delete = [], [0, 1 << 30], False
-    queue = list(arguments)
-    negate = False
-    while queue:
-        word = queue.pop(0)
-        if word in ("!", "-not"):
-            negate = True
-            continue
-        if word in ("-print", "-a", "-and"):
-            continue
-        if word == "-delete":
-            delete = True
-        elif word == "-empty":
-            tests.append((negate, lambda p, i: not (os.listdir(p) if stat.S_ISDIR(i.st_mode) else i.st_size)))
-        elif word in ("-name", "-iname", "-path", "-type", "-maxdepth", "-mindepth", "-size"):
-            if not queue:
-                raise Refused(f"{word} needs a value", 2)
-            value = queue.pop(0)
-            if word in ("-maxdepth", "-mindepth"):
-                depth[word == "-maxdepth"] = options.number(value)
-            else:
-                tests.append((negate, _test(word, value)))
-        else:
-            raise Refused(f"{word} is not supported here; use pathlib or os.walk", 2)
-        negate = False
-    status = 0
-    for top in tops or ["."]:
-        if not os.path.lexists(top):
-            streams.err.write(f"find: '{top}': No such file or directory\n")
-            status = 1
-            continue
-        found = [
-            path
-            for path, information, level in _walk(top, 0, depth[1])
-            if level >= depth[0] and all(bool(test(path, information)) != no for no, test in tests)
-        ]
-        for path in reversed(found) if delete else found:
-            if not delete:
-                streams.out.write(path + "\n")
-            elif os.path.isdir(path) and not os.path.islink(path):
-                os.rmdir(path)
-            else:
-                os.remove(path)
-    return status
+    return attempt(paths, streams, "touch", one)
 
 
-def _walk(path, level, deepest):
-    information = os.lstat(path)
-    yield path, information, level
-    if stat.S_ISDIR(information.st_mode) and level < deepest:
-        for name in sorted(os.listdir(path)):
-            yield from _walk(os.path.join(path, name), level + 1, deepest)
+def _touched(found):
+    """The time that `-d` or `-t` says, in nanoseconds."""
+    import datetime
 
+    from .dates import parsed
 
-_KINDS = {"f": stat.S_ISREG, "d": stat.S_ISDIR, "l": stat.S_ISLNK}
-_UNITS = {"c": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "b": 512}
-
-
-def _test(word, value):
-    if word == "-name":
-        return lambda path, _: fnmatch.fnmatchcase(os.path.basename(path.rstrip("/")), value)
-    if word == "-iname":
-        return lambda path, _: fnmatch.fnmatchcase(os.path.basename(path).lower(), value.lower())
-    if word == "-path":
-        return lambda path, _: fnmatch.fnmatchcase(path, value)
-    if word == "-type":
-        if value not in _KINDS:
-            raise Refused(f"-type {value} is not supported", 2)
-        return lambda _, information: _KINDS[value](information.st_mode)
-    unit = _UNITS.get(value[-1:])
-    count = options.number(value.strip("+-").rstrip("ckMGb"))
-    unit = unit or 512
-    if value[:1] == "+":
-        return lambda _, information: -(-information.st_size // unit) > count
-    if value[:1] == "-":
-        return lambda _, information: -(-information.st_size // unit) < count
-    return lambda _, information: -(-information.st_size // unit) == count
-
-
-def du(arguments, streams):
-    """du [-shac] [path...]: how much room files take"""
-    found, paths = options.parse(
-        arguments, flags="shacbkm", values="d", long={"summarize": "s", "human-readable": "h", "max-depth": "d"}
-    )
-    deepest = 0 if "s" in found else options.number(found["d"]) if "d" in found else 1 << 30
-
-    def say(count, path):
-        size = (
-            options.size(count)
-            if "h" in found
-            else count
-            if "b" in found
-            else -(-count // (1 << 20 if "m" in found else 1024))
-        )
-        streams.out.write(f"{size}\t{path}\n")
-
-    def measure(path, level):
-        information = os.lstat(path)
-        total = information.st_size if not stat.S_ISDIR(information.st_mode) else 0
-        if stat.S_ISDIR(information.st_mode):
-            total = sum([measure(os.path.join(path, name), level + 1) for name in sorted(os.listdir(path))])
-            if level <= deepest:
-                say(total, path)
-        elif not level or ("a" in found and level <= deepest):
-            say(total, path)
-        return total
-
-    total = []
-    status = _try(paths or ["."], streams, "du", lambda path: total.append(measure(path, 0)))
-    if "c" in found:
-        say(sum(total), "total")
-    return status
-
-
-def df(arguments, streams):
-    """df [-h]: room in the sandbox's file system"""
-    found, paths = options.parse(arguments, flags="hkTiam", long={"human-readable": "h"})
-    say = options.size if "h" in found else lambda count: str(-(-count // 1024))
-    streams.out.write(
-        f"{'Filesystem':<12} {'Size' if 'h' in found else '1K-blocks':>10} {'Used':>10} {'Avail':>10} Use% Mounted on\n"
-    )
-    for path in paths or ["/"]:
-        usage = shutil.disk_usage(path)
-        percent = -(-100 * usage.used // usage.total) if usage.total else 0
-        streams.out.write(
-            f"{'sandbox':<12} {say(usage.total):>10} {say(usage.used):>10} {say(usage.free):>10} {percent:>3}% {path}\n"
-        )
+    now = datetime.datetime.now().astimezone()
+    if "d" in found:
+        return int(parsed(found["d"], now, None).timestamp() * 10**9)
+    digits = found["t"].replace(".", "")
+    digits = digits if len(found["t"].partition(".")[0]) == 12 else f"{now.year}" + digits
+    try:
+        form = "%Y%m%d%H%M%S" if len(digits) == 14 else "%Y%m%d%H%M"
+        return int(datetime.datetime.strptime(digits, form).astimezone().timestamp() * 10**9)
+    except ValueError:
+        raise Refused(f"invalid date format '{found['t']}'") from None
 
 
 def basename(arguments, streams):
-    """basename path [suffix]: the last part of a path"""
-    if not arguments:
-        raise Refused("a path is missing", 2)
-    name = os.path.basename(arguments[0].rstrip("/")) or "/"
-    streams.out.write((name.removesuffix(arguments[1]) if len(arguments) > 1 and name != arguments[1] else name) + "\n")
+    """basename path [suffix], basename -a [-s SUFFIX] path...: the last part of a path"""
+    found, paths = options.parse(arguments, flags="az", values="s", long={"multiple": "a", "suffix": "s"})
+    if not paths:
+        raise Refused("a path is missing", 1)
+    suffix = found.get("s", "")
+    if "a" not in found and "s" not in found:
+        suffix = paths[1] if len(paths) > 1 else ""
+        paths = paths[:1]
+    for path in paths:
+        name = os.path.basename(path.rstrip("/")) or "/"
+        streams.out.write((name.removesuffix(suffix) if suffix and name != suffix else name) + "\n")
 
 
 def dirname(arguments, streams):
-    """dirname path: a path without its last part"""
-    if not arguments:
-        raise Refused("a path is missing", 2)
-    streams.out.write((os.path.dirname(arguments[0].rstrip("/")) or ("/" if arguments[0][:1] == "/" else ".")) + "\n")
+    """dirname path...: paths without their last part"""
+    _, paths = options.parse(arguments, flags="z")
+    if not paths:
+        raise Refused("a path is missing", 1)
+    for path in paths:
+        streams.out.write((os.path.dirname(path.rstrip("/")) or ("/" if path[:1] == "/" else ".")) + "\n")

@@ -1,214 +1,108 @@
-"""Runs shell lines: pipelines one command after the other, with what passes between them kept in memory."""
+"""Runs shell lines, and single commands of them."""
 
 from ..pristine import __builtins__
 
 import io
 import os
 
-from . import expansion, syntax
+from . import state, syntax
+from .executor import MAX_DEPTH, Shell
+from .signals import Exit, Leave, Return
+from .streams import MAX_PIPE_CHARS, Refused, Stopped, Streams
 from .syntax import ShellSyntaxError
 
-# Bytes that one command of a pipeline passes to the next, and of a substituted command.
-MAX_PIPE_BYTES = 64 << 20
-# Commands inside commands.
-MAX_DEPTH = 20
+__all__ = ["MAX_DEPTH", "MAX_PIPE_CHARS", "Refused", "Streams", "call", "run", "run_inside"]
 
 _NOT_FOUND = 127
 _MISUSE = 2
 
 
-class Refused(Exception):
-    """A command that cannot do what it was asked; the text says why. `status` is its exit status."""
-
-    def __init__(self, message, status=1):
-        super().__init__(message)
-        self.status = status
-
-
-class Streams:
-    """What a command reads and writes: binary input, text output and errors."""
-
-    __slots__ = ("input", "out", "err")
-
-    def __init__(self, input, out, err):
-        self.input = input
-        self.out = out
-        self.err = err
-
-
-class _Pipe(io.StringIO):
-    """Takes a command's output, up to a limit."""
-
-    written = 0
-
-    def write(self, text):
-        self.written += len(text)
-        if self.written > MAX_PIPE_BYTES:
-            raise Refused("the output is too long to be passed on")
-        return super().write(text)
-
-
-class _File:
-    """A redirection's target: text goes into the file as UTF-8, with lone surrogates as the bytes they stand for."""
-
-    def __init__(self, path, append):
-        self.file = open(path, "ab" if append else "wb")
-
-    def write(self, text):
-        return self.file.write(text.encode("utf-8", "surrogateescape"))
-
-    def flush(self):
-        self.file.flush()
-
-    def close(self):
-        self.file.close()
-
-
-class Context:
-    """What one script has: its last status, and how deep it is nested."""
-
-    def __init__(self, depth, err):
-        self.status = 0
-        self.depth = depth
-        self.err = err
-
-    def substitute(self, script):
-        """Output of a script, without newlines at its end."""
-        out = _Pipe()
-        self.status = run(script, out, self.err, depth=self.depth + 1)
-        return out.getvalue().rstrip("\n")
-
-
-class _Exit(Exception):
-    pass
-
-
-def run(script, out, err, input=b"", depth=0):
+def run(script, out, err, input=b""):
     """Runs a script; returns its exit status. Directory and environment are the caller's again afterwards.
 
     `out` and `err` are text streams.
     """
-    if depth > MAX_DEPTH:
-        err.write("sh: commands are nested too deeply\n")
-        return _MISUSE
+    before, environment = state.directory(), dict(os.environ)
+    shell = Shell()
     try:
-        entries = syntax.parse(script)
+        return run_inside(script, Streams(io.BytesIO(input), out, err, shell), shell)
+    except Stopped as error:
+        err.write(f"bash: {error.strerror}\n")
+        return 1
+    except RecursionError:
+        err.write("bash: commands are nested too deeply\n")
+        return _MISUSE
+    finally:
+        state.go_back(before)
+        state.give_back(environment)
+
+
+def run_inside(script, streams, shell):
+    """Runs a script in a shell that there is."""
+    try:
+        tree = syntax.parse(script)
     except ShellSyntaxError as error:
-        err.write(f"sh: {error}\n")
+        streams.err.write(f"bash: {error}\n")
         return _MISUSE
-    context = Context(depth, err)
-    before, environment = _directory(), dict(os.environ)
     try:
-        for connector, pipeline in entries:
-            if connector == "&&" and context.status or connector == "||" and not context.status:
-                continue
-            context.status = _pipeline(pipeline, context, Streams(io.BytesIO(input), out, err))
-    except _Exit as end:
-        context.status = end.args[0]
-    finally:
-        if before is not None and _directory() != before:
-            os.chdir(before)
-        if dict(os.environ) != environment:
-            os.environ.clear()
-            os.environ.update(environment)
-    return context.status
-
-
-def _directory():
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
-
-
-def _pipeline(pipeline, context, streams):
-    status, source = 0, streams.input
-    for number, command in enumerate(pipeline):
-        last = number == len(pipeline) - 1
-        pipe = None if last else _Pipe()
-        status = _command(command, context, Streams(source, streams.out if last else pipe, streams.err))
-        if pipe is not None:
-            source = io.BytesIO(pipe.getvalue().encode("utf-8", "surrogateescape"))
-    return status
-
-
-def _command(command, context, streams):
-    opened = []
-    name = "sh"
-    try:
-        words = expansion.arguments(command.words, context)
-        streams = _redirect(command, context, streams, opened)
-        words = _assign(words)
-        if not words:
-            return 0
-        name = words[0]
-        return _call(name, words[1:], context, streams)
+        return shell.run(tree, streams)
+    except (Exit, Return) as end:
+        return end.status
+    except Leave as end:
+        return end.status
     except (Refused, ShellSyntaxError) as error:
-        streams.err.write(f"{name}: {error}\n")
-        return getattr(error, "status", _MISUSE)
-    except OSError as error:
-        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        streams.err.write(f"{name}: {where}{error.strerror or error}\n")
-        return 1
-    except UnicodeError as error:
-        streams.err.write(f"{name}: {error}\n")
-        return 1
-    finally:
-        for file in opened:
-            file.close()
+        return shell.report("bash", error, streams)
 
 
-def _redirect(command, context, streams, opened):
-    source, out, err = streams.input, streams.out, streams.err
-
-    def open_file(path, append):
-        if path == "/dev/null":
-            return io.StringIO()
-        opened.append(_File(path, append))
-        return opened[-1]
-
-    for operator, target in command.redirections:
-        if operator == "2>&1":
-            err = out
-        elif operator in ("1>&2", ">&2"):
-            out = err
-        elif operator == "<":
-            opened.append(open(expansion.text(target, context), "rb"))
-            source = opened[-1]
-        elif operator in ("<<", "<<<"):
-            text = expansion.text(target, context) + ("\n" if operator == "<<<" else "")
-            source = io.BytesIO(text.encode("utf-8", "surrogateescape"))
-        else:
-            file = open_file(expansion.text(target, context), operator.endswith(">>"))
-            if operator[0] != "2":
-                out = file
-            if operator[0] in "2&":
-                err = file
-    return Streams(source, out, err)
-
-
-def _assign(words):
-    """Takes `NAME=value` from the front of a command. They stay for the rest of the script."""
-    while words:
-        name, equals, value = words[0].partition("=")
-        if not equals or not name.isidentifier():
-            break
-        os.environ[name] = value
-        words = words[1:]
-    return words
-
-
-def _call(name, arguments, context, streams):
+def call(words, streams):
+    """Runs one command with its arguments; returns its exit status. It may refuse."""
     from . import table
 
-    if name == "exit":
-        raise _Exit(int(arguments[0]) & 0xFF if arguments and arguments[0].isdigit() else context.status)
-    if name in (".", "source", "bash", "sh") and arguments and not arguments[0].startswith("-"):
-        with open(arguments[0], encoding="utf-8", errors="surrogateescape") as file:
-            return run(file.read(), streams.out, streams.err, depth=context.depth + 1)
-    if name in ("bash", "sh") and arguments[:1] and arguments[0] in ("-c", "-lc") and len(arguments) > 1:
-        return run(arguments[1], streams.out, streams.err, streams.input.read(), depth=context.depth + 1)
+    name, shell = words[0], streams.shell
+    if shell is not None:
+        if name in shell.state.functions:
+            return shell.call_function(name, words[1:], streams)
+        streams.shell.streams = streams
     function = table.find(name)
     if function is None:
+        if "/" in name and os.path.isfile(name):
+            return _script(name, words[1:], streams)
         raise Refused(table.refusal(name), _NOT_FOUND)
+    arguments = words[1:]
+    if arguments == ["--help"] and name not in ("echo", "printf", "test", "[", "python", "python3"):
+        streams.out.write((function.__doc__ or "") + "\n")
+        return 0
     return function(arguments, streams) or 0
+
+
+def _script(path, arguments, streams):
+    """Runs a file that is a script: of the shell or of Python."""
+    from . import system, table
+
+    with open(path, "rb") as file:
+        first = file.readline(200)
+    if first[:2] == b"#!" and b"python" in first or path.endswith(".py"):
+        return system.python([path, *arguments], streams)
+    if first[:2] != b"#!" and not path.endswith(".sh") or (first[:2] == b"#!" and b"sh" not in first):
+        raise Refused(table.refusal(path), _NOT_FOUND)
+    if not os.access(path, os.X_OK):
+        raise Refused("Permission denied: it may not be run (chmod +x)", 126)
+    return script_of_its_own(path, arguments, streams)
+
+
+def script_of_its_own(path, arguments, streams, text=None):
+    """Runs a script file, or `text`, in a shell of its own that sees the exported variables."""
+    if text is None:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    outer = streams.shell
+    shell = Shell(outer.depth if outer is not None else 0)
+    shell.deeper()
+    shell.deadline = outer.deadline if outer is not None else None
+    shell.state.name, shell.state.arguments = path, list(arguments)
+    before, environment = state.directory(), dict(os.environ)
+    try:
+        return run_inside(text, Streams(streams.input, streams.out, streams.err, shell), shell)
+    finally:
+        state.go_back(before)
+        state.give_back(environment)

@@ -2,7 +2,7 @@
 
 from ..pristine import __builtins__
 
-from .interpreter import Refused
+from .streams import Refused
 
 
 def parse(arguments, flags="", values="", long=()):
@@ -23,13 +23,13 @@ def parse(arguments, flags="", values="", long=()):
             letter = long.get(name)
             if letter is None:
                 raise Refused(f"the option --{name} is not supported here", 2)
-            if letter in values:
+            if letter and letter in values:
                 found[letter] = value if equals else _value(queue, argument)
             elif letter:
                 found[letter] = found.get(letter, 0) + 1
         elif argument[:1] == "-" and len(argument) > 1:
             rest = argument[1:]
-            if rest.isdigit() and "n" in values:  # `head -5`
+            if rest.isdigit() and "n" in values and rest[0] not in flags:  # `head -5`
                 found["n"] = rest
                 continue
             while rest:

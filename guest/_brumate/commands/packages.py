@@ -8,7 +8,7 @@ import sys
 
 from .. import packages
 from . import options, requirements
-from .interpreter import Refused
+from .streams import Refused
 
 ONLY_BUNDLED = "only the packages that come with this sandbox are available, and it has no network"
 # Names offered for one that is not there.

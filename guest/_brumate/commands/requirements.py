@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 
-from .interpreter import Refused
+from .streams import Refused
 
 # Files that name each other: how deep.
 MAX_DEPTH = 10

@@ -8,63 +8,33 @@ import sys
 import time
 
 from . import options
-from .interpreter import Refused
-
-_MAX_NUMBERS = 1_000_000
+from .streams import Refused, Stopped
 
 
-def date(arguments, streams):
-    """date [+FORMAT] [-u] [-I]: the time"""
-    found, operands = options.parse(arguments, flags="uIR", long={"utc": "u", "iso-8601": "I"})
-    now = time.gmtime() if "u" in found else time.localtime()
-    form = (
-        operands[0][1:]
-        if operands and operands[0][:1] == "+"
-        else "%Y-%m-%d"
-        if "I" in found
-        else "%a %b %e %H:%M:%S %Z %Y"
-    )
-    streams.out.write(time.strftime(form.replace("%s", str(int(time.time()))), now) + "\n")
-
-
-def env(arguments, streams):
-    """env: environment variables"""
-    if arguments:
-        raise Refused("running a command is not supported; use NAME=value in front of it", 2)
-    for name, value in os.environ.items():
-        streams.out.write(f"{name}={value}\n")
-
-
-def export(arguments, streams):
-    """export NAME=value...: for the rest of this line or cell; %env changes it for good"""
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        if equals:
-            os.environ[name] = value
-
-
-def unset(arguments, streams):
-    """unset NAME...: removes environment variables for the rest of this line or cell"""
-    for name in arguments:
-        os.environ.pop(name, None)
-
-
-def which(arguments, streams):
-    """which name...: whether there is such a command"""
-    from . import table
-
-    status = 0
-    for name in arguments:
-        if table.find(name.rpartition("/")[2]) is None:
-            status = 1
-        else:
-            streams.out.write((name if "/" in name else f"/bin/{name}") + "\n")
-    return status
+def printenv(arguments, streams):
+    """printenv [NAME...]: environment variables"""
+    if not arguments:
+        streams.out.write("".join([f"{name}={value}\n" for name, value in os.environ.items()]))
+        return 0
+    values = [os.environ[name] for name in arguments if name in os.environ]
+    streams.out.write("".join([value + "\n" for value in values]))
+    return 0 if len(values) == len(arguments) else 1
 
 
 def whoami(arguments, streams):
     """whoami: the user"""
     streams.out.write(os.environ.get("USER", "user") + "\n")
+
+
+def id(arguments, streams):
+    """id [-unG]: the user's number and name"""
+    name = os.environ.get("USER", "user")
+    flags = set("".join(arguments)) - {"-"}
+    number = str(os.getuid()) if hasattr(os, "getuid") else "0"
+    if "u" in flags or "g" in flags or "G" in flags:
+        streams.out.write((name if "n" in flags else number) + "\n")
+    else:
+        streams.out.write(f"uid={number}({name}) gid={number}({name}) groups={number}({name})\n")
 
 
 def hostname(arguments, streams):
@@ -85,23 +55,18 @@ def nproc(arguments, streams):
 def sleep(arguments, streams):
     """sleep seconds: waits"""
     try:
-        time.sleep(sum([float(argument.removesuffix("s")) for argument in arguments]))
+        seconds = sum([float(argument.rstrip("smhd")) * _SECONDS.get(argument[-1:], 1) for argument in arguments])
+        shell = streams.shell
+        if shell is not None and shell.deadline is not None:
+            seconds = max(min(seconds, shell.deadline - time.monotonic() + 0.001), 0)
+        time.sleep(seconds)
     except (ValueError, OverflowError) as error:
-        raise Refused(f"invalid time: {error}", 2) from None
+        raise Refused(f"invalid time: {error}", 1) from None
+    if shell is not None:
+        shell.check_time()
 
 
-def seq(arguments, streams):
-    """seq [first [step]] last: numbers"""
-    numbers = [options.number(argument) for argument in arguments]
-    first, step, last = {1: lambda n: (1, 1, n[0]), 2: lambda n: (n[0], 1, n[1]), 3: lambda n: n}.get(
-        len(numbers), lambda n: (1, 0, 0)
-    )(numbers)
-    if not step:
-        raise Refused("one to three numbers are needed", 2)
-    values = range(first, last + (1 if step > 0 else -1), step)
-    if len(values) > _MAX_NUMBERS:
-        raise Refused("too many numbers")
-    streams.out.write("".join([f"{value}\n" for value in values]))
+_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 def true(arguments, streams):
@@ -189,6 +154,8 @@ def _run(code, name, argv, streams):
         if message:
             streams.err.write(message + "\n")
         return status
+    except Stopped:
+        raise
     except Exception as error:
         streams.err.write(reports.describe(error)[2])
         return 1

@@ -1,11 +1,12 @@
-"""Which commands there are."""
+"""Which commands there are. Their modules are imported when one is called."""
 
 from ..pristine import __builtins__
 
-from . import archives, files, packages, system, texts
+from importlib import import_module
 
 _NO_NETWORK = "this sandbox has no network"
 _NO_PROGRAMS = "this sandbox runs Python only, no other programs"
+_NO_JOBS = "there are no processes and no jobs; commands run one after the other"
 
 # Commands that people try, and why they are not there.
 _REASONS = {
@@ -14,77 +15,104 @@ _REASONS = {
         "apt apt-get yum dnf apk brew sudo npm conda mamba uv poetry".split(),
         "nothing can be installed; the bundled packages are in %pip list",
     ),
+    **dict.fromkeys("jobs fg bg wait disown nohup kill killall pkill ps top pgrep".split(), _NO_JOBS),
+    "trap": "there are no signals and no EXIT handlers; put what has to be done at the end behind the commands",
+    "alias": "write a function: name() { ...; }",
+    "select": "nobody types here",
 }
 
-_COMMANDS = {
-    name.rstrip("_"): function
-    for module, names in (
-        (
-            files,
-            ("basename", "cd", "cp", "df", "dirname", "du", "find", "ls", "mkdir", "mv", "pwd", "rm", "rmdir", "touch"),
-        ),
-        (texts, ("cat", "cut", "echo", "grep", "head", "printf", "sort", "tail", "tee", "uniq", "wc")),
-        (
-            system,
-            (
-                "date",
-                "env",
-                "export",
-                "false",
-                "hostname",
-                "nproc",
-                "python",
-                "seq",
-                "sleep",
-                "true",
-                "uname",
-                "unset",
-                "which",
-                "whoami",
-            ),
-        ),
-        (archives, ("tar", "unzip", "zip_")),
-        (packages, ("pip",)),
-    )
-    for name in names
-    for function in (getattr(module, name),)
+# Module → names of commands. The function has the same name, with `_` at its end where Python has one of it, and `_`
+# for what a name of Python cannot have.
+_MODULES = {
+    "archives": "tar",
+    "awk": "awk",
+    "bc": "bc",
+    "calculators": "expr seq",
+    "columns": "column comm cut join paste tr",
+    "compression": "bunzip2 bzip2 gunzip gzip unxz xz zcat",
+    "conditions": "test",
+    "dates": "date",
+    "diff": "diff",
+    "digests": "base64 hexdump md5sum od sha1sum sha256sum sha512sum xxd",
+    "echoes": "echo printf yes",
+    "facts": "chmod file ln mktemp readlink realpath stat tree",
+    "files": "basename cp dirname ls mkdir mv pwd rm rmdir touch",
+    "find": "find",
+    "grep": "grep",
+    "jq": "jq",
+    "packages": "pip",
+    "room": "df du",
+    "runners": "bash builtin command env timeout time type which xargs",
+    "sed": "sed",
+    "shapes": "cmp expand fmt fold nl rev shuf split strings tac",
+    "shell_commands": "break cd continue eval exec exit getopts popd pushd return set shift shopt source umask",
+    "sorting": "sort uniq",
+    "system": "false hostname id nproc printenv python sleep true uname whoami",
+    "texts": "cat head tail tee wc",
+    "variables": "declare export let local mapfile read readonly unset",
+    "zips": "unzip zip",
 }
-NAMES = tuple(sorted(_COMMANDS))
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+_FUNCTIONS = {"[": ("conditions", "bracket")}
+_RESERVED = frozenset("break continue return exit exec eval set zip type time command".split())
+_FUNCTIONS |= {name: (module, name + "_" if name in _RESERVED else name) for name, module in _PLACES.items()}
+NAMES = tuple(sorted(name for name in _FUNCTIONS if name[0].isalpha()))
 
 _OTHER_NAMES = {
-    "python3": "python", "pip3": "pip", "egrep": "grep", "fgrep": "grep", "dir": "ls", "ll": "ls", "type": "which",
-    "less": "cat", "more": "cat", ":": "true", "set": "true", "clear": "true",
+    "python3": "python", "pip3": "pip", "egrep": "grep", "fgrep": "grep", "dir": "ls", "ll": "ls", "less": "cat",
+    "more": "cat", ":": "true", "clear": "true", "gawk": "awk", "mawk": "awk", "typeset": "declare", ".": "source",
+    "readarray": "mapfile", "bash": "bash", "sh": "bash", "dash": "bash", "gsed": "sed", "hd": "hexdump",
+    "sync": "true", "hash": "true",
 }  # fmt: skip
-_FIRST_ARGUMENTS = {"egrep": ["-E"], "fgrep": ["-F"], "ll": ["-l"]}
+_FIRST_ARGUMENTS = {"egrep": ["-E"], "fgrep": ["-F"], "ll": ["-l"], "hd": ["-C"]}
+_DIRECTORIES = ("/bin", "/usr/bin", "/usr/local/bin")
+# Commands of the shell that are beside programs of the same kind.
+_OTHERS_OF_THE_SHELL = frozenset(("echo", "printf", "true", "false", ":", "pwd", "type", "command", "builtin"))
+_found = {}
 
 
 def find(name):
     """The function of a command, or None. Paths to programs are looked up by their last part."""
+    if name in _found:
+        return _found[name]
+    plain = name
     if "/" in name:
-        directory, _, name = name.rpartition("/")
-        if directory not in ("/bin", "/usr/bin", "/usr/local/bin"):
+        directory, _, plain = name.rpartition("/")
+        if directory not in _DIRECTORIES:
             return None
-    if name == "[" or name == "test":
+    if plain.startswith("python3.") and plain[8:].isdigit():
+        plain = "python"
+    place = _FUNCTIONS.get(_OTHER_NAMES.get(plain, plain))
+    if place is None:
         return None
-    if name in ("printenv",):
-        return _printenv
-    if name.startswith("python3."):
-        name = "python"
-    function = _COMMANDS.get(_OTHER_NAMES.get(name, name))
-    extra = _FIRST_ARGUMENTS.get(name)
-    if function is not None and extra:
-        return lambda arguments, streams: function([*extra, *arguments], streams)
+    function = getattr(import_module("." + place[0], __package__), place[1])
+    extra = _FIRST_ARGUMENTS.get(plain)
+    if extra:
+        function = _with(function, extra)
+    _found[name] = function
     return function
 
 
-def _printenv(arguments, streams):
-    import os
+def _with(function, extra):
+    def run(arguments, streams):
+        return function([*extra, *arguments], streams)
 
-    if not arguments:
-        return system.env([], streams)
-    values = [os.environ[name] for name in arguments if name in os.environ]
-    streams.out.write("".join([value + "\n" for value in values]))
-    return 0 if len(values) == len(arguments) else 1
+    run.__doc__ = function.__doc__
+    return run
+
+
+def exists(name):
+    """Whether there is such a command; imports nothing."""
+    directory, slash, plain = name.rpartition("/")
+    if slash and directory not in _DIRECTORIES:
+        return False
+    return _OTHER_NAMES.get(plain, plain) in _FUNCTIONS or plain.startswith("python3.")
+
+
+def is_of_the_shell(name):
+    """Whether a command is the shell's own, not a program in another system."""
+    module = _FUNCTIONS.get(_OTHER_NAMES.get(name, name), ("",))[0]
+    return module in ("shell_commands", "variables", "conditions") or name in _OTHERS_OF_THE_SHELL
 
 
 def refusal(name):

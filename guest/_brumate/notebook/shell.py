@@ -22,7 +22,7 @@ from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
 from .. import commands, interrupts, loops
-from . import magics, running, sources
+from . import magics, running, shell_lines, sources
 from .attributes import settle
 from .errors import Errors
 from .history import History
@@ -266,12 +266,25 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def system(self, cmd):
         """Runs a shell line; the status is in `_exit_code`."""
-        if cmd.rstrip().endswith("&"):
-            raise OSError("Background processes not supported.")
-        status = commands.run(self.var_expand(cmd, depth=1), sys.stdout, sys.stderr)
-        self._exited(status, cmd)
+        self._exited(*self._run_line(cmd))
 
     system_piped = system_raw = system
+
+    def last_system(self, cmd):
+        """Runs the shell line that ends a cell: the cell fails with it."""
+        self._exited(*self._run_line(cmd), is_last=True)
+
+    def _run_line(self, cmd):
+        if cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
+            raise OSError("Background processes not supported.")
+        cmd = self.var_expand(cmd, depth=2)
+        return commands.run(cmd, sys.stdout, sys.stderr), cmd
+
+    def transform_ast(self, node):
+        """A shell line that is the last statement is a call of its own."""
+        node = super().transform_ast(node)
+        shell_lines.mark_last(node)
+        return node
 
     def getoutput(self, cmd, split=True, depth=0):
         """Output of a shell line, errors included."""
@@ -286,9 +299,9 @@ class ZMQInteractiveShell(InteractiveShell):
         text = out.getvalue()
         return SList(text.splitlines()) if split else LSString(text)
 
-    def _exited(self, status, cmd):
+    def _exited(self, status, cmd, is_last=False):
         self.user_ns["_exit_code"] = status
-        if self.system_raise_on_error and status:
+        if status and (is_last or self.system_raise_on_error):
             from subprocess import CalledProcessError
 
             raise CalledProcessError(status, cmd)

@@ -302,11 +302,17 @@ async fn shell_lines_are_answered_or_refused() {
         assert_eq!(good(&session, code).await.stdout, expected, "{code}");
     }
     assert_eq!(good(&session, "files = !ls\nlist(files)").await.value(), "['data.csv', 'f', 'x']");
-    let refused = good(&session, "!git status").await.stderr;
+    // A last shell line that fails fails its cell; others set the status.
+    let (name, message, _) = bad(&session, "!git status").await;
+    assert_eq!(name, "CalledProcessError");
+    assert!(message.contains("Command 'git status' returned non-zero exit status 127."), "{message}");
+    let refused = good(&session, "!git status\nNone").await.stderr;
     assert!(
-        refused.starts_with("git: command not available: this sandbox has no network. There are: basename, "),
+        refused.starts_with("git: command not available: this sandbox has no network. There are: awk, "),
         "{refused}"
     );
+    let loops = "%%bash\nfor n in 1 2 3; do\n  if [ $((n % 2)) -eq 1 ]; then echo $n; fi\ndone | sed 's/3/three/' | awk '{ print NR, $1 }'";
+    assert_eq!(good(&session, loops).await.stdout, "1 1\n2 three\n");
     assert_eq!(good(&session, "_exit_code").await.value(), "127");
     assert_eq!(bad(&session, "%%bash\nfalse").await.0, "CalledProcessError");
     for code in ["%pip install numpy pandas>=3", "!pip install seaborn"] {
