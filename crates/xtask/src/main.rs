@@ -9,6 +9,7 @@
 
 mod bench;
 mod ci;
+mod dist;
 mod documents;
 mod gates;
 mod process;
@@ -41,6 +42,8 @@ enum Task {
     Bench(bench::Args),
     /// Check links and citations of the documents, and NOTICE
     Docs(documents::Args),
+    /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package
+    Dist(dist::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -51,5 +54,6 @@ fn main() -> anyhow::Result<()> {
         Task::Gate(task) => gates::run(&task),
         Task::Bench(args) => bench::run(&args),
         Task::Docs(args) => documents::run(&args),
+        Task::Dist(args) => dist::run(&args),
     }
 }

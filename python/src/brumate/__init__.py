@@ -6,7 +6,8 @@ for asyncio.
 
 from __future__ import annotations
 
-from ._async import AsyncSandbox, AsyncSession
+from typing import TYPE_CHECKING, Any
+
 from ._binary import find_binary
 from ._errors import (
     BinaryNotFoundError,
@@ -23,6 +24,9 @@ from ._errors import (
 from ._process import close_all
 from ._results import Event, Figure, File, Output, Result
 from ._sandbox import Sandbox, Session
+
+if TYPE_CHECKING:
+    from ._async import AsyncSandbox, AsyncSession
 
 __version__ = "0.1.0"
 
@@ -49,3 +53,12 @@ __all__ = [
     "close_all",
     "find_binary",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the asynchronous interface when it is used: asyncio takes longer to import than all the rest."""
+    if name in ("AsyncSandbox", "AsyncSession"):
+        from . import _async
+
+        return getattr(_async, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

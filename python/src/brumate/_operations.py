@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import inspect
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -190,6 +189,8 @@ def _check_name(name: str) -> None:
 
 @functools.cache
 def _source() -> str:
+    import inspect
+
     return inspect.getsource(_exchange)
 
 

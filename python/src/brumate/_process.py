@@ -22,6 +22,8 @@ from ._errors import SandboxError, of_kind
 PROTOCOL = 1
 #: Lines of the binary's messages that are kept for the text of an exception.
 KEPT_LINES = 20
+#: Seconds that the last messages of a binary that failed are waited for.
+MESSAGES_TIMEOUT = 2.0
 #: Seconds that the binary has to put its sessions to sleep at the end.
 END_TIMEOUT = 30.0
 
@@ -134,8 +136,9 @@ class Process:
             reason = f"{reason}: {error}"
         stream.close()
         self._socket.close()
-        self._process.wait()
-        self._listener.join()
+        if self._process.wait() != 0:
+            # What it said last. Processes of its own may hold its standard error for longer than it lives.
+            self._listener.join(MESSAGES_TIMEOUT)
         self._end(reason)
 
     def _take(self, frame: Frame) -> None:

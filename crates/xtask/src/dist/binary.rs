@@ -1,0 +1,62 @@
+//! The binary that is handed out: linked statically, so that it runs on every Linux, whatever its C library.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{process, workspace};
+
+/// Builds it for this machine's processor.
+///
+/// # Errors
+/// When it does not build; static parts of the C library (Debian's `libc6-dev`) are needed.
+pub(super) fn build() -> Result<PathBuf> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let directory = workspace::target().join("dist-build");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["build", "--release", "--locked", "-p", "brumate", "--target", &target, "--target-dir"])
+        .arg(&directory);
+    // With an explicit target, build scripts and macros are not linked so. Paths of this machine stay out of it.
+    let root = workspace::root().display();
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
+    let flags = format!(
+        "-C target-feature=+crt-static -C strip=symbols --remap-path-prefix={root}=/brumate --remap-path-prefix={home}=/cargo"
+    );
+    process::run(cargo.env("RUSTFLAGS", flags).current_dir(workspace::root()))?;
+    Ok(directory.join(target).join("release/brumate"))
+}
+
+/// Checks that a binary is of this machine's kind and needs no loader and no libraries.
+///
+/// # Errors
+/// When it is something else.
+pub(super) fn check(bytes: &[u8]) -> Result<()> {
+    ensure!(bytes.starts_with(b"\x7fELF\x02\x01"), "it is no program of 64 bits for Linux");
+    let number = |at: usize, length: usize| -> Result<u64> {
+        let part = bytes.get(at..at + length).context("it is cut off")?;
+        Ok(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    // Program headers (elf(5)): where they begin, how long one is, how many there are.
+    let (offset, size, count) = (number(32, 8)? as usize, number(54, 2)? as usize, number(56, 2)? as usize);
+    for header in 0..count {
+        const INTERPRETER: u64 = 3;
+        if number(offset + header * size, 4)? == INTERPRETER {
+            bail!("it is linked dynamically; build it with `-C target-feature=+crt-static`");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_needs_a_loader_is_refused() {
+        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(check(&this).unwrap_err().to_string().contains("dynamically"));
+        check(b"#!/bin/sh").unwrap_err();
+    }
+}

@@ -1,0 +1,97 @@
+//! The npm packages: `brumate`, whose command starts the binary of the package for this platform, `@brumate/linux-ARCH`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::archive::{Entry, gzip, tar};
+use super::{Release, SUMMARY};
+
+/// Finds the platform's package and becomes its binary, as far as Node can.
+const LAUNCHER: &str = r#"#!/usr/bin/env node
+"use strict";
+const { spawn } = require("node:child_process");
+const { constants } = require("node:os");
+
+const name = `@brumate/${process.platform}-${process.arch}`;
+let binary = process.env.BRUMATE_BINARY;
+if (!binary) {
+  try {
+    binary = require.resolve(`${name}/brumate`);
+  } catch {
+    console.error(`brumate: there is no package ${name}: Brumate runs on Linux, on x64 and arm64; elsewhere use its container image`);
+    process.exit(1);
+  }
+}
+const child = spawn(binary, process.argv.slice(2), { stdio: "inherit" });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => child.kill(signal));
+}
+child.on("error", (error) => {
+  console.error(`brumate: ${binary} does not start: ${error.message}`);
+  process.exit(1);
+});
+child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
+"#;
+
+/// Node's name for this processor.
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "x64",
+    }
+}
+
+/// Makes both packages.
+pub(super) fn make(release: &Release, out: &Path) -> Result<Vec<PathBuf>> {
+    let (version, arch) = (&release.version, arch());
+    let common = json!({"version": version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"});
+    let platform = merged(
+        &common,
+        json!({"name": format!("@brumate/linux-{arch}"), "os": ["linux"], "cpu": [arch], "files": ["brumate"]}),
+    );
+    let launcher = merged(
+        &common,
+        json!({
+            "name": "brumate",
+            "bin": {"brumate": "brumate.js"},
+            "files": ["brumate.js"],
+            "engines": {"node": ">=20"},
+            "keywords": ["mcp", "python", "sandbox", "agents"],
+            "optionalDependencies": {"@brumate/linux-x64": version, "@brumate/linux-arm64": version},
+        }),
+    );
+    Ok(vec![
+        package(release, out, &format!("brumate-linux-{arch}-{version}.tgz"), &platform, ("brumate", &release.binary))?,
+        package(release, out, &format!("brumate-{version}.tgz"), &launcher, ("brumate.js", LAUNCHER.as_bytes()))?,
+    ])
+}
+
+fn merged(common: &Value, own: Value) -> Value {
+    let (mut all, own) = (common.clone(), own);
+    if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
+        all.extend(own);
+    }
+    all
+}
+
+fn package(
+    release: &Release,
+    out: &Path,
+    name: &str,
+    manifest: &Value,
+    (program, bytes): (&str, &[u8]),
+) -> Result<PathBuf> {
+    let manifest = serde_json::to_vec_pretty(manifest)?;
+    let mut entries = vec![
+        Entry { path: "package/package.json".to_owned(), bytes: &manifest, executable: false },
+        Entry { path: format!("package/{program}"), bytes, executable: true },
+    ];
+    for (document, bytes) in &release.documents {
+        entries.push(Entry { path: format!("package/{document}"), bytes, executable: false });
+    }
+    let path = out.join(name);
+    std::fs::write(&path, gzip(&tar(&entries, release.time)?)?)?;
+    Ok(path)
+}
