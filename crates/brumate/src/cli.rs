@@ -72,6 +72,13 @@ pub(crate) enum Mode {
     StreamableHttpStateless,
     /// As streamable-http, and with the deprecated HTTP+SSE transport of 2024-11-05
     Sse,
+    /// Ask a server of this machine whether it lives; exit status 0 when it does
+    Health(HealthArgs),
+    /// Print what completes this command in a shell, such as `brumate completions bash`
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man(ManArgs),
     /// Make a token for a client of an HTTP mode: the token on standard output, its entry for `--auth-tokens` on standard error
     Token(TokenArgs),
 }
@@ -217,6 +224,31 @@ pub(crate) struct HttpArgs {
     /// How long calls may go on when the server is asked to end; then they are interrupted
     #[arg(long, global = true, hide_short_help = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// The server's port [default: 3001] [env: BRUMATE_PORT]
+    #[arg(value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Ask whether code would not have to wait for the sandbox either
+    #[arg(long)]
+    pub(crate) ready: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The directory; it is made when it is not there
+    pub(crate) directory: PathBuf,
 }
 
 /// Arguments of `token`.

@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// A mode, and the options that it takes besides its own: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 13] = [
+const MODES: [(&str, &[&str]); 16] = [
     ("stdio", &["general", "run", "server", "packages"]),
     ("pipe", &["general", "run", "server", "packages"]),
     ("streamable-http", &["general", "run", "server", "packages", "http"]),
@@ -18,6 +18,9 @@ const MODES: [(&str, &[&str]); 13] = [
     ("sessions", &["general", "data"]),
     ("doctor", &["general", "run", "data", "packages"]),
     ("token", &["general"]),
+    ("health", &[]),
+    ("completions", &[]),
+    ("man", &[]),
 ];
 
 /// Ids of options, by what they are about.

@@ -12,7 +12,7 @@ use crate::settings::{Environment, within};
 
 /// Where HTTP modes listen, when nothing else is said.
 const DEFAULT_HOST: &str = "127.0.0.1";
-const DEFAULT_PORT: u16 = 3001;
+pub(crate) const DEFAULT_PORT: u16 = 3001;
 /// Longest time for calls when the server ends.
 const MAX_DRAIN: Duration = Duration::from_secs(60 * 60);
 

@@ -91,6 +91,9 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::Doctor(arguments) => commands::doctor::run(settings, arguments).await,
             Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => commands::http::run(settings).await,
             Mode::Token(arguments) => commands::token::run(arguments),
+            Mode::Health(arguments) => commands::health::run(arguments).await,
+            Mode::Completions(arguments) => commands::completions::completions(arguments),
+            Mode::Man(arguments) => commands::completions::manual(arguments),
         }
     });
     runtime.shutdown_timeout(SHUTDOWN);

@@ -1,9 +1,11 @@
 //! One file per mode.
 
 pub(crate) mod bundle;
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod exec;
+pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod lock;
 mod output_directory;

@@ -21,6 +21,14 @@ pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
     for (document, bytes) in &release.documents {
         entries.push(Entry { path: format!("{name}/{document}"), bytes, executable: false });
     }
+    for (path, bytes) in &release.completions {
+        let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+        let shell = path.split('/').nth(2).and_then(|part| part.split('-').next()).unwrap_or_default();
+        entries.push(Entry { path: format!("{name}/completions/{shell}/{file}"), bytes, executable: false });
+    }
+    for (page, bytes) in &release.manual {
+        entries.push(Entry { path: format!("{name}/man/{page}"), bytes, executable: false });
+    }
     let path = out.join(format!("{name}.tar.gz"));
     std::fs::write(&path, gzip(&tar(&entries, release.time)?)?)?;
     Ok(path)

@@ -71,6 +71,14 @@ pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
     for (document, bytes) in release.documents.iter().filter(|(name, _)| !name.starts_with("LICENSE")) {
         data.push(Entry { path: format!("./usr/share/doc/brumate/{document}"), bytes, executable: false });
     }
+    for (path, bytes) in &release.completions {
+        data.push(Entry { path: format!("./{path}"), bytes, executable: false });
+    }
+    let pages: Vec<(String, Vec<u8>)> =
+        release.manual.iter().map(|(page, text)| Ok((page.clone(), gzip(text)?))).collect::<Result<_>>()?;
+    for (page, bytes) in &pages {
+        data.push(Entry { path: format!("./usr/share/man/man1/{page}.gz"), bytes, executable: false });
+    }
     let size: usize = data.iter().map(|entry| entry.bytes.len().div_ceil(1024)).sum();
     let control = format!(
         "Package: brumate\nVersion: {}\nArchitecture: {arch}\nMaintainer: The Brumate authors <brumate@localhost>\n\

@@ -38,10 +38,21 @@ pub(crate) struct Release {
     binary: Vec<u8>,
     /// Texts that every package has: name and content.
     documents: Vec<(&'static str, Vec<u8>)>,
+    /// Scripts that complete the command line: where Debian has them, and content.
+    completions: Vec<(&'static str, Vec<u8>)>,
+    /// Manual pages: name and content.
+    manual: Vec<(String, Vec<u8>)>,
 }
 
 /// Files that go into every package.
 const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md"];
+
+/// Shells, and where Debian looks for what completes a command in them.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/brumate"),
+    ("fish", "usr/share/fish/vendor_completions.d/brumate.fish"),
+    ("zsh", "usr/share/zsh/vendor-completions/_brumate"),
+];
 
 /// What Brumate is, in a line.
 const SUMMARY: &str = "Python for AI agents in a sandbox: CPython with numpy, pandas and matplotlib, over MCP";
@@ -57,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
     binary::check(&bytes).with_context(|| built.display().to_string())?;
-    let release = Release::of(bytes)?;
+    let release = Release::of(&built, bytes)?;
     let out = workspace::root().join(&args.out);
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
@@ -80,12 +91,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 impl Release {
-    fn of(binary: Vec<u8>) -> Result<Release> {
+    fn of(program: &Path, binary: Vec<u8>) -> Result<Release> {
         let manifest: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.toml"))?.parse()?;
         let version = manifest["workspace"]["package"]["version"].as_str().context("the workspace has a version")?;
         let read = |name: &'static str| Ok((name, std::fs::read(workspace::root().join(name))?));
         let documents = DOCUMENTS.into_iter().map(read).collect::<Result<_>>()?;
-        Ok(Release { version: version.to_owned(), time: commit_time()?, binary, documents })
+        let completion = |(shell, path)| {
+            let script = process::output(Command::new(program).args(["completions", shell]))?;
+            Ok((path, script.into_bytes()))
+        };
+        let completions = COMPLETIONS.into_iter().map(completion).collect::<Result<_>>()?;
+        let pages = workspace::target().join("dist-man");
+        process::run(Command::new(program).arg("man").arg(&pages))?;
+        let manual = files_below(&pages)?;
+        Ok(Release { version: version.to_owned(), time: commit_time()?, binary, documents, completions, manual })
     }
 }
 
