@@ -47,6 +47,26 @@ class Runs(unittest.TestCase):
     def test_globals_are_variables(self):
         self.assertEqual(self.box.run("a + b['c']", {"a": 1, "b": {"c": 2}}).value, 3)
 
+    def test_what_cannot_be_sent_is_refused_and_harms_nobody(self):
+        deep = current = []
+        for _ in range(500):
+            current.append([])
+            current = current[0]
+        for act, error in (
+            (lambda: self.box.run("'\ud800'"), ValueError),
+            (lambda: self.box.run("x", {"x": object()}), TypeError),
+            (lambda: self.box.run("x", {"x": float("nan")}), ValueError),
+            (lambda: self.box.run("x", {"x": deep}), SandboxError),
+        ):
+            with self.assertRaises(error):
+                act()
+            self.assertEqual(self.box.run("1").value, 1)
+
+    def test_output_beyond_the_limit_is_cut(self):
+        result = Sandbox(**OPTIONS, output_limit="64KiB").run("print('x' * 1_000_000)")
+        self.assertTrue(result.success)
+        self.assertLess(len(result.stdout), 70_000)
+
     def test_a_failure_is_a_result_until_it_is_raised(self):
         result = self.box.run("def f():\n    1 / 0\nprint('before')\nf()", file_name="tool.py")
         self.assertFalse(result.success)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import functools
+import io
+import json
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from . import _exchange
 from ._errors import CodeError, SessionError
@@ -68,7 +70,7 @@ def run(
     fields = {
         "call": "run",
         "code": code,
-        "globals": dict(globals or {}),
+        "globals": _globals(globals),
         "file_name": file_name,
         "input": on_question is not None,
     }
@@ -83,10 +85,20 @@ def run_cell(
         "call": "session.run",
         "session": session,
         "code": code,
-        "globals": dict(globals or {}),
+        "globals": _globals(globals),
         "input": on_question is not None,
     }
     return (yield from _run(fields, on_question, listener))
+
+
+def _globals(globals: Mapping[str, Any] | None) -> str:
+    """Returns variables as JSON text.
+
+    Raises:
+        TypeError: a value is nothing that JSON has.
+        ValueError: a number is NaN or infinite, or a value contains itself.
+    """
+    return json.dumps(dict(globals), allow_nan=False) if globals else ""
 
 
 def _run(fields: dict[str, Any], on_question: Ask | None, listener: Listener | None) -> Operation[Result]:
@@ -124,19 +136,23 @@ def upload(session: str, source: str | os.PathLike[str] | bytes, name: str | Non
             raise TypeError("say with `name` what the file is to be called")
         return (yield from _write(session, name, source))
     path = Path(source)
-    return (yield from _write(session, name or path.name, path.read_bytes()))
+    with path.open("rb") as file:
+        return (yield from _write_parts(session, name or path.name, file))
 
 
 def _write(session: str, name: str, data: bytes) -> Operation[File]:
-    offset = 0
+    return (yield from _write_parts(session, name, io.BytesIO(data)))
+
+
+def _write_parts(session: str, name: str, file: BinaryIO) -> Operation[File]:
+    offset, part = 0, file.read(PART_BYTES)
     while True:
-        part = data[offset : offset + PART_BYTES]
-        last = offset + len(part) >= len(data)
-        fields = {"call": "file.write", "session": session, "name": name, "offset": offset, "last": last}
+        following = file.read(PART_BYTES)
+        fields = {"call": "file.write", "session": session, "name": name, "offset": offset, "last": not following}
         answer = yield Request(fields, part)
-        offset += len(part)
-        if last:
+        if not following:
             return file_of(answer.json["result"]["file"])
+        offset, part = offset + len(part), following
 
 
 def download(session: str, name: str) -> Operation[bytes]:

@@ -20,6 +20,9 @@ from ._errors import SandboxError, of_kind
 
 #: Version of the protocol; the binary says its own first.
 PROTOCOL = 1
+#: Longest JSON text of a frame, and most bytes beside it, as the binary takes them.
+MAX_TEXT_BYTES = 96 << 20
+MAX_DATA_BYTES = 64 << 20
 #: Lines of the binary's messages that are kept for the text of an exception.
 KEPT_LINES = 20
 #: Seconds that the last messages of a binary that failed are waited for.
@@ -85,24 +88,30 @@ class Process:
         """
         future: Future[Frame] = Future()
         future.set_running_or_notify_cancel()
+        number = next(self._numbers)
+        frame = _frame({**request, "id": number}, data)
         with self._lock:
-            number = next(self._numbers)
             if self._ended is not None:
                 raise SandboxError(self._ended)
             self._pending[number] = _Pending(future, on_event)
-        self.tell({**request, "id": number}, data)
+        self._send(frame)
         return number, future
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
         """Sends a message that has no answer of its own."""
-        text = json.dumps(message).encode()
-        head = _LENGTHS.pack(len(text), len(data))
-        try:
-            with self._lock:
-                self._socket.sendall(head + text + data)
-        except OSError:
-            # The reader notices the end as well, and tells all who wait.
-            pass
+        self._send(_frame(message, data))
+
+    def _send(self, frame: bytes) -> None:
+        with self._lock:
+            try:
+                self._socket.sendall(frame)
+            except OSError:
+                # The reader notices the end as well, and tells all who wait.
+                pass
+            except BaseException:
+                # A part of a frame may have been sent: nothing that follows would be understood.
+                self._socket.shutdown(socket.SHUT_RDWR)
+                raise
 
     def cancel(self, number: int) -> None:
         """Asks for the end of a request; its future still has a result."""
@@ -183,6 +192,20 @@ class Process:
         with self._process.stderr as stream:
             for line in stream:
                 self._messages.append(line.decode(errors="replace").rstrip())
+
+
+def _frame(message: dict[str, Any], data: bytes) -> bytes:
+    """Returns a frame's bytes.
+
+    Raises:
+        ValueError: a text has a lone surrogate, or the frame is too long.
+    """
+    text = json.dumps(message, ensure_ascii=False).encode()
+    if len(text) > MAX_TEXT_BYTES or len(data) > MAX_DATA_BYTES:
+        raise ValueError(
+            f"code and variables may have {MAX_TEXT_BYTES >> 20} MiB; put larger data into files of a session"
+        )
+    return _LENGTHS.pack(len(text), len(data)) + text + data
 
 
 def _read_frame(stream: BinaryIO) -> Frame | None:

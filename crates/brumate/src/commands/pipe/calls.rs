@@ -19,7 +19,8 @@ struct Fields {
     session: String,
     code: String,
     file_name: String,
-    globals: serde_json::Map<String, Value>,
+    /// A JSON object as text; empty: none.
+    globals: String,
     /// Somebody answers the questions of the code.
     input: bool,
     name: String,
@@ -38,6 +39,14 @@ impl CallError {
     fn usage(message: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into() }
     }
+}
+
+/// Reads variables; they are a text of their own, which may be nested more deeply than a frame.
+fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
+    if text.is_empty() {
+        return Ok(serde_json::Map::new());
+    }
+    serde_json::from_str(text).map_err(|error| CallError::usage(format!("the variables cannot be taken over: {error}")))
 }
 
 impl From<Failure> for CallError {
@@ -121,7 +130,7 @@ impl Server {
 
     async fn run(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
         let request = RunRequest::new(fields.code)
-            .with_globals(fields.globals)
+            .with_globals(globals(&fields.globals)?)
             .with_file_name(fields.file_name)
             .with_questions(fields.input.then(|| self.asker(id)))
             .of_principal(LOCAL_PRINCIPAL);
@@ -144,7 +153,7 @@ impl Server {
 
     async fn cell(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
         let request = CellRequest::new(Some(&fields.session), fields.code)
-            .with_globals(fields.globals)
+            .with_globals(globals(&fields.globals)?)
             .with_questions(fields.input.then(|| self.asker(id)))
             .without_shell();
         let queue = EventQueue::default();

@@ -5,7 +5,7 @@
 //!
 //! | call | fields | bytes | result |
 //! |---|---|---|---|
-//! | `run` | `code`, `globals`, `file_name`, `input` | | [`answers::of_run`] |
+//! | `run` | `code`, `globals` (JSON text), `file_name`, `input` | | [`answers::of_run`] |
 //! | `session.new` | | | `session` |
 //! | `session.run` | `session`, `code`, `globals`, `input` | | [`answers::of_cell`] |
 //! | `session.fork` | `session` | | `session` |
