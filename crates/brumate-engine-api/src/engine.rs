@@ -47,6 +47,25 @@ pub trait Engine: Send + Sync {
     /// this image would go on using the version that it has. Normalised names (PEP 503), sorted.
     fn replaced(&self, image: &Image, layers: &[Layer]) -> Vec<String>;
 
+    /// Returns whether an image is built: machines of another one begin without its modules. Default: false.
+    fn has_image(&self, _image: &Image) -> bool {
+        false
+    }
+
+    /// Builds an image before anybody needs it; what runs wait for goes first. Default: nothing happens.
+    ///
+    /// # Errors
+    ///
+    /// When one of its modules cannot be imported, above all.
+    fn warm_ahead<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Removes an image, and what was started of it. Machines that are in use live on. Default: nothing happens.
+    fn remove_image<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+
     /// Compiles a wheel's Python files to bytecode, as [`Layer::bytecode`] wants it.
     ///
     /// # Errors

@@ -8,10 +8,15 @@ use brumate_engine_api::Image;
 /// Of `images` the one of which code imports most; plain, when it imports nothing of any. A wrong guess costs time, nothing
 /// else, so the text is only skimmed: import statements at the beginning of a line or after a `;`.
 pub(crate) fn image_for(code: &str, images: &[Image]) -> Image {
-    let modules: HashSet<&str> = code.split(['\n', ';']).flat_map(imported).collect();
+    let modules: HashSet<&str> = imports_of(code).collect();
     let used = |image: &&Image| image.modules().iter().filter(|module| modules.contains(module.as_str())).count();
     let best = images.iter().max_by_key(|image| (used(image), Reverse(image.modules().len())));
     best.filter(|image| used(image) > 0).cloned().unwrap_or_default()
+}
+
+/// Returns the top-level modules that code imports, as far as a glance at its text tells.
+pub(crate) fn imports_of(code: &str) -> impl Iterator<Item = &str> {
+    code.split(['\n', ';']).flat_map(imported)
 }
 
 /// Top-level modules that one statement imports.

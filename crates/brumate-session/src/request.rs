@@ -1,5 +1,6 @@
 //! What goes into a run and what is seen of it from outside.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use thiserror::Error;
 
 use crate::allowance::OverLimit;
 use crate::explain;
+use crate::learned::Builder;
 use crate::packages::PackageEvent;
 use crate::question::Questions;
 
@@ -23,6 +25,10 @@ pub struct RunnerSettings {
     pub max_concurrent: usize,
     /// Images that runs are forked from when they import something of them.
     pub images: Vec<Image>,
+    /// Who builds images of what code imports repeatedly.
+    pub builder: Builder,
+    /// The file in which it is kept what code imports; without one it is known to this process alone.
+    pub imports_file: Option<PathBuf>,
 }
 
 impl Default for RunnerSettings {
@@ -34,6 +40,8 @@ impl Default for RunnerSettings {
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
             images: vec![Image::data()],
+            builder: Builder::default(),
+            imports_file: None,
         }
     }
 }

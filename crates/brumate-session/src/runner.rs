@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Refused};
 use crate::allowance::Allowances;
-use crate::choice::image_for;
+use crate::choice::{image_for, imports_of};
 use crate::dependencies::{self, Inference};
 use crate::installs::{Installer, Step};
+use crate::learned::{Builder, LearnedImages};
 use crate::new_files::{Copied, FileSink, copy_out};
 use crate::packages::{Installation, PackageEvent, Packages};
 use crate::prepare::{Prepared, Ready};
@@ -37,6 +38,7 @@ pub struct Runner {
     admission: Admission,
     /// The image with the layers of `dependencies`, once it is built.
     own_image: Arc<OnceLock<Image>>,
+    learned: Arc<LearnedImages>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -69,7 +71,8 @@ impl Runner {
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
         let admission = Admission::new(settings.max_concurrent, Allowances::default());
-        Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default() }
+        let learned = Arc::new(LearnedImages::open(settings.builder, settings.imports_file.clone()));
+        Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default(), learned }
     }
 
     /// Takes packages from `packages`.
@@ -128,13 +131,51 @@ impl Runner {
 
     /// The image for code.
     pub(crate) fn image_for(&self, code: &str) -> Image {
-        match self.own_image.get() {
-            None => image_for(code, &self.settings.images),
-            Some(own) => {
-                let images: Vec<Image> = self.settings.images.iter().chain([own]).cloned().collect();
-                image_for(code, &images)
-            }
+        let mut images = self.settings.images.clone();
+        images.extend(self.own_image.get().cloned());
+        // One that another process has removed is none.
+        images.extend(self.learned.images().into_iter().filter(|image| self.engine.has_image(image)));
+        image_for(code, &images)
+    }
+
+    /// Notes what code that has run imports of the bundle; builds an image of it when it is time.
+    fn learn(&self, modules: Vec<String>) {
+        if modules.is_empty() {
+            return;
         }
+        let wanted = self.learned.note(modules);
+        if self.learned.builder() != Builder::Here {
+            // A process that is about to end.
+            self.learned.save();
+            return;
+        }
+        let (engine, learned) = (self.engine.clone(), self.learned.clone());
+        tokio::spawn(async move {
+            if let Some(image) = wanted {
+                let built = engine.warm_ahead(&image).await;
+                if let Err(error) = &built {
+                    tracing::debug!(%image, %error, "no image could be built of what code imports");
+                }
+                if let Some(surplus) = learned.finished(&image, built.is_ok()) {
+                    engine.remove_image(&surplus).await;
+                }
+            }
+            // Off the async threads: it is a file.
+            let _ = tokio::task::spawn_blocking(move || learned.save()).await;
+        });
+    }
+
+    /// Returns the image that another process is to build, when it is time: what the last runs imported.
+    pub fn image_to_build(&self) -> Option<Image> {
+        self.learned.take_wanted()
+    }
+
+    /// Notes what became of the build of an image that [`Runner::image_to_build`] named, in whichever process.
+    pub async fn image_was_built(&self, image: &Image, built: bool) {
+        if let Some(surplus) = self.learned.finished(image, built) {
+            self.engine.remove_image(&surplus).await;
+        }
+        self.learned.save();
     }
 
     /// The settings.
@@ -227,6 +268,8 @@ impl Runner {
     ) -> Result<JobOutcome, Failure> {
         let Job { spec, execute, inference, asker, principal, phases, sink } = job;
         let phases = phases.as_ref();
+        let of_bundle = |module: &&str| self.packages.bundle().distribution_of(module).is_some();
+        let imported: Vec<String> = imports_of(&execute.code).filter(of_bundle).map(str::to_owned).collect();
         let mut permit = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
@@ -263,6 +306,7 @@ impl Runner {
         };
         if let RunEnd::Ended { outcome, .. } = &end {
             permit.took(outcome.cpu);
+            self.learn(imported);
         }
         let copied = match (&end, sink) {
             // Also after a cancellation: what an interrupted script has written counts, as it does natively.

@@ -126,6 +126,9 @@ pub(crate) struct Options {
     /// Interpreters that are kept ready end after this time without use, or `never`; the next run starts others
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY_TIMEOUT, default_value = "5m", value_name = "TIME", value_parser = lapse)]
     pub(crate) ready_timeout: Lapse,
+    /// Build no images of packages that code imports repeatedly: each run then imports them itself
+    #[arg(long, global = true, help_heading = "General", hide_short_help = true, env = env_vars::NO_LEARNED_IMAGES)]
+    pub(crate) no_learned_images: bool,
     /// Directory for compiled modules and images [default: brumate in the user's cache directory]
     #[arg(long, global = true, help_heading = "General", env = env_vars::CACHE_DIR, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
@@ -345,6 +348,9 @@ pub(crate) struct WarmupArgs {
     /// Also every wheel in the directories of `--find-links`
     #[arg(long)]
     pub(crate) all: bool,
+    /// Only build the image that has imported these modules
+    #[arg(long, hide = true, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) modules: Vec<String>,
 }
 
 /// Arguments of `bundle`.

@@ -25,7 +25,7 @@ const MODES: [(&str, &[&str]); 16] = [
 
 /// Ids of options, by what they are about.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("general", &["cache_dir", "verbose", "disable_networking"]),
+    ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
     ("data", &["data_dir"]),
     (

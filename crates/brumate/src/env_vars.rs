@@ -107,6 +107,8 @@ variables! {
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
     /// `true`: nobody needs a token; as `--allow-unauthenticated`.
     ALLOW_UNAUTHENTICATED = "BRUMATE_ALLOW_UNAUTHENTICATED" since "0.1.0";
+    /// `true`: no images of what code imports repeatedly; as `--no-learned-images`.
+    NO_LEARNED_IMAGES = "BRUMATE_NO_LEARNED_IMAGES" since "0.1.0";
     /// Certificates; as `--tls-cert`.
     TLS_CERT = "BRUMATE_TLS_CERT" since "0.1.0";
     /// Their key; as `--tls-key`.

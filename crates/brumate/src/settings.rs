@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use brumate_engine_api::Limits;
 use brumate_server::{ReturnMode, ToolSet};
-use brumate_session::RunnerSettings;
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
+use brumate_session::{Builder, RunnerSettings};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
 use crate::http_settings::{self, HttpService};
@@ -116,6 +116,16 @@ impl Settings {
         let cache_dir = options.cache_dir.clone().or_else(|| default_cache_dir(environment)).ok_or(
             "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
         )?;
+        if !options.no_learned_images {
+            runner.imports_file = Some(cache_dir.join("imports.json"));
+            runner.builder = match mode {
+                Mode::Exec(_) => Builder::Elsewhere,
+                _ if mode.is_server() => Builder::Here,
+                // It notes what it has built for `exec`.
+                Mode::Warmup(_) => Builder::Elsewhere,
+                _ => Builder::Nobody,
+            };
+        }
         let ready = within("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
         let ready_timeout = session_settings::idle("--ready-timeout", options.ready_timeout)?;
         let return_mode = match options.return_mode {

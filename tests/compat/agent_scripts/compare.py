@@ -70,7 +70,7 @@ def natively(python: Path, script: Path) -> dict[str, object]:
 
 def in_sandbox(brumate: Path, script: Path) -> dict[str, object]:
     cache = os.environ.get('BRUMATE_CACHE_DIR')
-    environment = {'BRUMATE_CACHE_DIR': cache} if cache else {}
+    environment = {'BRUMATE_NO_LEARNED_IMAGES': 'true', **({'BRUMATE_CACHE_DIR': cache} if cache else {})}
     return outcome([str(brumate), 'exec', '--offline'], script, environment)
 
 

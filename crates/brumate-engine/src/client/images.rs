@@ -146,6 +146,13 @@ impl Images {
         rustix::fs::statat(&self.directory, name(&key(image)), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
+    /// Removes an image's file. Whoever has mapped it keeps it.
+    pub(crate) fn remove(&self, image: &Image) {
+        let key = key(image);
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let _ = rustix::fs::unlinkat(&self.directory, name(&key), AtFlags::empty());
+    }
+
     /// Takes over what a builder wrote.
     ///
     /// # Errors

@@ -267,6 +267,17 @@ impl Sandbox {
         warmed
     }
 
+    /// Removes an image, and ends its zygote. Machines that are in use live on.
+    pub async fn remove_image(&self, image: &Image) {
+        let slot = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner).remove(&(image.clone(), None));
+        if let Some(slot) = slot
+            && let Some(pool) = slot.lock().await.take()
+        {
+            pool.retire();
+        }
+        self.shared.images.remove(image);
+    }
+
     /// Starts the zygote of an image that is built. A failure is met again, and told, by who needs it.
     pub async fn start_if_built(&self, image: &Image) {
         if self.has_image(image)

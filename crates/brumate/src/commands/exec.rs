@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brumate_engine_api::{Mount, StreamName};
+use brumate_engine_api::{Image, Mount, StreamName};
 use brumate_session::explain::names;
 use brumate_session::units::format_size;
 use brumate_session::{CancellationToken, Copied, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
@@ -47,6 +48,8 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     });
     let work = async {
         use_warm_dependencies(&sandbox, settings).await;
+        // Which images there are is known to a sandbox that has started; a failure is met again, and told, by the run.
+        let _ = sandbox.engine.sandbox().await;
         let end = sandbox.runner.exec(request, sender, &cancel).await;
         (end, writing.await)
     };
@@ -64,6 +67,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         }
         other => bail!("an end that this version does not know: {other:?}"),
     }
+    if let Some(image) = sandbox.runner.image_to_build() {
+        build_in_background(&image, settings);
+    }
     let complete = tell_of_files(arguments.output_dir.as_deref(), &new_files, &copied);
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
     let status = exit_status::of_script(&end);
@@ -71,6 +77,19 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         return Ok(exit_status::FAILURE);
     }
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+}
+
+/// Starts a process that builds an image for the next scripts that import the same. It outlives this one, and gives way to all others.
+fn build_in_background(image: &Image, settings: &Settings) {
+    use std::os::unix::process::CommandExt as _;
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut command = Command::new(program);
+    command.args(["warmup", "--offline", "--modules", &image.modules().join(","), "--cache-dir"]);
+    command.arg(&settings.cache_dir).current_dir("/").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(error) = command.spawn() {
+        tracing::debug!(%error, "no image is built of what the script imports");
+    }
 }
 
 /// Says what became of the files that the script made. Returns whether all that were to be copied were.

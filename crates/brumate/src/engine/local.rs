@@ -147,6 +147,22 @@ impl Engine for LocalEngine {
         })
     }
 
+    fn has_image(&self, image: &Image) -> bool {
+        self.sandbox.get().is_some_and(|sandbox| sandbox.has_image(image))
+    }
+
+    fn warm_ahead<'a>(&'a self, image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.warm_ahead(image).await.map_err(engine_error) })
+    }
+
+    fn remove_image<'a>(&'a self, image: &'a Image) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(sandbox) = self.sandbox.get() {
+                sandbox.remove_image(image).await;
+            }
+        })
+    }
+
     fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
         Some(self.preparing.subscribe())
     }

@@ -17,6 +17,7 @@ mod interrupts;
 mod jail;
 mod kill9;
 mod layers;
+mod learned;
 mod libraries;
 mod machines;
 mod mcp_clients;

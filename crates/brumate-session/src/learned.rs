@@ -1,0 +1,269 @@
+//! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from it.
+//!
+//! What is known is a file in the cache, so that it holds for the next process as well. It decides about time and nothing else: a file
+//! that is lost or damaged is begun again.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use brumate_engine_api::Image;
+use serde::{Deserialize, Serialize};
+
+/// Images that are kept; the one that was used least recently is removed.
+const MAX_IMAGES: usize = 6;
+/// Sets of imports that are counted; the one that was seen least recently is forgotten.
+const MAX_SETS: usize = 64;
+/// Modules of one image. Code that imports more is rarely the same twice.
+const MAX_MODULES: usize = 12;
+/// How often a set is imported before it gets an image.
+const USES: u32 = 2;
+/// Time between two builds: code that always imports other things must not keep a processor busy.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Largest file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Who builds images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Builder {
+    /// Nobody: nothing is learned.
+    #[default]
+    Nobody,
+    /// This process, in the background.
+    Here,
+    /// Another process: [`Runner::image_to_build`](crate::Runner::image_to_build) says what.
+    Elsewhere,
+}
+
+/// A set of modules that code imports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ImportSet {
+    modules: Vec<String>,
+    uses: u32,
+    status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Status {
+    Counted,
+    Built,
+    /// It could not be built, and is not tried again.
+    Failed,
+}
+
+/// What was imported, and the images that were made of it.
+#[derive(Debug)]
+pub(crate) struct LearnedImages {
+    builder: Builder,
+    path: Option<PathBuf>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The one that was seen last comes last.
+    sets: Vec<ImportSet>,
+    /// When the last build began.
+    began: Option<Instant>,
+    /// What another process is to build.
+    wanted: Option<Image>,
+    /// Other processes do not know all of it.
+    changed: bool,
+}
+
+impl LearnedImages {
+    /// Reads what earlier processes have learned from the file `path`.
+    pub(crate) fn open(builder: Builder, path: Option<PathBuf>) -> LearnedImages {
+        let sets = path.as_deref().filter(|_| builder != Builder::Nobody).and_then(read).unwrap_or_default();
+        LearnedImages { builder, path, known: Mutex::new(Known { sets, ..Known::default() }) }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the images that were built.
+    pub(crate) fn images(&self) -> Vec<Image> {
+        self.known().sets.iter().filter(|set| set.status == Status::Built).map(|set| image_of(&set.modules)).collect()
+    }
+
+    /// Notes that code has imported `modules`, of packages of the bundle. Returns the image that this process is to build now.
+    pub(crate) fn note(&self, mut modules: Vec<String>) -> Option<Image> {
+        modules.sort();
+        modules.dedup();
+        let is_data = modules.iter().all(|module| Image::DATA.contains(&module.as_str()));
+        if self.builder == Builder::Nobody || is_data || modules.len() > MAX_MODULES {
+            return None;
+        }
+        let mut known = self.known();
+        let at = known.sets.iter().position(|set| set.modules == modules);
+        let mut set = match at {
+            Some(at) => known.sets.remove(at),
+            None => ImportSet { modules, uses: 0, status: Status::Counted },
+        };
+        set.uses = set.uses.saturating_add(1);
+        // After that nothing depends on the number.
+        let counts = set.uses <= USES;
+        known.changed |= counts;
+        let rested = known.began.is_none_or(|began| began.elapsed() >= PAUSE);
+        let image = (set.status == Status::Counted && set.uses >= USES && rested).then(|| image_of(&set.modules));
+        known.sets.push(set);
+        if known.sets.len() > MAX_SETS
+            && let Some(oldest) = known.sets.iter().position(|set| set.status != Status::Built)
+        {
+            known.sets.remove(oldest);
+        }
+        let image = image?;
+        known.began = Some(Instant::now());
+        if self.builder == Builder::Elsewhere {
+            known.wanted = Some(image);
+            return None;
+        }
+        Some(image)
+    }
+
+    /// Returns who builds images.
+    pub(crate) fn builder(&self) -> Builder {
+        self.builder
+    }
+
+    /// Takes the image that another process is to build.
+    pub(crate) fn take_wanted(&self) -> Option<Image> {
+        self.known().wanted.take()
+    }
+
+    /// Notes what became of a build. Returns the image that is one too many.
+    pub(crate) fn finished(&self, image: &Image, built: bool) -> Option<Image> {
+        let mut known = self.known();
+        for set in known.sets.iter_mut().filter(|set| image_of(&set.modules) == *image) {
+            set.status = if built { Status::Built } else { Status::Failed };
+        }
+        known.changed = true;
+        let count = known.sets.iter().filter(|set| set.status == Status::Built).count();
+        let oldest = known.sets.iter().position(|set| set.status == Status::Built);
+        let oldest = oldest.filter(|_| count > MAX_IMAGES)?;
+        Some(image_of(&known.sets.remove(oldest).modules))
+    }
+
+    /// Writes what is known for other processes. A failure costs time later, and is no error.
+    pub(crate) fn save(&self) {
+        let Some(path) = &self.path else { return };
+        let sets = {
+            let mut known = self.known();
+            if !std::mem::take(&mut known.changed) {
+                return;
+            }
+            known.sets.clone()
+        };
+        let written = serde_json::to_vec(&sets).map_err(std::io::Error::other).and_then(|text| {
+            let new = path.with_extension(format!("{}.new", std::process::id()));
+            std::fs::write(&new, text)?;
+            std::fs::rename(&new, path)
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, "what was imported is not kept");
+        }
+    }
+}
+
+/// The image with these modules; those of [`Image::data`] come first, as others need them.
+fn image_of(modules: &[String]) -> Image {
+    let has = |module: &&str| modules.iter().any(|own| own == module);
+    let data = Image::DATA.into_iter().filter(has).map(str::to_owned);
+    let others = modules.iter().filter(|module| !Image::DATA.contains(&module.as_str())).cloned();
+    Image::of(data.chain(others).collect::<Vec<_>>())
+}
+
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+fn read(path: &std::path::Path) -> Option<Vec<ImportSet>> {
+    use std::io::Read as _;
+    let mut text = Vec::new();
+    std::fs::File::open(path).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    let sets: Vec<ImportSet> = serde_json::from_slice(&text).ok()?;
+    let name =
+        |module: &String| module.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
+    let sound = |set: &ImportSet| set.modules.len() <= MAX_MODULES && set.modules.iter().all(name);
+    Some(sets.into_iter().filter(sound).take(MAX_SETS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(modules: &[&str]) -> Vec<String> {
+        modules.iter().map(|&module| module.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_imported_twice_gets_an_image() {
+        let learned = LearnedImages::open(Builder::Here, None);
+        assert_eq!(learned.note(names(&["sklearn", "numpy"])), None);
+        assert_eq!(learned.note(names(&["networkx"])), None);
+        let image = learned.note(names(&["numpy", "sklearn"])).expect("an image");
+        assert_eq!(image, Image::of(["numpy", "sklearn"]));
+        assert_eq!(learned.images(), []);
+        assert_eq!(learned.finished(&image, true), None);
+        assert_eq!(learned.images(), [image]);
+        assert_eq!(learned.note(names(&["numpy", "sklearn"])), None, "it is there");
+    }
+
+    #[test]
+    fn what_has_an_image_already_or_cannot_have_one_gets_none() {
+        let learned = LearnedImages::open(Builder::Here, None);
+        let many: Vec<String> = (0..=MAX_MODULES).map(|number| format!("m{number}")).collect();
+        for modules in [names(&[]), names(&["numpy"]), names(&["pandas", "matplotlib", "numpy"]), many] {
+            for _ in 0..5 {
+                assert_eq!(learned.note(modules.clone()), None, "{modules:?}");
+            }
+        }
+        learned.note(names(&["broken"]));
+        let broken = learned.note(names(&["broken"])).expect("an image");
+        learned.finished(&broken, false);
+        learned.known().began = None;
+        assert_eq!(learned.note(names(&["broken"])), None);
+        let nobody = LearnedImages::open(Builder::Nobody, None);
+        assert_eq!((nobody.note(names(&["a"])), nobody.note(names(&["a"]))), (None, None));
+    }
+
+    #[test]
+    fn images_and_sets_are_bounded() {
+        let learned = LearnedImages::open(Builder::Here, None);
+        let mut removed = Vec::new();
+        for number in 0..MAX_IMAGES + 2 {
+            let modules = vec![format!("m{number}")];
+            learned.known().began = None;
+            learned.note(modules.clone());
+            let image = learned.note(modules).expect("an image");
+            removed.extend(learned.finished(&image, true));
+        }
+        assert_eq!(removed, [Image::of(["m0"]), Image::of(["m1"])]);
+        for number in 0..1000 {
+            learned.note(vec![format!("n{number}")]);
+        }
+        assert_eq!((learned.images().len(), learned.known().sets.len()), (MAX_IMAGES, MAX_SETS));
+        // One build after the other, with a pause.
+        learned.known().began = Some(Instant::now());
+        learned.note(vec!["late".to_owned()]);
+        assert_eq!(learned.note(vec!["late".to_owned()]), None);
+    }
+
+    #[test]
+    fn another_process_knows_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("imports.json");
+        let first = LearnedImages::open(Builder::Elsewhere, Some(path.clone()));
+        first.note(names(&["sympy"]));
+        first.save();
+        let second = LearnedImages::open(Builder::Elsewhere, Some(path.clone()));
+        assert_eq!(second.note(names(&["sympy"])), None);
+        let wanted = second.take_wanted().expect("an image");
+        assert_eq!((&wanted, second.take_wanted()), (&Image::of(["sympy"]), None));
+        second.finished(&wanted, true);
+        second.save();
+        assert_eq!(LearnedImages::open(Builder::Here, Some(path.clone())).images(), [wanted]);
+        for text in ["", "{}", r#"[{"modules": ["../x"], "uses": 2, "status": "Built"}]"#] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(LearnedImages::open(Builder::Here, Some(path.clone())).images(), []);
+        }
+    }
+}
