@@ -6,6 +6,7 @@ In the place of the module in C that other platforms have. Numbers of limits are
 import os
 import time
 from collections import namedtuple
+from operator import index
 
 error = OSError
 
@@ -65,7 +66,7 @@ def getrlimit(resource, /):
 def setrlimit(resource, limits, /):
     """Takes note of limits: those that hold are the sandbox's own, set by whoever started it."""
     kind = _kind(resource)
-    soft, hard = (number.__index__() for number in limits)
+    soft, hard = (_limit(number) for number in limits)
     highest = _given.get(kind, (RLIM_INFINITY, RLIM_INFINITY))[1]
     unlimited = hard == RLIM_INFINITY
     if hard != RLIM_INFINITY and (soft == RLIM_INFINITY or soft > hard):
@@ -81,7 +82,15 @@ def getpagesize():
 
 
 def _kind(resource):
-    kind = resource.__index__()
-    if kind not in _KINDS:
+    number = index(resource)
+    if abs(number) > 0x7FFF_FFFF:
+        raise OverflowError("Python int too large to convert to C int")
+    if number not in _KINDS:
         raise ValueError("invalid resource specified")
-    return kind
+    return number
+
+
+def _limit(number):
+    if index(number) < RLIM_INFINITY:
+        raise ValueError("Cannot convert negative int")
+    return index(number)

@@ -26,7 +26,7 @@ from . import (
     platform_support,
     plotly_figures,
 )
-from . import preloading, reports, reseeding, saved_figures, stdin, streams
+from . import preloading, recursion, reports, reseeding, saved_figures, space, stdin, streams
 from .execution import execute
 from .imports import analyze
 from .packages import packages_changed
@@ -53,7 +53,7 @@ def boot(event_fd=-1, home=None):
     """
     channel.open_channel(int(event_fd))
     if home is not None:
-        os.environ["HOME"] = home
+        space.set_home(home)
         os.makedirs(home, exist_ok=True)
         os.chdir(home)
         # What matplotlib keeps for itself is none of the session's files.
@@ -66,6 +66,7 @@ def boot(event_fd=-1, home=None):
     interrupts.install()
     ignored.install()
     reseeding.install()
+    recursion.install()
     reports.patch()
     import_hooks.install()
     fonts.install()

@@ -16,7 +16,9 @@ from . import (
     notebook,
     on_demand,
     pristine,
+    recursion,
     reports,
+    saved_figures,
     space,
     stdin,
     streams,
@@ -71,17 +73,18 @@ class _Execution:
         if self.shell:
             self.script = False
         self.session = self.shell or request.get("session") is True
-        # A shell shows figures by itself.
-        self.figures = request.get("figures") is not False and not self.shell
+        # A shell shows figures by itself; figures that a script leaves open are not shown anywhere.
+        self.figures = request.get("figures") is not False and not self.shell and not self.script
         self.program = None
 
     def run(self):
         """Executes; returns `Ended` as JSON text."""
         channel.start_run()
         on_demand.start_run()
-        figures.start_run()
+        figures.start_run(self.script)
         streams.start_run()
         loops.keep(self.session)
+        recursion.start_run()
         answer, error = interrupts.call(self._cell if self.shell else self._guest)
         on_demand.end_run()
         changed = pristine.repair()
@@ -111,6 +114,7 @@ class _Execution:
         return self._evaluate(program, namespace)
 
     def _evaluate(self, program, namespace):
+        recursion.count_frames()
         if program.needs_loop:
             value = loops.run(loops.run_program(program, namespace))
         else:
@@ -163,6 +167,7 @@ class _Execution:
             yield figures.show_open
         if self.script:
             yield _run_exit_functions
+            yield saved_figures.tell_unseen
         yield streams.flush_guest
 
     def _report(self, error):

@@ -21,6 +21,8 @@ MAX_FIGURES = 50
 class _State:
     left = MAX_FIGURES
     publish = None
+    # Whether the code is a script: nobody looks at what it shows.
+    script = False
     # Digests of what this cell has captured: by figure (its identity, and a weak reference), and of other contents.
     captured = {}
     contents = set()
@@ -28,9 +30,10 @@ class _State:
     known = {}
 
 
-def start_run():
+def start_run(script=False):
     """Renews the allowance of figures."""
     _State.left = MAX_FIGURES
+    _State.script = script
     _State.publish = None
     _State.captured.clear()
     _State.contents.clear()
@@ -40,6 +43,11 @@ def start_run():
 def publish_with(function):
     """For this run, mime bundles of figures go to `function` instead of the channel."""
     _State.publish = function
+
+
+def is_unseen():
+    """Whether what the code shows goes nowhere: it is a script."""
+    return _State.script
 
 
 def take_one():
@@ -128,13 +136,17 @@ def _bundle(figure, kind, picture, path):
 
 
 def show(managers):
-    """Emits figures and closes them, as Jupyter does: the next `plt.plot` begins a new one. Empty ones are not sent."""
+    """Emits figures and closes them, as Jupyter does: the next `plt.plot` begins a new one. Empty ones are not sent;
+    those of a script are not even drawn."""
     from matplotlib._pylab_helpers import Gcf
 
     for manager in managers:
         figure = manager.canvas.figure
         try:
-            emit(figure)
+            if _State.script:
+                saved_figures.note_unseen(figure)
+            else:
+                emit(figure)
         finally:
             Gcf.destroy(manager)
             if _State.publish is None:

@@ -17,6 +17,7 @@ def install():
     if not hasattr(time, "thread_time"):
         _add(time, "thread_time", _thread_time)
         _add(time, "thread_time_ns", _thread_time_ns)
+        _add(time, "get_clock_info", _clock_info)
     if not hasattr(threading.Thread, "native_id"):
         threading.Thread.native_id = property(_native_id)
     if not socket.has_ipv6:
@@ -60,6 +61,18 @@ def _thread_time():
 def _thread_time_ns():
     """Thread time for profiling as nanoseconds: there is one thread, so that of the process."""
     return time.process_time_ns()
+
+
+_get_clock_info = time.get_clock_info
+
+
+def _clock_info(name, /):
+    """Returns what is known of a clock: its resolution, and whether it can be set."""
+    if name != "thread_time":
+        return _get_clock_info(name)
+    info = _get_clock_info("process_time")
+    info.implementation = "clock_gettime(CLOCK_THREAD_CPUTIME_ID)"
+    return info
 
 
 def _native_id(thread):

@@ -31,6 +31,8 @@ _INSTALLED = (_LIBRARY + "site-packages/", packages.DIRECTORY + "/")
 _OURS = __file__.rpartition("/")[0] + "/"
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+# Ends of the path of `importlib.util`.
+_ASKING = ("importlib/util.py", "importlib.util>")
 # Of pandas: how it imports what it may lack.
 _PANDAS_HELPER = "import_optional_dependency"
 
@@ -109,10 +111,22 @@ def _importing_frames():
             frames.append(frame)
         elif not file.startswith(("<frozen ", _OURS, _LIBRARY)):
             return frames
-        elif frame.f_code.co_name == "find_spec" and file.endswith(("importlib/util.py", "importlib.util>")):
-            return None  # a question about what there is
+        elif _asks(frame):
+            return None
         frame = frame.f_back
     return frames or None
+
+
+def _asks(frame):
+    """Whether a frame is that of `importlib.util.find_spec`: a question about what there is."""
+    return frame.f_code.co_name == "find_spec" and frame.f_code.co_filename.endswith(_ASKING)
+
+
+def asker(frame):
+    """The frame that asks whether a module is there; None when one imports it. `frame` is the import system's."""
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
+        frame = frame.f_back
+    return frame.f_back if frame is not None and _asks(frame) else None
 
 
 def _library_of(file):

@@ -36,13 +36,15 @@ NO_THREADS = (
 )
 NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
-
-# Deeper chains of frames could not be released any more: that needs native stack, and its end is the interpreter's.
-MAX_RECURSION_LIMIT = 1_000_000
+ONE_ENVIRONMENT = (
+    "each sandbox is an environment of its own; install packages with `%pip install` in a session, or name them in a "
+    "`# /// script` block (PEP 723)"
+)
 
 _PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
 # Their classes run calls inline, like `ThreadPoolExecutor` here.
 _POOL_MODULES = frozenset(("multiprocessing.pool", "concurrent.futures.process"))
+_ENVIRONMENT_MODULES = frozenset(("venv", "ensurepip"))
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
 _URLLIB3_HOOK = "urllib3.contrib.emscripten"
@@ -58,6 +60,8 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if name in _PROCESS_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {processes.REASON}", name=name)
+        if name in _ENVIRONMENT_MODULES:
+            return _refuse_environments(name, on_demand.asker(sys._getframe(1)))
         if name in _POOL_MODULES:
             return _Spec(name, _Pools)
         if name.partition(".")[0] in _JAVASCRIPT_MODULES:
@@ -71,6 +75,26 @@ class Finder:
     @staticmethod
     def invalidate_caches():
         pass
+
+
+def _refuse_environments(name, asker):
+    """Says why `venv` is not there. Who only asks is told that it is not; `python -m` ends with a sentence."""
+    text = f"No module named {name!r}: {ONE_ENVIRONMENT}"
+    if asker is None:
+        raise ModuleNotFoundError(text, name=name)
+    if asker.f_globals.get("__name__") == "runpy":
+        raise SystemExit(text)
+    return None
+
+
+def _without_widgets(module):
+    """Bars of a notebook are drawn as text: nobody sees widgets here."""
+    from tqdm.std import tqdm, trange
+
+    # What `tqdm.autonotebook` looks at before it takes the others.
+    module.IProgress = tqdm
+    module.tqdm = module.tqdm_notebook = tqdm
+    module.trange = module.tnrange = trange
 
 
 def _without_monitor(module):
@@ -121,6 +145,7 @@ def _without_conda(module):
 _CHANGES = {
     libraries.THREADPOOLCTL: libraries.use_ours,
     "tqdm.std": _without_monitor,
+    "tqdm.notebook": _without_widgets,
     "rich.live": _without_refreshing,
     "pandas.compat._optional": _without_conda,
     "webbrowser": missing.without_browser,
@@ -211,15 +236,6 @@ def patch():
     _thread.get_native_id = threading.get_native_id = _native_id
     ThreadPoolExecutor.submit = _submit
     processes.install()
-    sys.setrecursionlimit = _set_recursion_limit
-
-
-_unbounded_set_recursion_limit = sys.setrecursionlimit
-
-
-def _set_recursion_limit(limit, /):
-    """Sets the maximum depth of the Python interpreter stack, at most to MAX_RECURSION_LIMIT."""
-    _unbounded_set_recursion_limit(min(limit, MAX_RECURSION_LIMIT) if isinstance(limit, int) else limit)
 
 
 def _submit(executor, fn, /, *args, **kwargs):

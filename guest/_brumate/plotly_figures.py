@@ -100,8 +100,11 @@ def _describe(figure):
 
 def emit(figure):
     """Shows a figure (a dictionary)."""
-    from . import figures
+    from . import figures, saved_figures
 
+    if figures.is_unseen():
+        saved_figures.note_unseen_page()
+        return
     data = bundle(figure)
     content = data.get(JSON, data["text/plain"])
     if not figures.is_new_content(content.encode()) or not figures.take_one():

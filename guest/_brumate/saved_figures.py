@@ -6,13 +6,14 @@ from .pristine import __builtins__
 import os
 import weakref
 
-from . import import_hooks, pictures
+from . import import_hooks, pictures, streams
 
 # The relative path of the file in the working directory that has this picture already.
 SAVED = "application/vnd.brumate.saved+text"
 # A picture that was saved much smaller than the figure is drawn again.
 _LEAST_SCALE = 0.7
 _TYPES = {".png": pictures.PNG, ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+_SAVE, _WRITE = "plt.savefig('figure.png')", "fig.write_html('figure.html')"
 # Saved pictures that are remembered in one run.
 MAX_SAVED = 100
 
@@ -38,12 +39,47 @@ class _Saved:
     pictures = {}
     # The figure that a script has shown last.
     shown = None
+    # Figures that were saved, in whatever form.
+    kept = weakref.WeakSet()
+    # Of a script: weak references to figures that it has shown and not saved, and how many of plotly's it has shown.
+    unseen = []
+    unseen_pages = 0
+    # Whether a figure of plotly was written to a page.
+    page_written = False
 
 
 def start_run():
     """Forgets what the last run has saved and shown."""
     _Saved.pictures.clear()
     _Saved.shown = None
+    _Saved.kept.clear()
+    _Saved.unseen.clear()
+    _Saved.unseen_pages, _Saved.page_written = 0, False
+
+
+def note_unseen(figure):
+    """Notes that a script has shown a figure of matplotlib. An empty one needs no note, nor one that was saved."""
+    if figure.get_children()[1:] and figure not in _Saved.kept:  # the first child is the background
+        _Saved.unseen.append(weakref.ref(figure))
+
+
+def note_unseen_page():
+    """Notes that a script has shown a figure of plotly."""
+    _Saved.unseen_pages += 1
+
+
+def tell_unseen():
+    """At the end of a script: says how to keep the figures that it has shown and not saved."""
+    pages = 0 if _Saved.page_written else _Saved.unseen_pages
+    count = len(_Saved.unseen) + pages
+    if not count:
+        return
+    shown, kept = ("a figure", "it") if count == 1 else (f"{count} figures", "them")
+    calls = [call for call, number in ((_SAVE, len(_Saved.unseen)), (_WRITE, pages)) if number]
+    streams.write_error(
+        f"brumate: the script showed {shown}, and nobody sees figures of a script (to keep {kept}, call "
+        f"{' or '.join(calls)} and use --output-dir DIR)\n"
+    )
 
 
 def note_shown(figure):
@@ -94,6 +130,7 @@ def install():
     """Done once, at boot."""
     import_hooks.after_import("matplotlib.figure", _watch)
     import_hooks.after_import("matplotlib.pyplot", _follow_show)
+    import_hooks.after_import("plotly.io._html", _watch_pages)
 
 
 def _watch(module):
@@ -101,8 +138,19 @@ def _watch(module):
     module.Figure.savefig = import_hooks.stand_in(module, module.Figure.savefig, line, note=_note_arguments)
 
 
+def _watch_pages(module):
+    line = "note(); return original(*a, **k)"
+    module.write_html = import_hooks.stand_in(module, module.write_html, line, note=_note_page)
+
+
+def _note_page():
+    _Saved.page_written = True
+
+
 def _note_arguments(changed, figure=None, name=None, *_arguments, **options):
     if figure is not None:
+        _Saved.kept.add(figure)
+        _Saved.unseen[:] = [reference for reference in _Saved.unseen if reference() is not figure]
         _note(figure, options.get("fname", name), options.get("format"), changed)
 
 

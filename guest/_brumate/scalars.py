@@ -3,7 +3,9 @@
 from .pristine import __builtins__
 
 import sys
+from datetime import date, datetime, time, timedelta
 from enum import Enum
+from math import copysign
 
 # Decimal digits of the longest integer written out (CPython refuses above 4300 unless told otherwise).
 MAX_DIGITS = 100_000
@@ -56,8 +58,33 @@ def _bytes(value):
 
 
 def _complex(value):
-    text = complex.__repr__(value)
-    return (text[1:-1] if text[0] == "(" else text).replace("nan", "NaN")
+    imaginary = _positional(value.imag)
+    if value.real == 0:
+        return f"{imaginary}j"
+    sign = "" if imaginary[0] == "-" else "+"
+    return f"{_positional(value.real)}{sign}{imaginary}j"
+
+
+def _positional(value):
+    """Shortest digits that give the same float back, without an exponent and without `.0`."""
+    text = _float_text(value)
+    if text[-1] in "nf":
+        return "NaN" if text[-1] == "n" else text
+    digits, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = digits.partition(".")
+    exponent = int(exponent or 0) - len(fraction)
+    number = int(whole + fraction)
+    # Of two texts that are equally near, Python takes the even one and pydantic the upper one.
+    over, under = abs(value).as_integer_ratio()
+    if over * 2 * 10 ** max(0, -exponent) == (number * 2 + 1) * under * 10 ** max(0, exponent):
+        if float(f"{number + 1}e{exponent}") == abs(value):
+            number += 1
+    if exponent >= 0:
+        text = str(number * 10**exponent)
+    else:
+        digits = str(number).rjust(1 - exponent, "0")
+        text = f"{digits[:exponent]}.{digits[exponent:]}".removesuffix(".0")
+    return f"-{text}" if copysign(1, value) < 0 else text
 
 
 def _str(value):
@@ -67,21 +94,26 @@ def _str(value):
 def _with_offset(value):
     if value != value:  # pandas' NaT
         return repr(value)
-    text = value.isoformat()
+    text = datetime.isoformat(value) if isinstance(value, datetime) else time.isoformat(value)
     offset = value.utcoffset()
     if offset is None:
         return text
-    if not offset:
-        return text[: text.rindex("+")] + "Z"
-    if offset.seconds % 60 or offset.microseconds:  # seconds of an offset are not written
-        cut = text.rindex("+") if "+" in text else text.rindex("-")
-        return text[: cut + 6]
-    return text
+    date_end = text.find("T") + 1
+    text = text[:date_end] + text[date_end:].partition("+")[0].partition("-")[0]
+    seconds = round(offset.total_seconds())
+    if not seconds:
+        return text + "Z"
+    hours, minutes = divmod(abs(seconds) // 60, 60)  # seconds of an offset are not written
+    return f"{text}{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
 
 
 def _timedelta(value):
     """An ISO 8601 duration, the way pydantic writes it: 365 days are a year."""
     sign = ""
+    if type(value) is not timedelta:  # pandas' has nanoseconds as well
+        total = value.total_seconds()
+        whole = int(total)
+        value = timedelta(0, whole, int((total - whole) * 1e6 + (0.5 if total > 0 else -0.5)))
     if value.days < 0:
         sign, value = "-", -value
     years, days = divmod(value.days, 365)
@@ -98,6 +130,19 @@ def _timedelta(value):
     return f"{sign}P{text or 'T0S'}"
 
 
+def numpy_item(value):
+    """The Python number, text or date in a scalar of numpy."""
+    item = value.item()
+    if type(item) is type(value):  # longer than Python's
+        item = complex(item) if value.dtype.kind == "c" else float(item)
+    return item
+
+
+def _uuid(value):
+    digits = f"{value.int:032x}"
+    return "-".join([digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]])
+
+
 def _pattern(value):
     return value.pattern if type(value.pattern) is str else repr(value.pattern)
 
@@ -109,12 +154,12 @@ TEXTS = {
     ("builtins", "bytearray"): _bytes,
     ("builtins", "complex"): _complex,
     ("datetime", "datetime"): _with_offset,
-    ("datetime", "date"): lambda value: value.isoformat(),
+    ("datetime", "date"): date.isoformat,
     ("datetime", "time"): _with_offset,
     ("datetime", "timedelta"): _timedelta,
     ("decimal", "Decimal"): str,
     ("fractions", "Fraction"): str,
-    ("uuid", "UUID"): str,
+    ("uuid", "UUID"): _uuid,
     ("re", "Pattern"): _pattern,
     ("pathlib", "Path"): str,
     ("pathlib._local", "Path"): str,
@@ -145,17 +190,20 @@ def key(value):
         return "None"
     if kind is bool:
         return "true" if value else "false"
-    if isinstance(value, int):
+    if kind is int:
         return integer(value).strip('"')
+    if isinstance(value, Enum):
+        return key(value.value)
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, float):
-        digits = _float_text(value)
-        return digits if digits[-1] in "nf" else floating(value)
+        return str(value)
     if isinstance(value, str):
         return _str(value)
     if isinstance(value, tuple):
         return ",".join([key(item) for item in value])
-    if isinstance(value, Enum):
-        return key(value.value)
+    if hasattr(kind, "__pydantic_serializer__") or hasattr(kind, "__dataclass_fields__"):
+        return str(value)
     if kind.__module__ == "numpy" and hasattr(value, "item"):
         item = value.item()
         return repr(value) if type(item) is kind else key(item)

@@ -90,6 +90,21 @@ def put_script(name, text):
 
 
 _session = None
+# What the user is called.
+USER = os.environ.get("USER", "user")
+# Where the user's home is at first; a session has its own.
+_boot_home = os.environ.get("HOME", "/")
+
+
+def set_home(directory):
+    """Makes a directory the user's home, until a session begins."""
+    global _boot_home
+    _boot_home = os.environ["HOME"] = directory
+
+
+def home():
+    """The user's home, whatever code has made of `HOME`."""
+    return WORKSPACE if _session is not None and sys.platform == "emscripten" else _boot_home
 
 
 def open_space(request, session, cell=False):

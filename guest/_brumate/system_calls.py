@@ -7,6 +7,7 @@ import errno
 import gc
 import locale
 import os
+import posix
 import sys
 import time
 
@@ -37,6 +38,8 @@ def _add(module, *functions):
         if not hasattr(module, name):
             function.__module__ = module.__name__
             setattr(module, name, function)
+            if module is os:
+                setattr(posix, name, function)
 
 
 class _State:
@@ -76,7 +79,10 @@ NoLinks.__module__ = "builtins"
 
 def link(src, dst, *, src_dir_fd=None, dst_dir_fd=None, follow_symlinks=True):
     """Create a hard link to a file: refused, as by file systems that have none."""
-    os.stat(src)
+    try:
+        os.stat(src)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(src), None, os.fspath(dst)) from None
     if os.path.lexists(dst):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(src), None, os.fspath(dst))
     raise NoLinks(errno.EPERM, os.strerror(errno.EPERM), os.fspath(src), None, os.fspath(dst))
@@ -134,9 +140,14 @@ def setlocale(category, locale=None, /):
     chosen = categories if category == _locale.LC_ALL else [category]
     if locale is not None:
         name = locale or os.environ.get("LC_ALL") or os.environ.get("LANG") or "C"
-        if name not in _LOCALES:
+        names = dict.fromkeys(chosen, name)
+        if category == _locale.LC_ALL and "=" in name:
+            # As it is told of all categories: each has its own.
+            parts = dict([part.partition("=")[::2] for part in name.split(";")])
+            names = {one: parts.get(key, "") for key, one in zip(_CATEGORIES, categories, strict=True)}
+        if not set(names.values()) <= _LOCALES.keys():
             raise _locale.Error("unsupported locale setting")
-        _State.locales.update(dict.fromkeys(chosen, _LOCALES[name] if locale else name))
+        _State.locales.update({one: _LOCALES[name] if locale else name for one, name in names.items()})
     # As at the start of an interpreter: the characters' encoding is set, the rest is not.
     current = [_State.locales.get(one, "C.UTF-8" if one == _locale.LC_CTYPE else "C") for one in chosen]
     if len(set(current)) == 1:

@@ -2,8 +2,9 @@
 
 The table of types is that of `pydantic_core.to_json(value, indent=2, fallback=...)`, the fallback
 being: numpy arrays as lists, numpy scalars as items, anything else its `repr()`. It is written out here because a
-plain interpreter has no pydantic; `tests/test_values.py` compares the two. Where pydantic gives up (cycles, depth,
-bytes that are not UTF-8, keys it refuses) the part in question becomes its `repr()`.
+plain interpreter has no pydantic; `tests/test_values_pydantic.py` compares the two. Where pydantic gives up (cycles,
+depth, bytes and texts that are not UTF-8, keys it refuses, files that cannot be read) the part in question becomes its
+`repr()`.
 
 Everything that can run guest code (`__repr__`, properties, iterators) may raise what it likes; the caller calls
 [`to_json`] as guest code.
@@ -107,6 +108,19 @@ class _Writer:
             separator, empty = following, False
         self.put("{}" if empty else _INDENTS[depth] + "}")
 
+    def list(self, value, depth):
+        self.array(list.__iter__(value), depth)
+
+    def tuple(self, value, depth):
+        self.array(tuple.__iter__(value), depth)
+
+    def lines(self, value, depth):
+        # A file that was not opened for reading, or was closed, has no lines.
+        if value.closed or not value.readable():
+            self.put(_repr(value))
+        else:
+            self.array(value, depth)
+
     def mapping(self, value, depth):
         self.object(dict.items(value), depth)
 
@@ -121,7 +135,7 @@ class _Writer:
     def pydantic(self, value, depth):
         serializer = type(value).__pydantic_serializer__
         try:
-            plain = serializer.to_python(value, mode="json", fallback=_keep)
+            plain = serializer.to_python(value, mode="json", fallback=_unknown)
         except ValueError:  # cannot be serialized, says pydantic
             self.put(_repr(value))
             return
@@ -137,10 +151,7 @@ class _Writer:
         self.write(value.tolist(), depth)
 
     def numpy_scalar(self, value, depth):
-        item = value.item()
-        if type(item) is type(value):  # longdouble
-            item = float(item)
-        self.write(item, depth)
+        self.write(scalars.numpy_item(value), depth)
 
     def text(self, value, depth):
         self.put(quote(scalars.text(value)))
@@ -155,8 +166,14 @@ def _string(value):
     return quote(value)
 
 
-def _keep(value):
-    return value
+def _unknown(value):
+    """What stands for a value in a model whose type pydantic does not know."""
+    write = _other(type(value))
+    if write is _Writer.numpy_array:
+        return value.tolist()
+    if write is _Writer.numpy_scalar:
+        return scalars.numpy_item(value)
+    return repr(value)
 
 
 def _finite(plain):
@@ -190,8 +207,8 @@ _PLAIN = {
 }
 
 _CONTAINERS = {
-    list: _Writer.array,
-    tuple: _Writer.array,
+    list: _Writer.list,
+    tuple: _Writer.tuple,
     set: _Writer.array,
     frozenset: _Writer.array,
     dict: _Writer.mapping,
@@ -236,6 +253,8 @@ def _other(kind):
             return _Writer.text
         if name in _BY_NAME and (name[0] != "numpy" or module == "numpy"):
             return _BY_NAME[name]
-    if "__next__" in attributes and "__iter__" in attributes and "readline" not in attributes:
-        return _Writer.array  # a generator or another iterator; files are iterators too and keep their repr
+    if "__next__" in attributes and "__iter__" in attributes:
+        if {"readline", "readable", "closed"} <= attributes:
+            return _Writer.lines
+        return _Writer.array  # a generator or another iterator
     return None

@@ -82,6 +82,32 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.pngs(code), figures.MAX_FIGURES)
         self.assertEqual(self.pngs("plt.figure(figsize=(300, 300))\nplt.plot([1])"), 1)
 
+    def test_scripts_show_nothing(self):
+        told = "brumate: the script showed {}, and nobody sees figures of a script (to keep {}, call {} and use --output-dir DIR)\n"
+        one = told.format("a figure", "it", "plt.savefig('figure.png')")
+        both = "plt.savefig('figure.png') or fig.write_html('figure.html')"
+        plotly = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1]))\nfig.show()\n"
+        with tempfile.TemporaryDirectory() as directory:
+            begin = f"{HEAD}import os; os.chdir({directory!r})\nplt.plot([1, 2])\n"
+            for code, expected in [
+                ("", ""),
+                ("plt.show()", one),
+                ("plt.gcf().show()", one),
+                ("plt.savefig('a.pdf')\nplt.show()", ""),
+                ("plt.show()\nplt.savefig('a.png')", ""),
+                ("plt.show()\nplt.figure()\nplt.show()", one),
+                ("plt.show()\nplt.plot([1])\nplt.savefig('b.png')\nplt.show()", one),
+                (
+                    "plt.show()\nplt.plot([1])\nplt.show()",
+                    told.format("2 figures", "them", "plt.savefig('figure.png')"),
+                ),
+                (f"plt.show()\n{plotly}", told.format("2 figures", "them", both)),
+                (f"{plotly}fig.write_html('figure.html')", ""),
+            ]:
+                with self.subTest(code):
+                    result = run(begin + code, script=True)
+                    self.assertEqual((result.output, result.events), (expected, []), result.ended)
+
     def test_order_with_output(self):
         result = run(HEAD + "print('a', end='')\nplt.plot([1])\nplt.show()\nprint('b')")
         self.assertEqual((result.output, len(result.events)), ("ab\n", 1))

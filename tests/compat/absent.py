@@ -1,7 +1,10 @@
 """What a sandbox without processes, threads and network answers: an error that says so, never a hang."""
 
+import importlib.util
+import io
 import multiprocessing
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -28,6 +31,17 @@ def test_processes():
             start()
     with raises(OSError, error="ENOSYS"):
         os.waitpid(-1, 0)
+
+
+def test_environments():
+    for name in ("venv", "ensurepip"):
+        with raises(
+            ModuleNotFoundError, f"No module named '{name}': each sandbox is an environment of its own; install"
+        ):
+            importlib.import_module(name)
+        equal(importlib.util.find_spec(name), None)
+        with raises(SystemExit, f"No module named '{name}': each sandbox is"):
+            runpy.run_module(name, run_name="__main__")
 
 
 def test_pools_run_in_the_caller():
@@ -88,3 +102,14 @@ def test_the_system():
     with raises(OSError):
         os.get_terminal_size()
     assert not os.isatty(1)
+
+
+def test_bars_of_notebooks_are_text():
+    from tqdm.autonotebook import tqdm as automatic
+    from tqdm.notebook import tqdm, trange
+
+    for bar in (tqdm, automatic):
+        written = io.StringIO()
+        equal(list(bar(range(3), file=written)), [0, 1, 2])
+        assert "100%" in written.getvalue(), written.getvalue()
+    equal(list(trange(2, file=io.StringIO())), [0, 1])

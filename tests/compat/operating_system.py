@@ -8,6 +8,7 @@ import pwd
 import resource
 import shelve
 import signal
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -66,6 +67,22 @@ def test_the_user_is_known():
         with raises(KeyError):
             function(key)
     equal(Path("/tmp").owner(), "user")
+    for function, argument in ((pwd.getpwuid, 3.14), (grp.getgrgid, None), (resource.getrlimit, "0")):
+        with raises(TypeError):
+            function(argument)
+    for function in (resource.getrlimit, grp.getgrgid):
+        with raises(OverflowError):
+            function(2**1000)
+    for function in (pwd.getpwnam, grp.getgrnam):
+        with raises(ValueError, "null byte"):
+            function("user\0")
+    with raises(ValueError):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (-5, -1))
+    home = os.environ.pop("HOME")
+    try:
+        equal((pwd.getpwuid(os.getuid()).pw_dir, os.path.expanduser("~")), (home, home))
+    finally:
+        os.environ["HOME"] = home
 
 
 def test_what_is_used_is_told():
@@ -100,6 +117,8 @@ def test_files_that_other_systems_have():
             os.utime(path.with_name("absent"), ns=(1, 1))
         with raises(PermissionError):
             os.link(path, path.with_name("other"))
+        with raises(FileNotFoundError, "absent' -> '"):
+            os.link(path.with_name("absent"), path)
         with raises(PermissionError):
             os.mkfifo(path.with_name("pipe"))
 
@@ -111,3 +130,20 @@ def test_locales_that_are_not_there_are_refused():
     equal(locale.setlocale(locale.LC_ALL, "C.UTF-8"), "C.UTF-8")
     equal(locale.setlocale(locale.LC_TIME, "C"), "C")
     equal(locale.setlocale(locale.LC_ALL, ""), "C.UTF-8")
+    # What it was, as code puts it back.
+    locale.setlocale(locale.LC_NUMERIC, "C")
+    before = locale.setlocale(locale.LC_ALL)
+    assert before.startswith("LC_CTYPE=C.UTF-8;LC_NUMERIC=C;LC_TIME=C.UTF-8;"), before
+    equal((locale.setlocale(locale.LC_ALL, "C"), locale.setlocale(locale.LC_ALL, before)), ("C", before))
+    with raises(locale.Error):
+        locale.setlocale(locale.LC_ALL, "LC_CTYPE=C.UTF-8;LC_NUMERIC=de_DE")
+    locale.setlocale(locale.LC_ALL, "")
+
+
+def test_there_is_no_terminal():
+    for mode in ("r", "w", "a", "r+b"):
+        with raises(OSError, "No such device or address", error="ENXIO"):
+            open("/dev/tty", mode, buffering=0 if "b" in mode else -1)
+    assert stat.S_ISCHR(os.stat("/dev/tty").st_mode)
+    with raises(OSError):
+        os.ctermid() and os.open(os.ctermid(), os.O_RDWR)

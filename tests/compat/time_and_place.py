@@ -109,6 +109,7 @@ def test_the_process():
     equal((os.geteuid(), os.getegid(), os.getgroups()), (os.getuid(), os.getgid(), [0]))
     equal((os.sched_getaffinity(0), threading.current_thread().native_id), ({0}, os.getpid()))
     assert 0 < time.thread_time() <= time.process_time() + 1
+    equal((time.get_clock_info("thread_time").monotonic, time.get_clock_info("monotonic").monotonic), (True, True))
     assert os.environ["HOME"] == os.path.expanduser("~") == os.getcwd()
     os.environ["NEW"] = "value"
     equal(os.getenv("NEW"), "value")

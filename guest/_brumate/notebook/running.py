@@ -13,6 +13,7 @@ import sys
 
 from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
+from .. import recursion
 from .attributes import value_of
 
 # What stands in for these methods is asked for.
@@ -98,6 +99,7 @@ def run_code(shell, code, result):
     shell.sys_excepthook = hook
     try:
         try:
+            recursion.count_frames()
             exec(code, shell.user_global_ns, shell.user_ns)
         finally:
             sys.excepthook = hook

@@ -45,6 +45,14 @@ pub enum DeviceKind {
 
 /// An object of the host behind a device file or a standard stream.
 pub trait Device: Send {
+    /// Opens it; by default there is nothing to do.
+    ///
+    /// # Errors
+    /// `ENXIO` when nothing is behind the name.
+    fn open(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Reads up to `buf.len()` bytes; 0 is the end of the input.
     ///
     /// # Errors
@@ -97,6 +105,24 @@ impl Device for Zero {
 
     fn write(&mut self, data: &[u8]) -> Result<usize, Errno> {
         if self.full { Err(Errno::ENOSPC) } else { Ok(data.len()) }
+    }
+}
+
+/// `/dev/tty` of a process without a controlling terminal: it is there, and cannot be opened.
+#[derive(Debug)]
+pub struct NoTerminal;
+
+impl Device for NoTerminal {
+    fn open(&mut self) -> Result<(), Errno> {
+        Err(Errno::ENXIO)
+    }
+
+    fn read(&mut self, _buf: &mut [u8]) -> Result<usize, Errno> {
+        Err(Errno::EIO)
+    }
+
+    fn write(&mut self, _data: &[u8]) -> Result<usize, Errno> {
+        Err(Errno::EIO)
     }
 }
 

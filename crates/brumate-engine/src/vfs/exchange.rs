@@ -73,8 +73,8 @@ impl Vfs {
     /// [`Self::last_change`]), in the order of their absolute paths: at most `max`, and the number of
     /// those beyond.
     ///
-    /// Passes by what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories, and
-    /// the directory `except`. A search that takes too long ends with what it has.
+    /// Passes by what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories, the
+    /// directory `except`, and files of wheels that were mounted meanwhile. A search that takes too long ends with what it has.
     pub fn changed_files(&mut self, since: Timestamp, except: Option<&[u8]>, max: usize) -> (Vec<ListedFile>, u64) {
         let except = except.and_then(|path| self.directory_at(path).ok());
         let (mut found, mut more, mut visited) = (Vec::new(), 0, 0);
@@ -94,7 +94,7 @@ impl Vfs {
                     FileType::Directory => open.push((entry.node, path)),
                     FileType::Regular => {
                         let Ok(stat) = self.stat_node(&entry.node) else { continue };
-                        if stat.ctime > since {
+                        if stat.ctime > since && !self.is_of_layer(&entry.node) {
                             found.push(listed(path, &stat));
                         }
                     }
@@ -108,6 +108,12 @@ impl Vfs {
             found.truncate(max);
         }
         (found, more)
+    }
+
+    /// Whether a file is as a layer has it.
+    fn is_of_layer(&self, node: &Node) -> bool {
+        let Node::Inode(id) = node else { return false };
+        self.inodes.get(*id).is_ok_and(|inode| matches!(inode.kind, Kind::File(Content::Layer(_))))
     }
 
     /// At most `length` bytes of a regular file from `offset` on, and its size.

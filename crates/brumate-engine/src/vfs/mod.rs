@@ -155,7 +155,7 @@ impl fmt::Debug for Vfs {
 }
 
 impl Vfs {
-    /// An empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero` and `full`, `/proc/self/fd` and the
+    /// An empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero`, `full` and `tty`, `/proc/self/fd` and the
     /// links to it (`/dev/fd`, `/dev/stdin`, ...). No descriptor is open.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::archive::{Archive, LayerBytes};
 use super::bytes::Bytes;
-use super::device::{Device, Null, Zero};
+use super::device::{Device, NoTerminal, Null, Zero};
 use super::host::{HostDir, HostId};
 use super::inode::{Content, InodeId, Kind, MountId};
 use super::layers::{Layer, LayerFile};
@@ -312,10 +312,11 @@ pub(super) fn split_last(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Path, number and object of the devices every file system has.
-fn own_devices() -> [(&'static [u8], u64, Box<dyn Device>); 3] {
+fn own_devices() -> [(&'static [u8], u64, Box<dyn Device>); 4] {
     [
         (b"/dev/null", 0x103, Box::new(Null)),
         (b"/dev/zero", 0x105, Box::new(Zero { full: false })),
         (b"/dev/full", 0x107, Box::new(Zero { full: true })),
+        (b"/dev/tty", 0x500, Box::new(NoTerminal)),
     ]
 }

@@ -93,6 +93,9 @@ impl Vfs {
                 self.truncate_inode(id, 0)?;
             }
         }
+        if let Kind::Device(device) = self.inodes.get(id)?.kind {
+            self.device(device)?.open()?;
+        }
         self.install(fd, Target::Inode(id), flags)
     }
 

@@ -62,6 +62,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "science", command: |_| beside_native("tests/compat/science/run_suites.py") },
     Step { name: "rust", command: |_| beside_native("tests/compat/rust/run_suites.py") },
+    Step { name: "cpython", command: |_| Ok(script("tests/compat/cpython/run.py")) },
     Step { name: "packages", command: |_| Ok(packages()) },
 ];
 

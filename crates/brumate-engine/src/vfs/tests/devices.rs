@@ -43,6 +43,19 @@ fn standard_devices_do_what_they_do_on_linux() {
 }
 
 #[test]
+fn there_is_no_terminal() {
+    let mut vfs = vfs();
+    for flags in [O::RDONLY, O::RDWR, O::WRONLY | O::CREAT | O::TRUNC, O::WRONLY | O::CREAT | O::APPEND] {
+        assert_eq!(vfs.open("/dev/tty", flags), Err(Errno::ENXIO), "{flags:#x}");
+    }
+    assert_eq!(vfs.open("/dev/tty", O::WRONLY | O::CREAT | O::EXCL), Err(Errno::EEXIST));
+    let stat = vfs.stat(b"/dev/tty").unwrap();
+    assert_eq!((stat.file_type(), stat.rdev, stat.size), (FileType::Character, 0x500, 0));
+    assert_eq!(vfs.open("/dev/tty", O::PATH), Ok(0), "nothing is opened");
+    vfs.check().unwrap();
+}
+
+#[test]
 fn standard_streams_are_streams() {
     let mut vfs = vfs();
     let written = with_output(&mut vfs);

@@ -306,7 +306,7 @@ fn open_host_files_go_on_after_a_restore() {
     vfs.chdir(b"/mnt/host/data").unwrap();
     let mut vfs: Vfs = postcard::from_bytes(&postcard::to_stdvec(&vfs).unwrap()).unwrap();
     vfs.set_clock(Box::new(|| 1));
-    for device in ["/dev/null", "/dev/zero", "/dev/full"] {
+    for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"] {
         assert!(vfs.attach_device(device.as_bytes(), Box::new(crate::vfs::device::Null)));
     }
     assert_eq!(vfs.unattached(), ["/mnt/host"]);

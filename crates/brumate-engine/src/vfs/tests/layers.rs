@@ -7,7 +7,7 @@ use zip::CompressionMethod::{Deflated, Stored};
 use super::support::{archive, vfs, vfs_with};
 use crate::libc::errno::Errno;
 use crate::vfs::limits::PAGE;
-use crate::vfs::{Conflict, MountError, MountOptions, OpenFlags as O, VfsConfig, Whence};
+use crate::vfs::{Conflict, MountError, MountOptions, OpenFlags as O, VfsConfig, Wheel, Whence};
 
 #[test]
 fn several_archives_merge_into_one_directory() {
@@ -182,4 +182,11 @@ fn changed_files_are_found_exactly() {
     vfs.write_file(b"/sealed/x", b"1").unwrap();
     vfs.seal(b"/sealed").unwrap();
     assert_eq!(vfs.changed_files(mark, None, 10).0.len(), 1);
+    let mark = vfs.last_change();
+    let files = [("w-1.dist-info/RECORD", &b""[..]), ("w-1.data/data/share/x", b"1"), ("w-1.data/data/share/y", b"1")];
+    let wheel = Wheel { name: b"w".to_vec(), archive: archive(&files, Deflated), bytecode: None };
+    vfs.mount_wheel(b"/packages", &wheel).unwrap();
+    vfs.write_file(b"/share/y", b"2").unwrap();
+    let found = vfs.changed_files(mark, None, 10).0;
+    assert_eq!(found.iter().map(|file| &file.path[..]).collect::<Vec<_>>(), ["/share/y"]);
 }

@@ -49,7 +49,7 @@ fn attach(vfs: &mut Vfs) {
     vfs.set_clock(Box::new(|| 1_800_000_000_000_000_000));
     assert_eq!(vfs.attach_archive(b"stdlib", &layer()), 1);
     assert_eq!(vfs.attach_file(b"upload", Arc::new(b"bytes")), 1);
-    for device in ["/dev/null", "stdin"] {
+    for device in ["/dev/null", "stdin", "/dev/tty"] {
         assert!(vfs.attach_device(device.as_bytes(), Box::new(Null)));
     }
     assert!(vfs.attach_device(b"/dev/zero", Box::new(Zero { full: false })));
@@ -119,7 +119,7 @@ fn tampered_state_is_refused_or_harmless() {
         vfs.set_clock(Box::new(|| 1));
         vfs.attach_archive(b"stdlib", &layer());
         vfs.attach_file(b"upload", Arc::new(b"bytes"));
-        for name in ["/dev/null", "stdin", "/dev/zero", "/dev/full", "stdout"] {
+        for name in ["/dev/null", "stdin", "/dev/zero", "/dev/full", "/dev/tty", "stdout"] {
             vfs.attach_device(name.as_bytes(), Box::new(Null));
         }
         match vfs.reopen() {
@@ -211,7 +211,7 @@ fn tampered_changes_are_refused_or_hold_as_a_whole() {
         vfs.set_clock(Box::new(|| 1));
         vfs.attach_archive(b"stdlib", &layer());
         vfs.attach_file(b"upload", Arc::new(b"bytes"));
-        for name in ["/dev/null", "stdin", "/dev/zero", "/dev/full", "stdout"] {
+        for name in ["/dev/null", "stdin", "/dev/zero", "/dev/full", "/dev/tty", "stdout"] {
             vfs.attach_device(name.as_bytes(), Box::new(Null));
         }
         let partial = vfs.reopen();
