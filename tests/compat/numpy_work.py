@@ -90,10 +90,12 @@ def test_dtypes_have_the_sizes_of_the_platform():
 def test_errors():
     with raises(ValueError, "could not be broadcast"):
         np.ones(3) + np.ones(4)
-    with raises(ValueError, "array is too big"):
-        np.ones(2**29)
+    with raises(MemoryError, "2.98 GiB for an array with shape (20000, 20000) and data type float64"):
+        np.zeros((20000, 20000))
     with raises(MemoryError):
         np.ones(2**27 + 2**26 + 2**25)
+    with raises(ValueError, "array is too big"):
+        np.ones((2**30, 2**30, 2**30))
 
 
 def test_floating_point_errors_are_told():

@@ -155,8 +155,6 @@ pub(crate) fn signal_of_status(code: i32) -> Option<&'static str> {
 pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
         name if is_memory_error(name) => Some(format!("Note: {}.", memory(limits))),
-        // What does not fit into 32 bits of addresses.
-        "ValueError" if evalue.starts_with("array is too big") => Some(format!("Note: {}.", memory(limits))),
         "OSError" if evalue.contains("No space left on device") => Some(format!(
             "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
             format_size(limits.file_bytes),
@@ -166,7 +164,9 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
             "Note: the code may write at most {} to mounted directories (set by {MOUNT_LIMIT}).",
             format_size(limits.mount_bytes)
         )),
-        "OverflowError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => Some(INTEGERS.to_owned()),
+        "OverflowError" | "ValueError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => {
+            Some(INTEGERS.to_owned())
+        }
         _ if evalue.contains("Name does not resolve") => Some(
             "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.".to_owned(),
         ),
@@ -174,8 +174,14 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
-/// How errors end about an integer that has a place on a platform of 64 bits.
-const TOO_LARGE: [&str; 2] = ["too large to convert to C long", "too large to convert to C ssize_t"];
+/// How errors end about an integer that has a place on a platform of 64 bits; the last three are numpy's.
+const TOO_LARGE: [&str; 5] = [
+    "too large to convert to C long",
+    "too large to convert to C ssize_t",
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
+    "iterator is too large",
+];
 
 /// Explains these errors.
 const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
@@ -374,8 +380,8 @@ mod tests {
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),
-            ("_ArrayMemoryError", "Unable to allocate 900. MiB", "--memory"),
-            ("ValueError", "array is too big; `arr.size * arr.dtype.itemsize` is larger", "--memory"),
+            ("_ArrayMemoryError", "Unable to allocate 2.98 GiB for an array with shape (20000, 20000)", "--memory"),
+            ("ValueError", "Maximum allowed dimension exceeded", "2,147,483,647"),
             ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
             ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
