@@ -24,7 +24,6 @@ import zipfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = REPOSITORY / "runtime/recipes/tests"
-SITE_PACKAGES = "/lib/python3.14/site-packages"
 PACKAGES = ("numpy", "pandas")
 # Of these numpy's own suite has tools for its developers, and compilers.
 LEFT_OUT = ("numpy.distutils", "numpy.f2py", "numpy.typing", "numpy._pyinstaller")
@@ -43,11 +42,14 @@ class Sandbox:
 
     def __init__(self, brumate, upstream):
         self.start = [os.path.abspath(brumate), "exec", *LIMITS, "--mount", f"{upstream}:/upstream:ro"]
-        for path in sorted(upstream.rglob("tests")):
-            directory = path.relative_to(upstream)
-            # Below `src` are those of other projects.
-            if directory.parts[0] in PACKAGES and "src" not in directory.parts:
-                self.start += ["--mount", f"{path}:{SITE_PACKAGES}/{directory}:ro"]
+        # pytest takes the directories above the tests for packages, and looks there for what the tests are given.
+        for path in upstream.rglob("tests"):
+            for directory in path.relative_to(upstream).parents:
+                if directory.name:
+                    (upstream / directory / "__init__.py").touch()
+        for package in PACKAGES:
+            (wheel,) = (REPOSITORY / "runtime/wheels").glob(f"{package}-*.whl")
+            zipfile.ZipFile(wheel).extract(f"{package}/conftest.py", upstream)
 
     def command(self, files):
         return [*self.start, str(REPOSITORY / "tests/compat/suite.py"), *files], {}

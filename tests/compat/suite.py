@@ -4,16 +4,22 @@ The files are named below site-packages, as arguments or in $SUITE. One line for
 that begins, each test that begins, each outcome, and at last `["done"]`, so that whoever reads knows where a crash was.
 """
 
+import contextlib
+import importlib
 import json
 import os
 import sys
 
-# The sandbox has pytest there; in Pyodide everything is in site-packages.
+# The sandbox has pytest and the tests there; in Pyodide everything is in site-packages.
 sys.path.append("/upstream")
 
 import pytest
 
-SITE_PACKAGES = os.environ.get("SITE_PACKAGES", "/lib/python3.14/site-packages")
+UPSTREAM = "/upstream"
+PACKAGES = ("numpy", "pandas")
+SITE_PACKAGES = os.environ.get(
+    "SITE_PACKAGES", UPSTREAM if os.path.isdir(UPSTREAM) else "/lib/python3.14/site-packages"
+)
 MARKERS = "not network and not db and not clipboard"
 REASON_CHARACTERS = 200
 
@@ -51,11 +57,28 @@ def reason(report):
     return errors[0][2:].strip()[:REASON_CHARACTERS]
 
 
+def extend_packages(packages):
+    """Makes the tests below UPSTREAM parts of these packages, which the bundle has."""
+    extended = []
+    for package in packages:
+        for directory, directories, _ in os.walk(os.path.join(UPSTREAM, package)):
+            if "tests" in directories:
+                name = os.path.relpath(directory, UPSTREAM).replace("/", ".")
+                with contextlib.suppress(ImportError):
+                    extended.append((importlib.import_module(name), directory))
+            directories[:] = [name for name in directories if name not in ("src", "tests")]
+    # Now that all are imported none is looked for below UPSTREAM.
+    for package, directory in extended:
+        package.__path__.insert(0, directory)
+
+
 def main():
     os.chdir("/tmp")
+    extend_packages(PACKAGES)
     options = [f"--rootdir={SITE_PACKAGES}", "-c", "/dev/null", "-o", "addopts=", "-o", "xfail_strict=false"]
     options += ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-W", "ignore"]
-    options += ["-m", MARKERS]
+    # A package that is imported again is not to be found below UPSTREAM.
+    options += ["-m", MARKERS, "--import-mode=append"]
     for name in sys.argv[1:] or os.environ["SUITE"].split():
         say("file", name)
         pytest.main([*options, f"{SITE_PACKAGES}/{name}"], plugins=[Outcomes()])

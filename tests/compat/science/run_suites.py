@@ -3,8 +3,8 @@
     python3 tests/compat/science/run_suites.py target/release/brumate [suite or module ...] --native .venv/bin/python
 
 The native Python has the versions of the bundle, and pytest. The bundle's wheels have no tests: these come from the source
-archives that `runtime/recipes/sources.sha256` pins, with the patches of `runtime/recipes/patches/tests`. They are mounted where they
-belong; the native Python gets them where its package has none. Prints the table of docs/science.md and every test whose outcome
+archives that `runtime/recipes/sources.sha256` pins, with the patches of `runtime/recipes/patches/tests`. They are mounted beside
+the packages; the native Python gets them where its package has none. Prints the table of docs/science.md and every test whose outcome
 differs. With `--resume` a log in `--keep` that is whole is read instead of running the suite again.
 """
 
@@ -25,7 +25,6 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
 RECIPES = REPOSITORY / "runtime/recipes"
-SITE_PACKAGES = "/lib/python3.14/site-packages"
 SDISTS = {
     "scipy": "scipy-1.18.0.tar.gz",
     "scikit_learn": "scikit_learn-1.8.0.tar.gz",
@@ -206,17 +205,23 @@ def tables(sdist, python, directory):
     return found
 
 
-def mounts(tests, directory):
-    """Writes these tests below a directory; returns the options that mount them in site-packages."""
+def mounts(project, tests, directory):
+    """Writes these tests below a directory; returns the options that mount them where `suite.py` looks for them."""
     for name, data in tests.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    # A package's directory of tests, and the directories of tests that are packages of their own.
-    places = {name[: name.index("tests/") + len("tests")] for name in tests}
-    return [
-        option for place in sorted(places) for option in ("--mount", f"{directory / place}:{SITE_PACKAGES}/{place}:ro")
-    ]
+    # pytest takes the directories above the tests for packages, and looks there for what the tests are given.
+    (wheel,) = (REPOSITORY / "runtime/wheels").glob(f"{project}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        there = set(archive.namelist())
+        for place in {name[: name.index("tests/")] for name in tests}:
+            for above in pathlib.PurePath(place, "tests").parents:
+                if above.name:
+                    (directory / above / "__init__.py").touch()
+                if f"{above}/conftest.py" in there:
+                    archive.extract(f"{above}/conftest.py", directory)
+    return ["--mount", f"{directory}:/upstream:ro"]
 
 
 def install(python, tests):
@@ -299,7 +304,7 @@ def main():
             if project == "scipy":
                 with tempfile.TemporaryDirectory() as scratch:
                     tests |= tables(downloads / sdist, arguments.native, pathlib.Path(scratch))
-            mounted = mounts(tests, pathlib.Path(directory, suite))
+            mounted = mounts(project, tests, pathlib.Path(directory, suite))
             install(arguments.native, tests)
             deps = [
                 "--deps",
