@@ -233,11 +233,11 @@ pub(crate) struct HttpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
     /// The server's port [default: 3001] [env: BRUMATE_PORT]
-    #[arg(value_name = "PORT")]
+    #[arg(id = "server_port", value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Ask whether code would not have to wait for the sandbox either
+    /// Ask whether code would not have to wait for the sandbox, either
     #[arg(long)]
-    pub(crate) ready: bool,
+    pub(crate) warm: bool,
 }
 
 /// Arguments of `completions`.
@@ -598,6 +598,18 @@ mod tests {
         for line in [&["remove"][..], &["remove", "--all", "a"], &[]] {
             assert!(parsed(line).is_err(), "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_server_is_asked_by_its_port() {
+        for (line, expected) in [
+            (&["brumate", "health"][..], (None, false)),
+            (&["brumate", "health", "8000", "--warm"], (Some(8000), true)),
+        ] {
+            let Mode::Health(health) = Cli::try_parse_from(line).unwrap().mode else { panic!("{line:?}") };
+            assert_eq!((health.port, health.warm), expected);
+        }
+        assert!(Cli::try_parse_from(["brumate", "health", "70000"]).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn write_pages(directory: &Path) -> std::io::Result<()> {
         clap_mangen::Man::new(command).title(name).render(&mut text)?;
         std::fs::write(directory.join(format!("{name}.1")), text)
     };
-    for mode in command.get_subcommands().filter(|mode| !mode.is_hide_set()) {
+    for mode in command.get_subcommands().filter(|mode| !mode.is_hide_set() && mode.get_name() != "help") {
         let name = format!("brumate-{}", mode.get_name());
         page(mode.clone(), &name)?;
     }

@@ -18,7 +18,7 @@ const MAX_ANSWER: u64 = 4096;
 pub(crate) async fn run(arguments: &HealthArgs) -> anyhow::Result<u8> {
     let named = Environment::of_this_process().port.and_then(|port| port.trim().parse().ok());
     let port = arguments.port.or(named).unwrap_or(http_settings::DEFAULT_PORT);
-    let path = if arguments.ready { "/readyz" } else { "/healthz" };
+    let path = if arguments.warm { "/readyz" } else { "/healthz" };
     let reason = match tokio::time::timeout(TIMEOUT, ask(port, path)).await {
         Ok(Ok(status)) if status.starts_with("200") => {
             print(&format!("the server at port {port} answers {path}"))?;
@@ -58,7 +58,7 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.write_all(answer).await.unwrap();
         };
-        let arguments = HealthArgs { port, ready: false };
+        let arguments = HealthArgs { port, warm: false };
         tokio::join!(serving, run(&arguments)).1.unwrap()
     }
 
@@ -68,6 +68,6 @@ mod tests {
         assert_eq!(status_of(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").await, exit_status::FAILURE);
         assert_eq!(status_of(b"SSH-2.0\r\n").await, exit_status::FAILURE);
         let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
-        assert_eq!(run(&HealthArgs { port: Some(free), ready: true }).await.unwrap(), exit_status::FAILURE);
+        assert_eq!(run(&HealthArgs { port: Some(free), warm: true }).await.unwrap(), exit_status::FAILURE);
     }
 }

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::support;
+
 /// The binary with a clean environment and the cache that all tests of a build share.
 fn brumate<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
@@ -274,4 +276,27 @@ fn files_of_a_script_are_copied_out_or_said_to_be_gone() {
 fn a_server_without_a_client_ends_well_and_says_nothing_to_it() {
     let (status, stdout, stderr) = output(brumate(["stdio"]));
     assert_eq!((status, stdout.as_str()), (Some(0), ""), "{stderr}");
+}
+
+#[test]
+fn packages_get_completions_and_manual_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let man = directory.path().join("man1");
+    assert_eq!(support::brumate(&["man", man.to_str().unwrap()]).0, Some(0));
+    let page = std::fs::read_to_string(man.join("brumate-stdio.1")).unwrap();
+    assert!(page.contains(".TH brumate") && page.contains("memory"), "{page}");
+    assert!(!man.join("brumate-help.1").exists() && man.join("brumate.1").exists());
+    for (shell, mark) in [("bash", "complete -F"), ("zsh", "#compdef brumate"), ("fish", "complete -c brumate")] {
+        let (status, script, _) = support::brumate(&["completions", shell]);
+        assert!(status == Some(0) && script.contains(mark), "{shell}: {script}");
+    }
+    assert_eq!(support::brumate(&["completions", "nosuch"]).0, Some(2));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_not_healthy() {
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
+    let (status, output, errors) = support::brumate(&["health", &free]);
+    assert_eq!((status, output.as_str()), (Some(1), ""));
+    assert!(errors.contains(&format!("the server at port {free} of this machine does not answer")), "{errors}");
 }
