@@ -64,6 +64,7 @@ const STEPS: &[Step] = &[
     Step { name: "rust", command: |_| beside_native("tests/compat/rust/run_suites.py") },
     Step { name: "cpython", command: |_| Ok(script("tests/compat/cpython/run.py")) },
     Step { name: "packages", command: |_| Ok(packages()) },
+    Step { name: "dist", command: |_| Ok(dist()) },
 ];
 
 /// How a step ended.
@@ -157,6 +158,14 @@ fn packages() -> Command {
     let mut command = script("tests/compat/packages.py");
     command.arg("--state").arg(workspace::target().join("long/packages.json"));
     command.arg("--write");
+    command
+}
+
+/// Makes everything that is handed out, and installs it.
+fn dist() -> Command {
+    let mut command = Command::new("python3");
+    command.args(["tests/packaging/install.py", "--build"]).arg(workspace::target().join("dist"));
+    command.current_dir(workspace::root());
     command
 }
 
