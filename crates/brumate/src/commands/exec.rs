@@ -86,6 +86,9 @@ fn build_in_background(image: &Image, settings: &Settings) {
     let mut command = Command::new(program);
     command.args(["warmup", "--offline", "--modules", &image.modules().join(","), "--cache-dir"]);
     command.arg(&settings.cache_dir).current_dir("/").process_group(0);
+    if settings.require_jail {
+        command.arg("--require-jail");
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
         tracing::debug!(%error, "no image is built of what the script imports");
