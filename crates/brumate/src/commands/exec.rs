@@ -82,10 +82,10 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
 /// Starts a process that builds an image for the next scripts that import the same. It outlives this one, and gives way to all others.
 fn build_in_background(image: &Image, settings: &Settings) {
     use std::os::unix::process::CommandExt as _;
-    let Ok(program) = std::env::current_exe() else { return };
+    let (Ok(program), Ok(cache)) = (std::env::current_exe(), std::path::absolute(&settings.cache_dir)) else { return };
     let mut command = Command::new(program);
     command.args(["warmup", "--offline", "--modules", &image.modules().join(","), "--cache-dir"]);
-    command.arg(&settings.cache_dir).current_dir("/").process_group(0);
+    command.arg(cache).current_dir("/").process_group(0);
     if settings.require_jail {
         command.arg("--require-jail");
     }
