@@ -49,7 +49,10 @@ class Sandbox:
                     (upstream / directory / "__init__.py").touch()
         for package in PACKAGES:
             (wheel,) = (REPOSITORY / "runtime/wheels").glob(f"{package}-*.whl")
-            zipfile.ZipFile(wheel).extract(f"{package}/conftest.py", upstream)
+            archive = zipfile.ZipFile(wheel)
+            archive.extractall(
+                upstream, [name for name in archive.namelist() if name.endswith(("conftest.py", ".tpl"))]
+            )
 
     def command(self, files):
         return [*self.start, str(REPOSITORY / "tests/compat/suite.py"), *files], {}

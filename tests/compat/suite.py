@@ -61,8 +61,8 @@ def extend_packages(packages):
     """Makes the tests below UPSTREAM parts of these packages, which the bundle has."""
     extended = []
     for package in packages:
-        for directory, directories, _ in os.walk(os.path.join(UPSTREAM, package)):
-            if "tests" in directories:
+        for directory, directories, files in os.walk(os.path.join(UPSTREAM, package)):
+            if "__init__.py" in files:
                 name = os.path.relpath(directory, UPSTREAM).replace("/", ".")
                 with contextlib.suppress(ImportError):
                     extended.append((importlib.import_module(name), directory))
