@@ -79,6 +79,7 @@ class Crowd:
     async def open(self) -> None:
         number = self.fresh()
         answer = await self.interpreter.cell(f'{SETUP}told({number}), {number}')
+        assert answer['session_info'], answer
         known = Known(answer['session_info']['session_id'], [number])
         same(answer['result'], f'({known.total}, {number})')
         self.sessions.append(known)

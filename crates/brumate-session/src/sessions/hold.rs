@@ -39,7 +39,8 @@ impl Sessions {
         let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
         let now = (self.inner.settings.elapsed)();
         let mut slots = self.slots();
-        slots.retain(|id, slot| known.contains(id) || slot.has_lease());
+        let registry = &self.inner.registry;
+        slots.retain(|id, slot| known.contains(id) || slot.has_lease() || registry.is_expected(id));
         for record in records {
             let slot = slots.get(&record.id);
             if slot.is_some_and(|slot| slot.has_lease()) {
@@ -155,6 +156,9 @@ impl Sessions {
     async fn reload(&self, slot: &Arc<Slot>, turn: &mut Turn) -> Result<(), SessionError> {
         let id = slot.record().id.clone();
         let Some(stored) = self.inner.registry.get(&id).await? else {
+            if self.inner.registry.is_expected(&id) {
+                return Ok(());
+            }
             **turn = Body::Gone;
             self.slots().remove(&id);
             return Err(self.gone(slot));
@@ -247,5 +251,33 @@ impl Holder for LocalHolder {
                 sessions.write_idle().await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sessions::settings::{LOCAL_PRINCIPAL, SessionSettings};
+    use crate::testing::FakeEngine;
+
+    use super::*;
+
+    /// Whoever looks for a session to put to sleep may look at one that is being made, before its first cell has its turn.
+    #[tokio::test]
+    async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_has_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let sessions = Sessions::open(Arc::new(FakeEngine::default()), SessionSettings::new(directory.path()));
+        let sessions = sessions.await.unwrap();
+        let slot = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
+        drop(slot.try_lock().expect("nobody has it"));
+        assert!(!slot.has_lease());
+        sessions.take_over(Vec::new());
+        let turn = sessions.turn(&slot, &CancellationToken::new()).await.expect("it is there");
+        assert!(slot.has_lease() && matches!(*turn, Body::Away));
+        // Once it is stored, it is gone when the registry lacks it.
+        let record = slot.record().clone();
+        sessions.inner.registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();
+        drop(turn);
+        sessions.inner.registry.remove(vec![record.id]).await.unwrap();
+        assert!(matches!(sessions.turn(&slot, &CancellationToken::new()).await, Err(SessionError::NotFound { .. })));
     }
 }

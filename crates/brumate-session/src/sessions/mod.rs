@@ -271,6 +271,7 @@ impl Sessions {
         let id = record.id.clone();
         let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
         slot.set_lease(lease);
+        self.inner.registry.expect(id.clone());
         slots.insert(id, Arc::clone(&slot));
         Ok(slot)
     }

@@ -7,8 +7,9 @@
 mod offline;
 mod rows;
 
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::task::JoinHandle;
@@ -44,6 +45,8 @@ const WRITES_PER_CHECKPOINT: u32 = 1000;
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     store: Arc<Mutex<Store>>,
+    /// Sessions that this server has made and not stored yet: at most those that it has.
+    unstored: Arc<Mutex<HashSet<SessionId>>>,
 }
 
 #[derive(Debug)]
@@ -80,7 +83,10 @@ impl Registry {
         let connection = Self::connect(&path, flags).map_err(|error| failed(error.to_string()))?;
         Self::prepare(&connection).map_err(|error| failed(error.to_string()))?;
         match Self::version(&connection).map_err(|error| failed(error.to_string()))? {
-            SCHEMA => Ok(Self { store: Arc::new(Mutex::new(Store { connection, sync: None, writes: 0, seen: None })) }),
+            SCHEMA => {
+                let store = Store { connection, sync: None, writes: 0, seen: None };
+                Ok(Self { store: Arc::new(Mutex::new(store)), unstored: Arc::default() })
+            }
             other => Err(failed(format!("it is of version {other}, and this Brumate knows {SCHEMA}"))),
         }
     }
@@ -171,7 +177,8 @@ impl Registry {
     ///
     /// When the disk refuses; the registry is as it was.
     pub(crate) async fn put(&self, record: Record, parts: Parts, sync: Sync) -> Result<(), SessionError> {
-        self.write(sync, move |connection| match parts {
+        let id = record.id.clone();
+        let written = self.write(sync, move |connection| match parts {
             // One statement is a transaction.
             Parts::WithoutFiles => put(connection, &record),
             Parts::All => {
@@ -180,8 +187,24 @@ impl Registry {
                 put_files(&transaction, &record)?;
                 transaction.commit()
             }
-        })
-        .await
+        });
+        written.await?;
+        self.unstored().remove(&id);
+        Ok(())
+    }
+
+    /// Notes a session that this server has just made. Nobody else knows it, and it need not be stored before its first call ends.
+    pub(crate) fn expect(&self, id: SessionId) {
+        self.unstored().insert(id);
+    }
+
+    /// Returns whether a session was made by this server and is not stored yet.
+    pub(crate) fn is_expected(&self, id: &SessionId) -> bool {
+        self.unstored().contains(id)
+    }
+
+    fn unstored(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.unstored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets sessions.
@@ -190,6 +213,7 @@ impl Registry {
     ///
     /// As [`Registry::put`].
     pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
+        self.unstored().retain(|id| !ids.contains(id));
         self.write(Sync::Disk, move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for id in &ids {
