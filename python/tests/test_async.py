@@ -36,6 +36,13 @@ class Runs(unittest.IsolatedAsyncioTestCase):
 
         self.assertEqual((await AsyncSandbox(**OPTIONS).run("input('abc')", input=answer)).value, "ABC")
 
+    async def test_what_an_answerer_raises_reaches_the_caller(self):
+        async def answer(prompt, password):
+            raise KeyError("no answer")
+
+        with self.assertRaisesRegex(KeyError, "no answer"):
+            await AsyncSandbox(**OPTIONS).run("input()", input=answer)
+
     async def test_events_come_while_the_code_runs(self):
         events = [event async for event in AsyncSandbox(**OPTIONS).stream("print(1)\n2")]
         self.assertEqual(events[0], Output("stdout", "1\n"))
@@ -57,7 +64,7 @@ class Runs(unittest.IsolatedAsyncioTestCase):
 class Sessions(unittest.IsolatedAsyncioTestCase):
     async def test_a_session_keeps_state_values_and_files(self):
         box = AsyncSandbox(**OPTIONS)
-        async with await box.session() as session:
+        async with box.session() as session:
             await session.set("x", {"a": (1,)})
             self.assertEqual(await session.get("x"), {"a": (1,)})
             await session.upload(b"text", "a.txt")
@@ -66,6 +73,8 @@ class Sessions(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await session.download("a.txt"), b"text")
             async with await session.fork() as fork:
                 self.assertEqual(await fork.get("x"), {"a": (1,)})
+            other = await box.session()
+            await other.delete()
             events = [event async for event in session.stream("print(x)")]
             self.assertEqual(events[0], Output("stdout", "{'a': (1,)}\n"))
             self.assertIn(session.id, await box.sessions())

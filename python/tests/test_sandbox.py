@@ -142,6 +142,16 @@ class Questions(unittest.TestCase):
         for answer in (None, lambda prompt, password: None):
             self.assertIn("EOFError", self.box.run("input()", input=answer).error)
 
+    def test_what_an_answerer_raises_reaches_the_caller(self):
+        def answer(prompt, password):
+            raise KeyError("no answer")
+
+        with self.assertRaisesRegex(KeyError, "no answer"):
+            self.box.run("input()\nwhile True: pass", input=answer)
+        with self.assertRaisesRegex(TypeError, "a text or None, not int"):
+            self.box.run("input()", input=lambda prompt, password: 5)
+        self.assertEqual(self.box.run("1").value, 1)
+
     def test_the_limit_does_not_count_what_a_person_takes(self):
         def answer(prompt, password):
             time.sleep(1.5)

@@ -61,7 +61,9 @@ class Sessions(unittest.TestCase):
     def test_a_session_that_is_deleted_is_gone(self):
         with self.box.session() as session:
             session.run("1")
-        with self.assertRaises(SessionNotFoundError):
+        with self.assertRaisesRegex(
+            SessionNotFoundError, r"not found or has expired\. Sessions expire after 30 minutes.*inactivity\.$"
+        ):
             session.run("1")
 
     def test_reset_removes_everything(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import _operations as operations
@@ -94,8 +94,14 @@ class AsyncSandbox:
         """Runs code; yields what it writes and shows as it comes, and its result in the end."""
         return _stream(self._settings, lambda ask, listener: operations.run(code, globals, "", ask, listener), input)
 
-    async def session(self, id: str | None = None) -> AsyncSession:
-        """Returns a new session, or the one with this `id`."""
+    def session(self, id: str | None = None) -> SessionOpening:
+        """Returns a new session, or the one with this `id`.
+
+        `await` gives the session. `async with` deletes it at the end.
+        """
+        return SessionOpening(lambda: self._open(id))
+
+    async def _open(self, id: str | None) -> AsyncSession:
         if id is None:
             new: str = await _wait(self._settings, lambda ask: operations.simple("session.new", "session"))
             return AsyncSession(self._settings, new)
@@ -105,6 +111,25 @@ class AsyncSandbox:
         """Returns the ids of all sessions in the data directory, those that were used last first."""
         found = await _wait(self._settings, lambda ask: operations.simple("session.list", "sessions"))
         return [session["session"] for session in found]
+
+
+class SessionOpening:
+    """What `AsyncSandbox.session` returns: `await` it, or use it in `async with`."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
+        self._make = make
+        self._session: AsyncSession | None = None
+
+    def __await__(self) -> Generator[Any, Any, AsyncSession]:
+        return self._make().__await__()
+
+    async def __aenter__(self) -> AsyncSession:
+        self._session = await self._make()
+        return self._session
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._session is not None:
+            await self._session.delete()
 
 
 class AsyncSession:
@@ -189,7 +214,8 @@ async def _wait(settings: Settings, make: Make[T], input: AsyncAnswerer | None =
     if process is None:
         # Starting one takes longer than a loop should stand still.
         process = await asyncio.to_thread(shared_process, arguments)
-    ask = None if input is None else _asker(process, input, asyncio.get_running_loop())
+    failures: list[BaseException] = []
+    ask = None if input is None else _asker(process, input, failures, asyncio.get_running_loop())
     operation = make(ask)
     try:
         request = next(operation)
@@ -202,19 +228,25 @@ async def _wait(settings: Settings, make: Make[T], input: AsyncAnswerer | None =
                 raise
             request = operation.send(answer)
     except StopIteration as end:
+        if failures:
+            raise failures[0]
         value: T = end.value
         return value
 
 
-def _asker(process: Process, input: AsyncAnswerer, loop: asyncio.AbstractEventLoop) -> Ask:
+def _asker(
+    process: Process, input: AsyncAnswerer, failures: list[BaseException], loop: asyncio.AbstractEventLoop
+) -> Ask:
     async def reply(question: Question) -> None:
         try:
-            text = await input(question.prompt, question.password)
+            text = operations.check_answer(await input(question.prompt, question.password))
         except EOFError:
             text = None
-        except BaseException:
+        except BaseException as error:
+            # The code is interrupted, and the caller gets the exception.
+            failures.append(error)
             process.cancel(question.request)
-            raise
+            return
         process.tell({"call": "answer", "of": question.request, "text": text})
 
     def ask(question: Question) -> None:

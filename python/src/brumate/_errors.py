@@ -60,4 +60,6 @@ _BY_KIND: dict[str, type[BrumateError]] = {
 
 def of_kind(kind: str, message: str) -> BrumateError:
     """Returns the exception for an error of the binary."""
-    return _BY_KIND.get(kind, SandboxError)(message)
+    # What follows is advice for models, which call tools.
+    text = message.partition(" Please create a new session")[0]
+    return _BY_KIND.get(kind, SandboxError)(text)

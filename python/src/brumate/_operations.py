@@ -172,10 +172,13 @@ def get(session: str, name: str) -> Operation[Any]:
     _check_name(name)
     where = f"/workspace/{VALUE_FILE}"
     result = yield from _exchange_cell(session, f"give(globals(), {name!r}, {where!r}, {INLINE_BYTES})", {}, name)
-    if isinstance(result, str):
-        return _exchange.decode(base64.b64decode(result))
-    data = yield from download(session, VALUE_FILE)
-    return _exchange.decode(data)
+    data = base64.b64decode(result) if isinstance(result, str) else (yield from download(session, VALUE_FILE))
+    try:
+        return _exchange.decode(data)
+    except ModuleNotFoundError as error:
+        raise SessionError(
+            f"the value of {name!r} needs the package {error.name}, which is not installed here"
+        ) from None
 
 
 def set(session: str, name: str, value: Any) -> Operation[None]:
@@ -242,7 +245,12 @@ def _raise_for_name(result: Result, name: str) -> None:
     raise CodeError(result.error or result.status, result.status)
 
 
-def require(done: bool, session: str) -> None:
-    """Raises an exception when a session was not there."""
-    if not done:
-        raise SessionError(f"session {session} is gone")
+def check_answer(text: object) -> str | None:
+    """Returns the answer to a question.
+
+    Raises:
+        TypeError: it is neither a text nor None.
+    """
+    if text is None or isinstance(text, str):
+        return text
+    raise TypeError(f"the answer to a question of the code is a text or None, not {type(text).__name__}")

@@ -95,7 +95,8 @@ class Sandbox:
         Args:
             code: the source text; the value of its last expression is the result's `value`
             globals: variables that it begins with: what JSON can express
-            input: answers `input()` and `getpass()`; without it they find the end of the input
+            input: answers `input()` and `getpass()`, at most 100 times a run; without it they find the end of input.
+                An exception that it raises interrupts the code, and is raised here
             file_name: shown in tracebacks
 
         >>> Sandbox().run("import numpy as np; np.arange(3) ** n", {"n": 2}).value
@@ -228,13 +229,16 @@ class Session:
 
 def _wait(settings: Settings, make: Make[T], input: Answerer | None) -> T:
     process = shared_process(settings.command_line())
-    ask = None if input is None else _asker(process, input)
+    failures: list[BaseException] = []
+    ask = None if input is None else _asker(process, input, failures)
     operation = make(ask)
     try:
         request = next(operation)
         while True:
             request = operation.send(_answer(process, request))
     except StopIteration as end:
+        if failures:
+            raise failures[0]
         value: T = end.value
         return value
 
@@ -249,23 +253,25 @@ def _answer(process: Process, request: Request) -> Frame:
         raise
 
 
-def _asker(process: Process, input: Answerer) -> Ask:
+def _asker(process: Process, input: Answerer, failures: list[BaseException]) -> Ask:
     """Returns what takes questions. Each is answered in a thread of its own: the reader must not wait for a person."""
 
     def ask(question: Question) -> None:
-        threading.Thread(target=_reply, args=(process, input, question), daemon=True).start()
+        threading.Thread(target=_reply, args=(process, input, failures, question), daemon=True).start()
 
     return ask
 
 
-def _reply(process: Process, input: Answerer, question: Question) -> None:
+def _reply(process: Process, input: Answerer, failures: list[BaseException], question: Question) -> None:
     try:
-        text = input(question.prompt, question.password)
+        text = operations.check_answer(input(question.prompt, question.password))
     except EOFError:
         text = None
-    except BaseException:
+    except BaseException as error:
+        # The code is interrupted, and the caller gets the exception.
+        failures.append(error)
         process.cancel(question.request)
-        raise
+        return
     process.tell({"call": "answer", "of": question.request, "text": text})
 
 

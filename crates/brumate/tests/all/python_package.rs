@@ -38,6 +38,12 @@ fn mcp_run_python() {
     python(&["-m", "unittest", "tests.test_mcp_run_python"]);
 }
 
+/// The examples for frameworks, as far as they need no framework; the long tier runs them all.
+#[test]
+fn frameworks() {
+    python(&["-m", "unittest", "tests.test_frameworks"]);
+}
+
 #[test]
 fn examples() {
     python(&["-m", "unittest", "tests.test_examples"]);

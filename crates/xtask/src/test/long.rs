@@ -65,6 +65,7 @@ const STEPS: &[Step] = &[
     Step { name: "cpython", command: |_| Ok(script("tests/compat/cpython/run.py")) },
     Step { name: "packages", command: |_| Ok(packages()) },
     Step { name: "dist", command: |_| Ok(dist()) },
+    Step { name: "frameworks", command: |_| Ok(frameworks()) },
 ];
 
 /// How a step ended.
@@ -166,6 +167,15 @@ fn dist() -> Command {
     let mut command = Command::new("python3");
     command.args(["tests/packaging/install.py", "--build"]).arg(workspace::target().join("dist"));
     command.current_dir(workspace::root());
+    command
+}
+
+/// The examples of the Python package for frameworks, with their newest releases.
+fn frameworks() -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-m", "unittest", "tests.test_frameworks"]).current_dir(workspace::root().join("python"));
+    command.env("PYTHONPATH", "src").env("BRUMATE_BINARY", workspace::target().join("release/brumate"));
+    command.env("BRUMATE_TEST_FRAMEWORKS", workspace::target().join("long/frameworks"));
     command
 }
 
