@@ -2,14 +2,14 @@
 //!
 //! | whose module | places | limits of the process | who pays |
 //! |---|---|---|---|
-//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once, in a server twice: at first in the baseline tier |
+//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once; servers compile it to baseline code, then to optimized code |
 //! | the bundle's, before a run needs it | one, while no run waits for the compiler; other work on this host goes first | none | nobody |
 //! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | nobody: it is compiled once |
 //! | a guest's own | [`GUEST_PLACES`], all on one core, in turn | what is left to the run, at most [`GUEST_MEMORY`] and [`GUEST_CPU`]; [`WALL`] | the run: its memory while it lasts, its CPU time |
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,21 +17,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
 use super::ProgressFn;
-use super::channel::{AsyncChannel, pair};
-use super::error::{Error, cut};
+use super::channel::pair;
+use super::compiler_process::{Failure, Process};
+use super::error::Error;
 use super::prepare::report_to;
-use super::spawn::{Child, spawn};
+use super::spawn::spawn;
 use super::tiers::Unoptimized;
 use super::turns::Turns;
 use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
 use crate::code::compile::{self, Kind, Tier};
-use crate::code::process::{Answer, Limits, Order};
+use crate::code::process::{Limits, Order};
 use crate::module::gate;
 use crate::wire::ModuleKey;
-
-/// Longest compilation of one module.
-const WALL: Duration = Duration::from_secs(300);
 
 /// Memory of the process that compiles a module of a wheel, in bytes.
 const WHEEL_MEMORY: u64 = 4 << 30;
@@ -56,12 +54,6 @@ pub(super) const AHEAD_NICE: i32 = 19;
 
 /// Largest compiled module, in bytes.
 const MAX_CODE: u64 = 1 << 30;
-
-/// One compiler process.
-struct Process {
-    channel: AsyncChannel,
-    child: Child,
-}
 
 /// The urgency of work for the compiler or the builder of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,12 +109,6 @@ impl std::fmt::Debug for Compilers {
     }
 }
 
-impl std::fmt::Debug for Process {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Process")
-    }
-}
-
 /// The run that asks for a module of its own to be compiled, and what is left of its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
@@ -166,13 +152,15 @@ impl Compilers {
             return Some(file);
         }
         let unoptimized = self.unoptimized.as_ref()?;
+        // Others have no baseline code: no directory is read for them.
+        crate::bundle::native_module(key)?;
         let file = self.cache.get(&compile::baseline_key(key))?;
         unoptimized.add(*key);
         Some(file)
     }
 
-    /// Returns a compiled module from the cache: for a run in any tier, ahead of one only optimized.
-    fn cached_for(&self, key: &ModuleKey, urgency: Urgency) -> Option<Arc<File>> {
+    /// Returns a compiled module from the cache. A run takes any tier; work ahead of one takes optimized code only.
+    pub(super) fn cached_for(&self, key: &ModuleKey, urgency: Urgency) -> Option<Arc<File>> {
         match urgency {
             Urgency::Needed => self.cached(key),
             Urgency::Ahead => self.cache.get(key),
@@ -347,53 +335,6 @@ impl Compilers {
         let mut limited = output.take(MAX_CODE);
         std::io::copy(&mut limited, file.as_file_mut()).map_err(|source| self.cache.refused(source))?;
         Ok(self.cache.commit(key, file)?)
-    }
-}
-
-/// The failure of a compiler process.
-struct Failure {
-    error: Error,
-    /// CPU time that it took, when the process has lived to tell.
-    cpu: Option<Duration>,
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Error {
-        failure.error
-    }
-}
-
-impl Process {
-    /// Has it compile into `output`; returns its CPU time so far.
-    async fn compile(&mut self, order: &Order<'_>, output: &File, name: &str) -> Result<Duration, Failure> {
-        let failed = |reason, cpu| Failure { error: Error::Compile { name: name.to_owned(), reason }, cpu };
-        let answer = tokio::time::timeout(WALL, async {
-            self.channel.send(order, &[output.as_fd()]).await?;
-            self.channel.receive::<Answer>().await
-        });
-        match answer.await {
-            Err(_) => Err(failed(format!("it takes longer than {} s", WALL.as_secs()), Some(WALL))),
-            Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"), None)),
-            Ok(Ok(Answer { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
-            Ok(Ok(Answer { failed: None, cpu })) => Ok(cpu),
-        }
-    }
-
-    /// The limit that ended the process, if one did.
-    async fn explain(mut self, failure: Failure, name: &str, limits: Limits) -> Error {
-        if failure.cpu.is_some() {
-            return failure.error;
-        }
-        let reason = match (self.child.ended().await, limits.cpu_seconds, limits.memory) {
-            (Some(libc::SIGKILL | libc::SIGXCPU), Some(seconds), _) => {
-                format!("compiling it takes more than the {seconds} s of CPU time that are left for it")
-            }
-            (Some(_), _, Some(memory)) => {
-                format!("compiling it takes more than the {} MiB of memory that are left for it", memory >> 20)
-            }
-            _ => return failure.error,
-        };
-        Error::Compile { name: name.to_owned(), reason }
     }
 }
 

@@ -8,6 +8,7 @@ mod bytecode;
 mod carry;
 mod channel;
 pub(crate) mod compiler;
+mod compiler_process;
 mod conversation;
 mod error;
 mod files;
@@ -93,7 +94,7 @@ pub struct SandboxConfig {
     pub idle: Option<Duration>,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub brief: bool,
-    /// Modules of wheels that a run waits for are compiled in half the time at first, to slower code, and again in the background.
+    /// Compile modules of wheels that a run waits for to baseline code, in half the time, and optimize them in the background.
     pub tiered: bool,
     /// How long processes may take to start.
     pub patience: Patience,
@@ -335,13 +336,12 @@ impl Shared {
         }
     }
 
-    /// Starts the zygotes again that may have loaded baseline code. Machines that are in use live on.
+    /// Replaces the zygotes that may have loaded baseline code. Machines that are in use live on.
     async fn replace_zygotes(&self) {
         let slots: Vec<(PoolKey, Slot)> = {
             let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            // The plain image has no modules of wheels.
-            let others = pools.iter().filter(|((image, _), _)| *image != Image::plain());
-            others.map(|(key, slot)| (key.clone(), slot.clone())).collect()
+            // The plain one as well: it has the modules that the driver loads.
+            pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
         };
         for (image, slot) in slots {
             let Some(old) = slot.lock().await.take() else { continue };

@@ -55,7 +55,7 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgenc
     }
     let missing: Vec<_> = bundle::native_modules()
         .iter()
-        .filter(|module| wanted.contains(module.wheel) && !is_compiled(shared, module, urgency))
+        .filter(|module| wanted.contains(module.wheel) && shared.compilers.cached_for(&module.key, urgency).is_none())
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -106,18 +106,10 @@ pub(super) async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Re
     Ok(())
 }
 
-/// Returns whether nothing is to be compiled: a run takes what there is, ahead of one it has to be optimized.
-fn is_compiled(shared: &Shared, module: &NativeModule, urgency: Urgency) -> bool {
-    match urgency {
-        Urgency::Needed => shared.compilers.cached(&module.key).is_some(),
-        Urgency::Ahead => shared.cache.get(&module.key).is_some(),
-    }
-}
-
 /// Compiles a module of the bundle, unless another task or process has done so meanwhile.
 async fn compile_module(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
     // Before it is unpacked.
-    if is_compiled(shared, module, urgency) {
+    if shared.compilers.cached_for(&module.key, urgency).is_some() {
         return Ok(());
     }
     let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;

@@ -1,7 +1,7 @@
 //! Two tiers of compiled code for modules of the bundle's wheels.
 //!
-//! A server compiles what a run waits for in the baseline tier, which takes half of the time, and in the optimized tier afterwards, when
-//! no run waits for the compiler. Zygotes that have loaded baseline code are then replaced.
+//! A server compiles what a run waits for to baseline code, which takes half of the time. It compiles the same modules to optimized code
+//! when no run waits for the compiler, and then replaces the zygotes that have loaded baseline code.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, Weak};
@@ -19,7 +19,7 @@ const MAX_UNOPTIMIZED: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Unoptimized {
     known: Mutex<BTreeSet<ModuleKey>>,
-    /// To [`optimize`].
+    /// Sends them to [`optimize`].
     keys: mpsc::Sender<ModuleKey>,
 }
 
@@ -39,7 +39,7 @@ impl Unoptimized {
     }
 }
 
-/// Compiles again, optimized, what is in use in the baseline tier, and replaces the zygotes after that. Ends with the sandbox.
+/// Optimizes modules that are in use as baseline code, then replaces the zygotes. Ends with the sandbox.
 pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::Receiver<ModuleKey>) {
     while let Some(first) = keys.recv().await {
         let mut next = Some(first);

@@ -47,12 +47,12 @@ impl Trust {
     }
 }
 
-/// How much time the compiler takes to make code fast.
+/// Tier of compiled code: fast to compile, or fast to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tier {
-    /// Half of the time; the code takes 1.4 to 1.6 times as long.
+    /// Compiled in half of the time; the code runs 1.4 to 1.6 times as long.
     Baseline,
-    /// As much as it takes.
+    /// Compiled with all optimizations.
     Optimized,
 }
 

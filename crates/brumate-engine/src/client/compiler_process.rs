@@ -1,0 +1,72 @@
+//! One process that compiles: an order goes in, code or a reason comes out.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::channel::AsyncChannel;
+use super::error::{Error, cut};
+use super::spawn::Child;
+use crate::code::process::{Answer, Limits, Order};
+
+/// Longest compilation of one module.
+const WALL: Duration = Duration::from_secs(300);
+
+/// One compiler process.
+pub(super) struct Process {
+    pub(super) channel: AsyncChannel,
+    pub(super) child: Child,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Process")
+    }
+}
+
+/// The failure of a compiler process.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    /// CPU time that it took, when the process has lived to tell.
+    pub(super) cpu: Option<Duration>,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        failure.error
+    }
+}
+
+impl Process {
+    /// Has it compile into `output`; returns its CPU time so far.
+    pub(super) async fn compile(&mut self, order: &Order<'_>, output: &File, name: &str) -> Result<Duration, Failure> {
+        let failed = |reason, cpu| Failure { error: Error::Compile { name: name.to_owned(), reason }, cpu };
+        let answer = tokio::time::timeout(WALL, async {
+            self.channel.send(order, &[output.as_fd()]).await?;
+            self.channel.receive::<Answer>().await
+        });
+        match answer.await {
+            Err(_) => Err(failed(format!("it takes longer than {} s", WALL.as_secs()), Some(WALL))),
+            Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"), None)),
+            Ok(Ok(Answer { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
+            Ok(Ok(Answer { failed: None, cpu })) => Ok(cpu),
+        }
+    }
+
+    /// The limit that ended the process, if one did.
+    pub(super) async fn explain(mut self, failure: Failure, name: &str, limits: Limits) -> Error {
+        if failure.cpu.is_some() {
+            return failure.error;
+        }
+        let reason = match (self.child.ended().await, limits.cpu_seconds, limits.memory) {
+            (Some(libc::SIGKILL | libc::SIGXCPU), Some(seconds), _) => {
+                format!("compiling it takes more than the {seconds} s of CPU time that are left for it")
+            }
+            (Some(_), _, Some(memory)) => {
+                format!("compiling it takes more than the {} MiB of memory that are left for it", memory >> 20)
+            }
+            _ => return failure.error,
+        };
+        Error::Compile { name: name.to_owned(), reason }
+    }
+}
