@@ -1,22 +1,21 @@
 //! Which image a run is forked from.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use brumate_engine_api::Image;
 
-/// Of `images` the one of which code imports most; plain, when it imports nothing of any. A wrong guess costs time, nothing
-/// else, so the text is only skimmed: import statements at the beginning of a line or after a `;`.
-pub(crate) fn image_for(code: &str, images: &[Image]) -> Image {
-    let modules: HashSet<&str> = imports_of(code).collect();
-    let used = |image: &&Image| image.modules().iter().filter(|module| modules.contains(module.as_str())).count();
+/// Returns that of `images` of which `imports` are most; plain, when they are of none. A wrong guess costs time, nothing else.
+pub(crate) fn image_for(imports: &BTreeSet<String>, images: &[Image]) -> Image {
+    let used = |image: &&Image| image.modules().iter().filter(|module| imports.contains(*module)).count();
     let best = images.iter().max_by_key(|image| (used(image), Reverse(image.modules().len())));
     best.filter(|image| used(image) > 0).cloned().unwrap_or_default()
 }
 
-/// Returns the top-level modules that code imports, as far as a glance at its text tells.
-pub(crate) fn imports_of(code: &str) -> impl Iterator<Item = &str> {
-    code.split(['\n', ';']).flat_map(imported)
+/// Returns the top-level modules that code imports. The text is only skimmed: import statements at the beginning of a line or after a
+/// `;` count.
+pub(crate) fn imports_of(code: &str) -> BTreeSet<String> {
+    code.split(['\n', ';']).flat_map(imported).map(str::to_owned).collect()
 }
 
 /// Top-level modules that one statement imports.
@@ -35,6 +34,10 @@ fn imported(statement: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
+    fn chosen(code: &str, images: &[Image]) -> Image {
+        image_for(&imports_of(code), images)
+    }
+
     #[test]
     fn data_is_for_code_that_imports_it() {
         for code in [
@@ -44,7 +47,7 @@ mod tests {
             "import os; import matplotlib.pyplot as plt",
             "if True:\n\timport  pandas",
         ] {
-            assert_eq!(image_for(code, &[Image::data()]), Image::data(), "{code}");
+            assert_eq!(chosen(code, &[Image::data()]), Image::data(), "{code}");
         }
         for code in [
             "",
@@ -55,16 +58,16 @@ mod tests {
             "# import numpy",
             "from os import pandas",
         ] {
-            assert_eq!(image_for(code, &[Image::data()]), Image::plain(), "{code}");
+            assert_eq!(chosen(code, &[Image::data()]), Image::plain(), "{code}");
         }
     }
 
     #[test]
     fn the_image_that_has_most_of_what_is_imported_wins() {
         let images = [Image::data(), Image::of(["PIL"]), Image::of(["numpy", "PIL"])];
-        assert_eq!(image_for("import PIL", &images), images[1]);
-        assert_eq!(image_for("import PIL, numpy", &images), images[2]);
-        assert_eq!(image_for("import numpy, pandas", &images), images[0]);
-        assert_eq!(image_for("import json", &images), Image::plain());
+        assert_eq!(chosen("import PIL", &images), images[1]);
+        assert_eq!(chosen("import PIL, numpy", &images), images[2]);
+        assert_eq!(chosen("import numpy, pandas", &images), images[0]);
+        assert_eq!(chosen("import json", &images), Image::plain());
     }
 }

@@ -6,6 +6,7 @@ use brumate_engine_api::{Ended, Execute, ExitReason, MachineSpec, Mount, StopRea
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::explain;
 use crate::new_files::{Copied, FileSink, NewFiles};
@@ -111,11 +112,21 @@ impl Runner {
             script: true,
             ..Execute::default()
         };
-        let image = self.image_for(&execute.code);
+        let imports = imports_of(&execute.code);
+        let image = self.image_for(&imports);
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
         let (inference, asker) = (Inference::Lenient, Asker::new(None));
-        let job = Job { spec, execute, inference, asker, principal: String::new(), phases: None, sink: request.sink };
+        let job = Job {
+            spec,
+            execute,
+            imports,
+            inference,
+            asker,
+            principal: String::new(),
+            phases: None,
+            sink: request.sink,
+        };
         let driven = self.drive(job, events.clone(), cancel).await?;
         if let JobOutcome::Ran { end, .. } = &driven {
             let dropped = match &**end {

@@ -1,8 +1,9 @@
 //! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from it.
 //!
-//! What is known is a file in the cache, so that it holds for the next process as well. It decides about time and nothing else: a file
-//! that is lost or damaged is begun again.
+//! A file in the cache keeps the counts for the next process. They decide how long imports take, and nothing else: a lost or damaged
+//! file is begun again.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,17 +17,17 @@ const MAX_IMAGES: usize = 6;
 const MAX_SETS: usize = 64;
 /// Modules of one image. Code that imports more is rarely the same twice.
 const MAX_MODULES: usize = 12;
-/// How often a set is imported before it gets an image.
+/// Imports of a set after which it gets an image.
 const USES: u32 = 2;
 /// Time between two builds: code that always imports other things must not keep a processor busy.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Largest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Who builds images.
+/// The process that builds images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Builder {
-    /// Nobody: nothing is learned.
+    /// None: no import is counted.
     #[default]
     Nobody,
     /// This process, in the background.
@@ -51,7 +52,7 @@ enum Status {
     Failed,
 }
 
-/// What was imported, and the images that were made of it.
+/// Counts the sets of modules that runs import, and knows the images that were built of them.
 #[derive(Debug)]
 pub(crate) struct LearnedImages {
     builder: Builder,
@@ -61,13 +62,13 @@ pub(crate) struct LearnedImages {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The one that was seen last comes last.
+    /// In the order of their last imports.
     sets: Vec<ImportSet>,
     /// When the last build began.
     began: Option<Instant>,
-    /// What another process is to build.
+    /// The image that another process is asked to build.
     wanted: Option<Image>,
-    /// Other processes do not know all of it.
+    /// The file lacks a change.
     changed: bool,
 }
 
@@ -87,14 +88,13 @@ impl LearnedImages {
         self.known().sets.iter().filter(|set| set.status == Status::Built).map(|set| image_of(&set.modules)).collect()
     }
 
-    /// Notes that code has imported `modules`, of packages of the bundle. Returns the image that this process is to build now.
-    pub(crate) fn note(&self, mut modules: Vec<String>) -> Option<Image> {
-        modules.sort();
-        modules.dedup();
+    /// Counts an import of `modules`, which packages of the bundle have. Returns the image that this process has to build now.
+    pub(crate) fn note(&self, modules: BTreeSet<String>) -> Option<Image> {
         let is_data = modules.iter().all(|module| Image::DATA.contains(&module.as_str()));
         if self.builder == Builder::Nobody || is_data || modules.len() > MAX_MODULES {
             return None;
         }
+        let modules: Vec<String> = modules.into_iter().collect();
         let mut known = self.known();
         let at = known.sets.iter().position(|set| set.modules == modules);
         let mut set = match at {
@@ -102,11 +102,13 @@ impl LearnedImages {
             None => ImportSet { modules, uses: 0, status: Status::Counted },
         };
         set.uses = set.uses.saturating_add(1);
-        // After that nothing depends on the number.
-        let counts = set.uses <= USES;
-        known.changed |= counts;
+        // Nothing depends on the number any more once there is an image.
+        known.changed |= set.status == Status::Counted;
         let rested = known.began.is_none_or(|began| began.elapsed() >= PAUSE);
-        let image = (set.status == Status::Counted && set.uses >= USES && rested).then(|| image_of(&set.modules));
+        // Scripts that run while another process builds must not all start one more; one that was killed is missed later.
+        let asked = self.builder == Builder::Elsewhere && !set.uses.is_power_of_two();
+        let due = set.status == Status::Counted && set.uses >= USES && rested && !asked;
+        let image = due.then(|| image_of(&set.modules));
         known.sets.push(set);
         if known.sets.len() > MAX_SETS
             && let Some(oldest) = known.sets.iter().position(|set| set.status != Status::Built)
@@ -127,12 +129,12 @@ impl LearnedImages {
         self.builder
     }
 
-    /// Takes the image that another process is to build.
+    /// Takes the image that another process is asked to build.
     pub(crate) fn take_wanted(&self) -> Option<Image> {
         self.known().wanted.take()
     }
 
-    /// Notes what became of a build. Returns the image that is one too many.
+    /// Notes the result of a build. Returns the image that has to be removed, if there is one too many.
     pub(crate) fn finished(&self, image: &Image, built: bool) -> Option<Image> {
         let mut known = self.known();
         for set in known.sets.iter_mut().filter(|set| image_of(&set.modules) == *image) {
@@ -166,7 +168,7 @@ impl LearnedImages {
     }
 }
 
-/// The image with these modules; those of [`Image::data`] come first, as others need them.
+/// Returns the image with these modules. Those of [`Image::data`] come first: others need them.
 fn image_of(modules: &[String]) -> Image {
     let has = |module: &&str| modules.iter().any(|own| own == module);
     let data = Image::DATA.into_iter().filter(has).map(str::to_owned);
@@ -190,7 +192,7 @@ fn read(path: &std::path::Path) -> Option<Vec<ImportSet>> {
 mod tests {
     use super::*;
 
-    fn names(modules: &[&str]) -> Vec<String> {
+    fn names(modules: &[&str]) -> BTreeSet<String> {
         modules.iter().map(|&module| module.to_owned()).collect()
     }
 
@@ -210,7 +212,7 @@ mod tests {
     #[test]
     fn what_has_an_image_already_or_cannot_have_one_gets_none() {
         let learned = LearnedImages::open(Builder::Here, None);
-        let many: Vec<String> = (0..=MAX_MODULES).map(|number| format!("m{number}")).collect();
+        let many: BTreeSet<String> = (0..=MAX_MODULES).map(|number| format!("m{number}")).collect();
         for modules in [names(&[]), names(&["numpy"]), names(&["pandas", "matplotlib", "numpy"]), many] {
             for _ in 0..5 {
                 assert_eq!(learned.note(modules.clone()), None, "{modules:?}");
@@ -230,7 +232,7 @@ mod tests {
         let learned = LearnedImages::open(Builder::Here, None);
         let mut removed = Vec::new();
         for number in 0..MAX_IMAGES + 2 {
-            let modules = vec![format!("m{number}")];
+            let modules = BTreeSet::from([format!("m{number}")]);
             learned.known().began = None;
             learned.note(modules.clone());
             let image = learned.note(modules).expect("an image");
@@ -238,13 +240,25 @@ mod tests {
         }
         assert_eq!(removed, [Image::of(["m0"]), Image::of(["m1"])]);
         for number in 0..1000 {
-            learned.note(vec![format!("n{number}")]);
+            learned.note(BTreeSet::from([format!("n{number}")]));
         }
         assert_eq!((learned.images().len(), learned.known().sets.len()), (MAX_IMAGES, MAX_SETS));
         // One build after the other, with a pause.
         learned.known().began = Some(Instant::now());
-        learned.note(vec!["late".to_owned()]);
-        assert_eq!(learned.note(vec!["late".to_owned()]), None);
+        learned.note(names(&["late"]));
+        assert_eq!(learned.note(names(&["late"])), None);
+    }
+
+    #[test]
+    fn scripts_that_run_during_a_build_start_no_other() {
+        let learned = LearnedImages::open(Builder::Elsewhere, None);
+        let mut wanted = Vec::new();
+        for use_number in 1..=16 {
+            learned.known().began = None;
+            learned.note(names(&["sympy"]));
+            wanted.extend(learned.take_wanted().map(|_| use_number));
+        }
+        assert_eq!(wanted, [2, 4, 8, 16]);
     }
 
     #[test]

@@ -25,9 +25,9 @@ pub struct RunnerSettings {
     pub max_concurrent: usize,
     /// Images that runs are forked from when they import something of them.
     pub images: Vec<Image>,
-    /// Who builds images of what code imports repeatedly.
+    /// The process that builds images of packages that code imports repeatedly.
     pub builder: Builder,
-    /// The file in which it is kept what code imports; without one it is known to this process alone.
+    /// The file that keeps what code imports; `None`: only this process knows it.
     pub imports_file: Option<PathBuf>,
 }
 

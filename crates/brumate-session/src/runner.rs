@@ -1,5 +1,6 @@
 //! One run: a fresh machine, the packages, the code, the end.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ impl std::fmt::Debug for Runner {
 pub(crate) struct Job {
     pub(crate) spec: MachineSpec,
     pub(crate) execute: Execute,
+    /// Top-level modules that the code imports.
+    pub(crate) imports: BTreeSet<String>,
     pub(crate) inference: Inference,
     pub(crate) asker: Asker,
     pub(crate) principal: String,
@@ -129,23 +132,25 @@ impl Runner {
         let _ = self.own_image.set(image);
     }
 
-    /// The image for code.
-    pub(crate) fn image_for(&self, code: &str) -> Image {
+    /// Returns the image for code that imports these modules.
+    pub(crate) fn image_for(&self, imports: &BTreeSet<String>) -> Image {
         let mut images = self.settings.images.clone();
         images.extend(self.own_image.get().cloned());
         // One that another process has removed is none.
         images.extend(self.learned.images().into_iter().filter(|image| self.engine.has_image(image)));
-        image_for(code, &images)
+        image_for(imports, &images)
     }
 
-    /// Notes what code that has run imports of the bundle; builds an image of it when it is time.
-    fn learn(&self, modules: Vec<String>) {
-        if modules.is_empty() {
+    /// Counts what code imports of the bundle. Builds an image when it is the set's turn.
+    fn learn(&self, imports: BTreeSet<String>) {
+        let builder = self.learned.builder();
+        if builder == Builder::Nobody {
             return;
         }
-        let wanted = self.learned.note(modules);
-        if self.learned.builder() != Builder::Here {
-            // A process that is about to end.
+        let of_bundle = |module: &String| self.packages.bundle().distribution_of(module).is_some();
+        let wanted = self.learned.note(imports.into_iter().filter(of_bundle).collect());
+        if builder == Builder::Elsewhere {
+            // This process is about to end.
             self.learned.save();
             return;
         }
@@ -165,12 +170,12 @@ impl Runner {
         });
     }
 
-    /// Returns the image that another process is to build, when it is time: what the last runs imported.
+    /// Takes the image that another process is asked to build, if there is one.
     pub fn image_to_build(&self) -> Option<Image> {
         self.learned.take_wanted()
     }
 
-    /// Notes what became of the build of an image that [`Runner::image_to_build`] named, in whichever process.
+    /// Notes the result of building an image that [`Runner::image_to_build`] has returned here or in another process.
     pub async fn image_was_built(&self, image: &Image, built: bool) {
         if let Some(surplus) = self.learned.finished(image, built) {
             self.engine.remove_image(&surplus).await;
@@ -202,7 +207,8 @@ impl Runner {
             false => serde_json::Value::Object(request.globals).to_string(),
         };
         let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
-        let image = self.image_for(&request.code);
+        let imports = imports_of(&request.code);
+        let image = self.image_for(&imports);
         let asker = Asker::new(request.questions);
         let execute =
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
@@ -211,7 +217,7 @@ impl Runner {
         // Code that installs packages itself knows of modules that nobody else knows.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let principal = request.principal;
-        let job = Job { spec, execute, inference, asker, principal, phases: request.phases, sink: None };
+        let job = Job { spec, execute, imports, inference, asker, principal, phases: request.phases, sink: None };
 
         let (events, mut received) = mpsc::channel(EVENT_QUEUE);
         let mut collector = Collector::new(self.limits());
@@ -266,10 +272,8 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, Failure> {
-        let Job { spec, execute, inference, asker, principal, phases, sink } = job;
+        let Job { spec, execute, imports, inference, asker, principal, phases, sink } = job;
         let phases = phases.as_ref();
-        let of_bundle = |module: &&str| self.packages.bundle().distribution_of(module).is_some();
-        let imported: Vec<String> = imports_of(&execute.code).filter(of_bundle).map(str::to_owned).collect();
         let mut permit = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::Cancelled),
@@ -306,7 +310,7 @@ impl Runner {
         };
         if let RunEnd::Ended { outcome, .. } = &end {
             permit.took(outcome.cpu);
-            self.learn(imported);
+            self.learn(imports);
         }
         let copied = match (&end, sink) {
             // Also after a cancellation: what an interrupted script has written counts, as it does natively.

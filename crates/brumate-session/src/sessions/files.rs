@@ -100,8 +100,8 @@ pub(crate) fn mime_of(name: &str, bytes: &[u8]) -> &'static str {
     mime_of_name(name).unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(bytes)))
 }
 
-/// The type that the first bytes of a file show.
-pub(crate) fn mime_of_content(bytes: &[u8]) -> &'static str {
+/// Returns the type that the first bytes of a file show; `application/octet-stream` when they show none.
+pub fn mime_of_content(bytes: &[u8]) -> &'static str {
     const MAGIC: [(&[u8], &str); 7] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),

@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever looks for a session to put to sleep may look at one that is being made, before its first cell has its turn.
+    /// A search for a session to put to sleep takes the turn of a new one before its first cell does.
     #[tokio::test]
     async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_has_removed() {
         let directory = tempfile::tempdir().unwrap();

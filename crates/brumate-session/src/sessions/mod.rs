@@ -52,7 +52,7 @@ pub use cell::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
 pub use examine::{Examination, Fault, Problem, Subject};
-pub use files::{FileName, is_text};
+pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
 pub use record::{ImageFile, KnownFile, Record, SessionState};

@@ -79,7 +79,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
 }
 
-/// Starts a process that builds an image for the next scripts that import the same. It outlives this one, and gives way to all others.
+/// Starts a process that builds an image for later scripts with the same imports. It outlives this one; its work has the lowest priority.
 fn build_in_background(image: &Image, settings: &Settings) {
     use std::os::unix::process::CommandExt as _;
     let (Ok(program), Ok(cache)) = (std::env::current_exe(), std::path::absolute(&settings.cache_dir)) else { return };

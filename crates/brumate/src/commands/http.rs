@@ -116,7 +116,7 @@ fn raise_descriptors() {
 fn tell_when_ready(engine: LocalEngine, sessions: bool, health: Health, ends: CancellationToken) {
     tokio::spawn(async move {
         let image = if sessions { session_image() } else { Image::data() };
-        match engine.warm_ahead(&Image::DATA, &image).await {
+        match engine.prepare_ahead(&Image::DATA, &image).await {
             Ok(()) => health.set_ready(),
             Err(error) if ends.is_cancelled() => tracing::debug!(%error, "the sandbox was not prepared any more"),
             Err(error) => tracing::error!(%error, "the sandbox is not ready"),

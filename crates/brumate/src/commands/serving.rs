@@ -108,7 +108,7 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances
 /// Compiles what sessions begin with, and builds their image, before the first one needs it.
 fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
-        match engine.warm_ahead(&Image::DATA, &session_image()).await {
+        match engine.prepare_ahead(&Image::DATA, &session_image()).await {
             Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
             Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
             Ok(()) => {}

@@ -22,7 +22,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
     let sandbox = sandbox(settings)?;
     if !arguments.modules.is_empty() {
         let image = Image::of(arguments.modules.clone());
-        let built = sandbox.engine.warm_ahead(&[], &image).await;
+        let built = sandbox.engine.warm_ahead(&image).await;
         sandbox.runner.image_was_built(&image, built.is_ok()).await;
         built?;
         return Ok(exit_status::SUCCESS);

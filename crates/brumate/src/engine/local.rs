@@ -106,10 +106,9 @@ impl LocalEngine {
     /// # Errors
     ///
     /// Those of [`LocalEngine::warm`].
-    pub(crate) async fn warm_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
-        let sandbox = self.sandbox().await?;
-        sandbox.prepare_ahead(wheels).await.map_err(engine_error)?;
-        sandbox.warm_ahead(image).await.map_err(engine_error)
+    pub(crate) async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
+        self.sandbox().await?.prepare_ahead(wheels).await.map_err(engine_error)?;
+        self.warm_ahead(image).await
     }
 
     /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes

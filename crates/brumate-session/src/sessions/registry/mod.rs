@@ -193,7 +193,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes a session that this server has just made. Nobody else knows it, and it need not be stored before its first call ends.
+    /// Notes a session that this server has just made. It is stored when its first call ends; no other server knows it before.
     pub(crate) fn expect(&self, id: SessionId) {
         self.unstored().insert(id);
     }
