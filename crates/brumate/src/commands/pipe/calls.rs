@@ -1,9 +1,8 @@
-//! What each call does.
+//! Handles the calls of a package.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload};
+use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
 use brumate_session::{CancellationToken, Failure, Question, Questions, RunRequest, questions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,7 +40,7 @@ impl CallError {
     }
 }
 
-/// Reads variables; they are a text of their own, which may be nested more deeply than a frame.
+/// Parses variables. They travel as text, because they may be nested more deeply than the JSON of a frame.
 fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
     if text.is_empty() {
         return Ok(serde_json::Map::new());
@@ -75,11 +74,11 @@ impl From<SessionError> for CallError {
 }
 
 impl Server {
-    /// Does what a request asks for; returns the last frame of its answer.
+    /// Handles a request; returns the last frame of its answer.
     ///
     /// # Errors
     ///
-    /// Why nothing was done.
+    /// When the request is malformed, or its session or the sandbox cannot be used.
     pub(super) async fn call(
         self: &Arc<Self>,
         id: u64,
@@ -145,7 +144,7 @@ impl Server {
         );
         let report = report?;
         for bytes in &report.figures {
-            let mime = mime_of_picture(bytes);
+            let mime = mime_of_content(bytes);
             self.event(id, Frame { json: json!({"event": "figure", "mime": mime}), bytes: bytes.clone() }).await;
         }
         Ok(json!({"result": answers::of_run(&report)}).into())
@@ -195,10 +194,4 @@ impl Server {
         });
         sender
     }
-}
-
-/// Returns the type of a picture by its first bytes.
-fn mime_of_picture(bytes: &[u8]) -> &'static str {
-    let kinds: HashMap<&[u8], &str> = HashMap::from([(&b"\xff\xd8\xff"[..], "image/jpeg"), (b"GIF8", "image/gif")]);
-    kinds.into_iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("image/png", |(_, mime)| mime)
 }

@@ -48,7 +48,7 @@ const MAX_REQUESTS: usize = 1024;
 /// Frames that may wait to be read by the package; beyond that running code waits.
 const WRITE_QUEUE: usize = 64;
 
-/// What all requests use.
+/// State that all requests share.
 struct Server {
     runner: Runner,
     sessions: Sessions,

@@ -1,12 +1,23 @@
 //! The command line: what can be said. What it means is decided in `settings`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate_session::sessions::SessionId;
 use brumate_session::units::{parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+mod arguments;
+mod http;
+mod packages;
+
+pub(crate) use arguments::{
+    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
+    SessionsAction, SessionsArgs, TokenArgs, WarmupArgs,
+};
+pub(crate) use http::HttpArgs;
+pub(crate) use packages::{InferChoice, PackageOptions};
 
 use crate::env_vars;
 
@@ -180,207 +191,6 @@ pub(crate) struct Options {
     pub(crate) disable_networking: bool,
 }
 
-/// How HTTP modes serve.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "HTTP")]
-pub(crate) struct HttpArgs {
-    /// Address to listen at [default: 127.0.0.1] [env: BRUMATE_HOST]
-    #[arg(long, global = true, value_name = "HOST")]
-    pub(crate) host: Option<String>,
-    /// Port to listen at; 0 is any free one [default: 3001] [env: BRUMATE_PORT]
-    #[arg(long, global = true, value_name = "PORT")]
-    pub(crate) port: Option<u16>,
-    /// Path of the endpoint [default: /mcp; of sse: /sse]
-    #[arg(long, global = true, env = env_vars::HTTP_PATH, value_name = "PATH")]
-    pub(crate) path: Option<String>,
-    /// Host name, or name and port, under which clients reach the server, beside this machine's own; `*`: any; may be given
-    /// several times
-    #[arg(long, global = true, env = env_vars::ALLOW_HOST, value_name = "HOST", value_delimiter = ',')]
-    pub(crate) allow_host: Vec<String>,
-    /// Web pages that may use the server, such as `https://app.example.com`, beside those of this machine; may be given several
-    /// times
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
-    pub(crate) allow_origin: Vec<String>,
-    /// URL under which clients reach the server through a proxy, such as `https://example.com/tools`: its host is let in, and `sse`
-    /// names its addresses below its path
-    #[arg(long, global = true, env = env_vars::PUBLIC_URL, value_name = "URL")]
-    pub(crate) public_url: Option<String>,
-    /// Address or network (`10.0.0.0/8`) of a proxy whose `X-Forwarded-Prefix` is believed; may be given several times
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::TRUSTED_PROXY, value_name = "ADDRESS", value_delimiter = ',')]
-    pub(crate) trusted_proxy: Vec<String>,
-    /// File with the hashes of tokens (`brumate token`); clients then need one
-    #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
-    pub(crate) auth_tokens: Option<PathBuf>,
-    /// Listen beyond this machine without tokens: everybody who reaches the server may use it
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
-    pub(crate) allow_unauthenticated: bool,
-    /// Chain of certificates for TLS (PEM)
-    #[arg(long, global = true, env = env_vars::TLS_CERT, value_name = "FILE")]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// Private key for TLS (PEM)
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::TLS_KEY, value_name = "FILE")]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// Directory for sessions of the protocol and what their clients have not read, so that clients lose neither when the server
-    /// ends; used by one server at a time
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::EVENT_STORE, value_name = "DIR")]
-    pub(crate) event_store: Option<PathBuf>,
-    /// How long calls may go on when the server is asked to end; then they are interrupted
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
-    pub(crate) drain_timeout: Duration,
-}
-
-/// Arguments of `health`.
-#[derive(Debug, Args)]
-pub(crate) struct HealthArgs {
-    /// The server's port [default: 3001] [env: BRUMATE_PORT]
-    #[arg(id = "server_port", value_name = "PORT")]
-    pub(crate) port: Option<u16>,
-    /// Ask whether code would not have to wait for the sandbox, either
-    #[arg(long)]
-    pub(crate) warm: bool,
-}
-
-/// Arguments of `completions`.
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    pub(crate) shell: clap_complete::Shell,
-}
-
-/// Arguments of `man`.
-#[derive(Debug, Args)]
-pub(crate) struct ManArgs {
-    /// The directory; it is made when it is not there
-    pub(crate) directory: PathBuf,
-}
-
-/// Arguments of `token`.
-#[derive(Debug, Args)]
-pub(crate) struct TokenArgs {
-    /// Name of whom it is for: sessions and limits belong to it
-    pub(crate) name: String,
-}
-
-/// Where packages come from, and which may be used. Without a flag pip's and uv's settings hold.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Packages")]
-pub(crate) struct PackageOptions {
-    /// Package index, in place of PyPI or what pip and uv are set to
-    #[arg(long, alias = "index-url", global = true, env = env_vars::INDEX, value_name = "URL")]
-    pub(crate) index: Option<String>,
-    /// Further index, asked before the other; may be given several times
-    #[arg(long, alias = "extra-index-url", global = true, hide_short_help = true, env = env_vars::EXTRA_INDEX, value_name = "URL", value_delimiter = ' ')]
-    pub(crate) extra_index: Vec<String>,
-    /// Directory of wheels, or page of links, asked before indexes; may be given several times
-    #[arg(long, global = true, env = env_vars::FIND_LINKS, value_name = "DIR|URL", value_delimiter = ',')]
-    pub(crate) find_links: Vec<String>,
-    /// Directory (URL) of a Pyodide distribution with `pyodide-lock.json`, asked last
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::PYODIDE, value_name = "URL")]
-    pub(crate) pyodide: Option<String>,
-    /// Who is asked for passwords of indexes whose user name is known: `disabled`, or `subprocess` for the command `keyring`
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::KEYRING_PROVIDER, value_name = "PROVIDER")]
-    pub(crate) keyring_provider: Option<String>,
-    /// File with constraints, a requirement a line; may be given several times
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::CONSTRAINT, value_name = "FILE", value_delimiter = ',')]
-    pub(crate) constraint: Vec<PathBuf>,
-    /// Nothing that was uploaded later: a date, a moment, or a span before now such as `30 days`
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::EXCLUDE_NEWER, value_name = "DATE")]
-    pub(crate) exclude_newer: Option<String>,
-    /// No network: what is cached, in the bundle, or in directories
-    #[arg(long, global = true, env = env_vars::OFFLINE)]
-    pub(crate) offline: bool,
-    /// Nothing but the bundle
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::ONLY_BUNDLED)]
-    pub(crate) only_bundled: bool,
-    /// Requirements may name URLs (`name @ https://…`): code then decides what this host connects to
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_URLS)]
-    pub(crate) allow_urls: bool,
-    /// Imported modules that are looked for in packages: `all`, `known` (of packages that are known to have them), or `none`
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::INFER, value_enum, default_value_t, value_name = "WHICH")]
-    pub(crate) infer: InferChoice,
-    /// Package that may be used besides the bundle, such as `rich`, `acme-*` or `urllib3>=2`; then no others; may be given
-    /// several times [env: BRUMATE_ALLOW_PACKAGE]
-    #[arg(long, global = true, hide_short_help = true, value_name = "PATTERN")]
-    pub(crate) allow_package: Vec<String>,
-    /// Package that may not be used; may be given several times [env: BRUMATE_DENY_PACKAGE]
-    #[arg(long, global = true, hide_short_help = true, value_name = "PATTERN")]
-    pub(crate) deny_package: Vec<String>,
-    /// Take wheels only whose hash the index, or the lock, states
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::REQUIRE_HASHES)]
-    pub(crate) require_hashes: bool,
-    /// File with rules for packages (TOML)
-    #[arg(long, global = true, hide_short_help = true, env = env_vars::PACKAGE_POLICY, value_name = "FILE")]
-    pub(crate) package_policy: Option<PathBuf>,
-    /// Use exactly the packages of this lock (`brumate lock`, or any pylock.toml)
-    #[arg(long, global = true, env = env_vars::LOCKED, value_name = "FILE")]
-    pub(crate) locked: Option<PathBuf>,
-}
-
-/// Values of `--infer`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InferChoice {
-    /// Any module; one of no known package in the project of its name.
-    #[default]
-    All,
-    /// Modules of the bundle, of wheels in `--find-links` directories, and of well-known projects.
-    Known,
-    /// Modules of the bundle.
-    None,
-}
-
-/// Arguments of `lock`.
-#[derive(Debug, Args)]
-pub(crate) struct LockArgs {
-    /// Requirements, besides those of `--deps` and `--script`
-    #[arg(value_name = "REQUIREMENT")]
-    pub(crate) requirements: Vec<String>,
-    /// Script whose inline metadata (PEP 723) states requirements
-    #[arg(long, value_name = "FILE")]
-    pub(crate) script: Option<PathBuf>,
-    /// Where to write; `-` is standard output
-    #[arg(long, short, default_value = "pylock.toml", value_name = "FILE")]
-    pub(crate) output: PathBuf,
-}
-
-/// Arguments of `warmup`.
-#[derive(Debug, Args)]
-pub(crate) struct WarmupArgs {
-    /// Also every wheel in the directories of `--find-links`
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Only build the image that has imported these modules
-    #[arg(long, hide = true, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) modules: Vec<String>,
-}
-
-/// Arguments of `bundle`.
-#[derive(Debug, Args)]
-pub(crate) struct BundleArgs {
-    #[command(subcommand)]
-    pub(crate) action: BundleAction,
-}
-
-/// What to do with a directory of wheels.
-#[derive(Debug, Subcommand)]
-pub(crate) enum BundleAction {
-    /// Put into DIR the wheels that requirements become, and write its index and checksums
-    Build(BundleBuildArgs),
-}
-
-/// Arguments of `bundle build`.
-#[derive(Debug, Args)]
-pub(crate) struct BundleBuildArgs {
-    /// The directory; wheels that it has stay
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
-    /// Requirements, besides those of `--deps`; with everything they require, except what this binary has itself
-    #[arg(value_name = "REQUIREMENT")]
-    pub(crate) requirements: Vec<String>,
-    /// Every wheel in the directories of `--find-links`
-    #[arg(long)]
-    pub(crate) all: bool,
-}
-
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReturnModeArg {
@@ -419,46 +229,6 @@ pub(crate) enum DurabilityArg {
     Cell,
 }
 
-/// Arguments of `sessions`.
-#[derive(Debug, Args)]
-pub(crate) struct SessionsArgs {
-    #[command(subcommand)]
-    pub(crate) action: SessionsAction,
-}
-
-/// What to do with the sessions in a data directory.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsAction {
-    /// List them, also while a server uses them
-    List {
-        /// Print one JSON list instead of a table
-        #[arg(long)]
-        json: bool,
-    },
-    /// Remove them with all their files; no server may be using the directory
-    Remove {
-        /// All of them
-        #[arg(long, conflicts_with = "ids")]
-        all: bool,
-        /// Which
-        #[arg(value_name = "ID", required_unless_present = "all")]
-        ids: Vec<String>,
-    },
-    /// Copy them to a directory with the images that they need, also while a server uses them; one that is running code is
-    /// copied without its state
-    Backup {
-        /// A directory that is not there yet, or empty
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-    },
-    /// Copy a backup into a data directory that has no sessions; no server may be using it
-    Restore {
-        /// The directory that `backup` wrote
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-    },
-}
-
 /// The command line of this process, with ids of sessions that begin with a dash told apart from flags.
 pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let (ids, mut others): (Vec<OsString>, Vec<OsString>) = {
@@ -479,42 +249,6 @@ pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsStri
         others.extend(ids);
     }
     others
-}
-
-/// Arguments of `exec`.
-#[derive(Debug, Args)]
-pub(crate) struct ExecArgs {
-    /// Grant a directory of the host to the script; may be given several times
-    #[arg(long, value_name = "HOST:GUEST[:ro]")]
-    pub(crate) mount: Vec<OsString>,
-    /// Copy the files that the script makes to a directory when it has ended; those of the script's working directory by their
-    /// relative paths, others by their absolute ones
-    #[arg(long, value_name = "DIR")]
-    pub(crate) output_dir: Option<PathBuf>,
-    /// The script, or `-` for standard input, and the script's arguments: everything after it is its own
-    #[arg(value_name = "FILE [ARGUMENTS]", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    script: Vec<OsString>,
-}
-
-impl ExecArgs {
-    /// The script; `-` is standard input.
-    pub(crate) fn file(&self) -> &Path {
-        // The command line has been refused when there is none.
-        self.script.first().map_or(Path::new("-"), Path::new)
-    }
-
-    /// Arguments of the script.
-    pub(crate) fn arguments(&self) -> &[OsString] {
-        self.script.get(1..).unwrap_or_default()
-    }
-}
-
-/// Arguments of `doctor`.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
