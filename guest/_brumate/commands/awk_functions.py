@@ -160,13 +160,17 @@ def _split(program, nodes):
 
     def run():
         pieces = separated(str(text(get(), _form(program))), separator())
-        array = of()
-        array.clear()
-        for place, piece in enumerate(pieces, 1):
-            array[str(place)] = piece
-        return float(len(pieces))
+        return _refilled(of(), pieces)
 
     return run
+
+
+def _refilled(array, values):
+    """Gives an array these values, numbered from 1; returns their number."""
+    array.clear()
+    for place, value in enumerate(values, 1):
+        array[str(place)] = value
+    return float(len(values))
 
 
 def _separator(program, node):
@@ -323,11 +327,7 @@ def _asort(program, nodes, by_key=False):
     def run():
         source = of()
         values = sorted(source) if by_key else sorted(source.values(), key=functools.cmp_to_key(before))
-        target = into()
-        target.clear()
-        for place, value in enumerate(values, 1):
-            target[str(place)] = value
-        return float(len(values))
+        return _refilled(into(), values)
 
     return run
 

@@ -3,6 +3,7 @@
 from ..pristine import __builtins__
 
 from .streams import Refused
+from .token_cursor import TokenCursor
 
 # Blocks and parentheses inside each other.
 MAX_NESTING = 60
@@ -13,13 +14,11 @@ _COMPARING = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _BEGINNING = frozenset(("$", "(", "++", "--"))
 
 
-class ExpressionParser:
+class ExpressionParser(TokenCursor):
     """Reads expressions: a tree of tuples, each with its kind first."""
 
     def __init__(self, found):
-        self.tokens = found
-        self.at = 0
-        self.nesting = 0
+        super().__init__(found)
         self.in_print = 0  # where `>` is a redirection
         self.parameters = ()
 
@@ -27,24 +26,6 @@ class ExpressionParser:
         token = self.tokens[self.at]
         shown = "newline" if token.kind == "newline" else token.value
         raise Refused(f"line {token.line}: {problem or 'syntax error'} near {shown}", 1)
-
-    @property
-    def token(self):
-        return self.tokens[self.at]
-
-    def sees(self, *values):
-        token = self.tokens[self.at]
-        return token.kind in ("sign", "keyword") and token.value in values
-
-    def take(self, *values):
-        if self.sees(*values):
-            self.at += 1
-            return self.tokens[self.at - 1].value
-        return None
-
-    def need(self, value):
-        if not self.take(value):
-            self.fail(f"{value} is missing")
 
     def skip_newlines(self):
         while self.token.kind == "newline":

@@ -157,20 +157,26 @@ def _printable(data):
     return "".join([chr(byte) if 32 <= byte < 127 else "." for byte in data])
 
 
-def hexdump(arguments, streams):
-    """hexdump [-C] [-v] [-n LENGTH] [-s START] [file...]: bytes in hexadecimal"""
-    found, paths = options.parse(arguments, flags="Cvx", values="ns")
-    data = b"".join([_read(path, streams) for path in paths or ["-"]])
-    start, data = _limited(data, found)
+def _rows(data, streams, whole):
+    """Yields places and rows of 16 bytes. Unless `whole`, rows that repeat the one before are written as one `*`."""
     before, starred = None, False
     for at in range(0, len(data), 16):
         line = data[at : at + 16]
-        if line == before and "v" not in found and len(line) == 16:
+        if line == before and not whole and len(line) == 16:
             if not starred:
                 streams.out.write("*\n")
             starred = True
             continue
         before, starred = line, False
+        yield at, line
+
+
+def hexdump(arguments, streams):
+    """hexdump [-C] [-v] [-n LENGTH] [-s START] [file...]: bytes in hexadecimal"""
+    found, paths = options.parse(arguments, flags="Cvx", values="ns")
+    data = b"".join([_read(path, streams) for path in paths or ["-"]])
+    start, data = _limited(data, found)
+    for at, line in _rows(data, streams, whole="v" in found):
         if "C" in found:
             halves = [" ".join([f"{byte:02x}" for byte in half]) for half in (line[:8], line[8:])]
             streams.out.write(f"{start + at:08x}  {halves[0]:<23}  {halves[1]:<23}  |{_printable(line)}|\n")
@@ -224,15 +230,7 @@ def od(arguments, streams):
             return _NAMES.get(value, chr(value) if 32 <= value < 127 else f"{value:03o}")
         return f"{value:0{width}x}" if letter == "x" else f"{value:0{width}o}" if letter == "o" else str(value)
 
-    before, starred = None, False
-    for at in range(0, len(data), 16):
-        line = data[at : at + 16]
-        if line == before and "v" not in found and len(line) == 16:
-            if not starred:
-                streams.out.write("*\n")
-            starred = True
-            continue
-        before, starred = line, False
+    for at, line in _rows(data, streams, whole="v" in found):
         cells = [
             f" {shown(line[index : index + size].ljust(size, bytes(1))):>{width}}"
             for index in range(0, len(line), size)

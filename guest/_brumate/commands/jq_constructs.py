@@ -4,38 +4,16 @@ from ..pristine import __builtins__
 
 from .jq_lexer import MAX_NESTING
 from .streams import Refused
+from .token_cursor import TokenCursor
 
 
-class ConstructParser:
+class ConstructParser(TokenCursor):
     """Reads constructs, whose first word is taken. Pipes and terms are the subclass's."""
-
-    def __init__(self, found, nesting=0):
-        self.tokens = found
-        self.at = 0
-        self.nesting = nesting
-
-    @property
-    def token(self):
-        return self.tokens[self.at]
 
     def fail(self, problem=None):
         token = self.token
         shown = "a string" if token.kind == "string" else token.value
         raise Refused(f"syntax error: {problem or 'unexpected'} {'before ' if problem else ''}{shown}", 3)
-
-    def sees(self, *values):
-        token = self.tokens[self.at]
-        return token.kind in ("sign", "keyword") and token.value in values
-
-    def take(self, *values):
-        if self.sees(*values):
-            self.at += 1
-            return self.tokens[self.at - 1].value
-        return None
-
-    def need(self, value):
-        if not self.take(value):
-            self.fail(f"{value} is missing")
 
     def deeper(self):
         self.nesting += 1
@@ -104,27 +82,25 @@ class ConstructParser:
         return self.postfix()
 
     def reduce(self):
+        loop = self.loop()
+        self.need(")")
+        return ("reduce", *loop)
+
+    def loop(self):
+        """What `reduce` and `foreach` have in common: source, pattern, first state, and step."""
         source = self.postfix()
         self.need("as")
         pattern = self.pattern()
         self.need("(")
         first = self.pipe()
         self.need(";")
-        step = self.pipe()
-        self.need(")")
-        return ("reduce", source, pattern, first, step)
+        return source, pattern, first, self.pipe()
 
     def foreach(self):
-        source = self.postfix()
-        self.need("as")
-        pattern = self.pattern()
-        self.need("(")
-        first = self.pipe()
-        self.need(";")
-        step = self.pipe()
+        loop = self.loop()
         out = self.pipe() if self.take(";") else ("self",)
         self.need(")")
-        return ("foreach", source, pattern, first, step, out)
+        return ("foreach", *loop, out)
 
     def definition(self):
         self.need("def")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import Any, TypeVar
 
 from . import _operations as operations
 from ._operations import Ask, Make, MakeStream, Operation, Question
 from ._process import Process, running_process, shared_process
 from ._results import Event, Figure, File, Output, Result
-from ._settings import Settings, make_settings
+from ._settings import Configured, Settings
 
 T = TypeVar("T")
 #: As `Answerer`, for a coroutine.
 AsyncAnswerer = Callable[[str, bool], Awaitable[str | None]]
 
 
-class AsyncSandbox:
+class AsyncSandbox(Configured):
     """Runs Python code in a sandbox, as `Sandbox` does, from asyncio. A task that is cancelled interrupts its code.
 
     >>> import asyncio
@@ -29,37 +29,6 @@ class AsyncSandbox:
     >>> asyncio.run(main())
     [0, 1, 4, 9]
     """
-
-    def __init__(
-        self,
-        *,
-        packages: Sequence[str] = (),
-        timeout: float | None = None,
-        cpu_timeout: float | None = None,
-        memory: str | int | None = None,
-        output_limit: str | int | None = None,
-        offline: bool = False,
-        index: str | None = None,
-        find_links: Sequence[str | os.PathLike[str]] = (),
-        session_timeout: float | None = None,
-        data_dir: str | os.PathLike[str] | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        arguments: Sequence[str] = (),
-    ) -> None:
-        self._settings = make_settings(
-            packages,
-            find_links,
-            arguments,
-            data_dir,
-            cache_dir,
-            timeout=timeout,
-            cpu_timeout=cpu_timeout,
-            memory=memory,
-            output_limit=output_limit,
-            offline=offline,
-            index=index,
-            session_timeout=session_timeout,
-        )
 
     @classmethod
     async def eval(cls, code: str, globals: Mapping[str, Any] | None = None) -> Any:

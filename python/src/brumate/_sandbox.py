@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -13,12 +13,12 @@ from . import _operations as operations
 from ._operations import Answerer, Ask, Make, MakeStream, Operation, Question, Request
 from ._process import Frame, Process, shared_process
 from ._results import Event, File, Result
-from ._settings import Settings, make_settings
+from ._settings import Configured, Settings
 
 T = TypeVar("T")
 
 
-class Sandbox:
+class Sandbox(Configured):
     """Runs Python code in a sandbox: CPython 3.14 with numpy, pandas, matplotlib and more.
 
     Code has no network, and sees no files, variables or secrets of this machine. One process of the binary serves all
@@ -44,37 +44,6 @@ class Sandbox:
     ...     box.run("1 + 1").value
     2
     """
-
-    def __init__(
-        self,
-        *,
-        packages: Sequence[str] = (),
-        timeout: float | None = None,
-        cpu_timeout: float | None = None,
-        memory: str | int | None = None,
-        output_limit: str | int | None = None,
-        offline: bool = False,
-        index: str | None = None,
-        find_links: Sequence[str | os.PathLike[str]] = (),
-        session_timeout: float | None = None,
-        data_dir: str | os.PathLike[str] | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        arguments: Sequence[str] = (),
-    ) -> None:
-        self._settings = make_settings(
-            packages,
-            find_links,
-            arguments,
-            data_dir,
-            cache_dir,
-            timeout=timeout,
-            cpu_timeout=cpu_timeout,
-            memory=memory,
-            output_limit=output_limit,
-            offline=offline,
-            index=index,
-            session_timeout=session_timeout,
-        )
 
     def __enter__(self) -> Sandbox:
         return self

@@ -52,23 +52,39 @@ class Settings:
         return (*options, *self.arguments)
 
 
-def make_settings(
-    packages: Sequence[str],
-    find_links: Sequence[str | os.PathLike[str]],
-    arguments: Sequence[str],
-    data_dir: str | os.PathLike[str] | None,
-    cache_dir: str | os.PathLike[str] | None,
-    **others: object,
-) -> Settings:
-    """Returns settings of the values that users give."""
-    for name, value in (("packages", packages), ("find_links", find_links), ("arguments", arguments)):
-        if isinstance(value, str):
-            raise TypeError(f"`{name}` is a list of texts, such as [{value!r}]")
-    return Settings(
-        packages=tuple(packages),
-        find_links=tuple(os.fspath(place) for place in find_links),
-        arguments=tuple(arguments),
-        data_dir=None if data_dir is None else os.fspath(data_dir),
-        cache_dir=None if cache_dir is None else os.fspath(cache_dir),
-        **others,  # type: ignore[arg-type]
-    )
+class Configured:
+    """The constructor of sandboxes. `Sandbox` describes its arguments."""
+
+    def __init__(
+        self,
+        *,
+        packages: Sequence[str] = (),
+        timeout: float | None = None,
+        cpu_timeout: float | None = None,
+        memory: str | int | None = None,
+        output_limit: str | int | None = None,
+        offline: bool = False,
+        index: str | None = None,
+        find_links: Sequence[str | os.PathLike[str]] = (),
+        session_timeout: float | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        arguments: Sequence[str] = (),
+    ) -> None:
+        for name, value in (("packages", packages), ("find_links", find_links), ("arguments", arguments)):
+            if isinstance(value, str):
+                raise TypeError(f"`{name}` is a list of texts, such as [{value!r}]")
+        self._settings = Settings(
+            packages=tuple(packages),
+            timeout=timeout,
+            cpu_timeout=cpu_timeout,
+            memory=memory,
+            output_limit=output_limit,
+            offline=offline,
+            index=index,
+            find_links=tuple(os.fspath(place) for place in find_links),
+            session_timeout=session_timeout,
+            data_dir=None if data_dir is None else os.fspath(data_dir),
+            cache_dir=None if cache_dir is None else os.fspath(cache_dir),
+            arguments=tuple(arguments),
+        )
