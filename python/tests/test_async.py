@@ -1,6 +1,8 @@
 """The asynchronous interface."""
 
 import asyncio
+import os
+import tempfile
 import time
 import unittest
 
@@ -73,6 +75,10 @@ class Sessions(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await session.download("a.txt"), b"text")
             async with await session.fork() as fork:
                 self.assertEqual(await fork.get("x"), {"a": (1,)})
+            with tempfile.TemporaryDirectory() as directory:
+                await session.snapshot(os.path.join(directory, "x"))
+                async with await box.restore(os.path.join(directory, "x")) as copy:
+                    self.assertEqual(await copy.get("x"), {"a": (1,)})
             other = await box.session()
             await other.delete()
             events = [event async for event in session.stream("print(x)")]

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import os
 import pathlib
 import tempfile
 import threading
@@ -57,6 +58,38 @@ class Sessions(unittest.TestCase):
         with self.session.fork() as fork:
             fork.run("x.append(2)")
             self.assertEqual((self.session["x"], fork["x"]), ([1], [1, 2]))
+
+    def test_a_snapshot_goes_on_in_another_data_directory(self):
+        self.session.run("import collections\nx = collections.Counter('abc')\nopen('f.txt', 'w').write('kept')")
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "x.brumate")
+            self.session.snapshot(path)
+            self.session.run("x.clear()")
+            self.assertEqual([file.name for file in pathlib.Path(directory).iterdir()], ["x.brumate"])
+            other = Sandbox(**OPTIONS, data_dir=os.path.join(directory, "data"))
+            for box in (self.box, other):
+                with box.restore(path) as copy:
+                    self.assertEqual(copy.run("x.total(), open('f.txt').read()").value, [3, "kept"])
+                    self.assertEqual([file.name for file in copy.files()], ["f.txt"])
+            close_all()
+
+    def test_a_snapshot_of_a_new_session_is_a_new_session(self):
+        with tempfile.TemporaryDirectory() as directory, self.box.session() as session:
+            session.snapshot(os.path.join(directory, "x"))
+            with self.box.restore(os.path.join(directory, "x")) as copy:
+                self.assertEqual((copy.run("'x' in globals()").value, copy.files()), (False, []))
+
+    def test_what_is_no_snapshot_is_refused(self):
+        with tempfile.TemporaryDirectory() as directory:
+            pathlib.Path(directory, "x").write_bytes(b"no archive")
+            with self.assertRaisesRegex(FileError, "x: it is no snapshot of a session"):
+                self.box.restore(os.path.join(directory, "x"))
+            with self.assertRaisesRegex(FileError, "missing: No such file"):
+                self.box.restore(os.path.join(directory, "missing"))
+            with self.assertRaisesRegex(FileError, "no/x"):
+                self.session.snapshot(os.path.join(directory, "no", "x"))
+        with self.assertRaises(SessionNotFoundError):
+            self.box.session("0" * 16).snapshot("x")
 
     def test_a_session_that_is_deleted_is_gone(self):
         with self.box.session() as session:
@@ -114,7 +147,7 @@ class Files(unittest.TestCase):
 
     def test_a_file_of_this_machine_keeps_its_name(self):
         with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.Path(directory, "table.bin")
+            path = pathlib.pathlib.Path(directory, "table.bin")
             data = bytes(range(256)) * 12_000  # three parts
             path.write_bytes(data)
             file = self.session.upload(path)

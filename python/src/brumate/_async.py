@@ -81,6 +81,10 @@ class AsyncSandbox(Configured):
         found = await _wait(self._settings, lambda ask: operations.simple("session.list", "sessions"))
         return [session["session"] for session in found]
 
+    async def restore(self, path: str | os.PathLike[str]) -> AsyncSession:
+        """Returns a new session that goes on from the state in a file that `AsyncSession.snapshot` wrote."""
+        return AsyncSession(self._settings, await _wait(self._settings, lambda ask: operations.restore(path)))
+
 
 class SessionOpening:
     """What `AsyncSandbox.session` returns: `await` it, or use it in `async with`."""
@@ -160,6 +164,10 @@ class AsyncSession:
         return AsyncSession(
             self._settings, await self._wait(operations.simple("session.fork", "session", session=self.id))
         )
+
+    async def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Writes the present state to a file; as `Session.snapshot`."""
+        await self._wait(operations.snapshot(self.id, path))
 
     async def interrupt(self) -> bool:
         """Interrupts the code that runs in the session. Returns whether code ran."""

@@ -123,6 +123,14 @@ def simple(call: str, field: str, **fields: Any) -> Operation[Any]:
     return answer.json["result"][field]
 
 
+def snapshot(session: str, path: str | os.PathLike[str]) -> Operation[None]:
+    yield from simple("session.snapshot", "done", session=session, path=os.path.abspath(path))
+
+
+def restore(path: str | os.PathLike[str]) -> Operation[str]:
+    return (yield from simple("session.restore", "session", path=os.path.abspath(path)))
+
+
 def files(session: str) -> Operation[list[File]]:
     """Lists the files of a session."""
     found = yield from simple("session.files", "files", session=session)

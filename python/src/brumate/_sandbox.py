@@ -95,6 +95,15 @@ class Sandbox(Configured):
         found = self._wait(lambda ask: operations.simple("session.list", "sessions"))
         return [session["session"] for session in found]
 
+    def restore(self, path: str | os.PathLike[str]) -> Session:
+        """Returns a new session that goes on from the state in a file that `Session.snapshot` wrote, here or elsewhere.
+
+        Raises:
+            FileError: the file is no snapshot, or cannot be read.
+            SessionError: it was made by a version of Brumate whose sessions this one cannot continue.
+        """
+        return Session(self._settings, self._wait(lambda ask: operations.restore(path)))
+
     def _wait(self, make: Make[T], input: Answerer | None = None) -> T:
         return _wait(self._settings, make, input)
 
@@ -179,6 +188,22 @@ class Session:
     def fork(self) -> Session:
         """Returns another session that goes on from the present state of this one."""
         return Session(self._settings, self._wait(operations.simple("session.fork", "session", session=self.id)))
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Writes the present state to a file: variables, modules, files. The session goes on.
+
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as directory, Sandbox().session() as session:
+        ...     session["x"] = 1
+        ...     session.snapshot(os.path.join(directory, "x.brumate"))
+        ...     with Sandbox().restore(os.path.join(directory, "x.brumate")) as copy:
+        ...         copy["x"]
+        1
+
+        Raises:
+            FileError: the file cannot be written.
+        """
+        self._wait(operations.snapshot(self.id, path))
 
     def interrupt(self) -> bool:
         """Interrupts the code that runs in the session, from another thread. Returns whether code ran."""

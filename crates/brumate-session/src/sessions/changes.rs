@@ -203,7 +203,7 @@ impl Sessions {
 }
 
 /// Copies a sleeping session's file; the copy is durable when this returns.
-fn copy_file(from: &std::path::Path, to: &std::path::Path) -> std::io::Result<u64> {
+pub(super) fn copy_file(from: &std::path::Path, to: &std::path::Path) -> std::io::Result<u64> {
     let bytes = std::fs::copy(from, to)?;
     std::fs::File::open(to)?.sync_all()?;
     if let Some(directory) = to.parent() {

@@ -29,6 +29,7 @@ mod layers;
 mod lease;
 mod live;
 mod outputs;
+mod portable;
 mod record;
 mod registry;
 mod report;
@@ -55,6 +56,7 @@ pub use examine::{Examination, Fault, Problem, Subject};
 pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
+pub use portable::SessionSnapshot;
 pub use record::{ImageFile, KnownFile, Record, SessionState};
 pub use report::{CellImage, CellReport, SessionFile, WholeText};
 pub use settings::{

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::SessionId;
 use crate::packages::KnownLayer;
 
@@ -47,7 +49,7 @@ pub struct ImageFile {
 }
 
 /// A file of a session as it was after its last cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownFile {
     /// Bytes.
     pub size: u64,

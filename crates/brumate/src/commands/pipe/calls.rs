@@ -1,5 +1,6 @@
 //! Handles the calls of a package.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::events::EventQueue;
 use super::frame::Frame;
-use super::{Server, answers};
+use super::{Server, answers, snapshot};
 
 /// Fields of a request; which of them count depends on the call.
 #[derive(Debug, Default, Deserialize)]
@@ -25,6 +26,8 @@ struct Fields {
     name: String,
     offset: u64,
     last: bool,
+    /// A file of this host.
+    path: PathBuf,
 }
 
 /// Why a call failed, for the package: `kind` decides which exception it becomes.
@@ -37,6 +40,11 @@ pub(super) struct CallError {
 impl CallError {
     fn usage(message: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into() }
+    }
+
+    /// A file of this host cannot be read or written.
+    pub(super) fn file(message: String) -> Self {
+        Self { kind: "file", message }
     }
 }
 
@@ -102,6 +110,13 @@ impl Server {
                 json!({"session": new.id.as_str()})
             }
             "session.fork" => json!({"session": sessions.fork(who, session, cancel).await?.as_str()}),
+            "session.snapshot" => {
+                snapshot::write(sessions, &self.cache_dir, session, fields.path, cancel).await?;
+                json!({"done": true})
+            }
+            "session.restore" => {
+                json!({"session": snapshot::restore(sessions, &self.cache_dir, fields.path, cancel).await?.as_str()})
+            }
             "session.reset" => {
                 sessions.reset(who, session).await?;
                 json!({"done": true})

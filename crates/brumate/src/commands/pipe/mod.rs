@@ -9,6 +9,8 @@
 //! | `session.new` | | | `session` |
 //! | `session.run` | `session`, `code`, `globals`, `input` | | [`answers::of_cell`] |
 //! | `session.fork` | `session` | | `session` |
+//! | `session.snapshot` | `session`, `path` | | `done`, and [`snapshot`] in that file |
+//! | `session.restore` | `path` | | `session` |
 //! | `session.reset`, `session.clear`, `session.interrupt` | `session` | | `done` |
 //! | `session.files` | `session` | | `files` |
 //! | `session.list` | | | `sessions` |
@@ -21,9 +23,11 @@ mod answers;
 mod calls;
 mod events;
 mod frame;
+mod snapshot;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
@@ -52,6 +56,7 @@ const WRITE_QUEUE: usize = 64;
 struct Server {
     runner: Runner,
     sessions: Sessions,
+    cache_dir: PathBuf,
     frames: mpsc::Sender<Frame>,
     /// Requests that run, by id.
     running: Mutex<HashMap<u64, Running>>,
@@ -74,7 +79,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         sessions.context("there is no directory for sessions; say with --data-dir where they may be kept")?;
     let shutdown = CancellationToken::new();
     let serving = async {
-        let served = serve(stream, runner, sessions.clone(), &shutdown).await;
+        let served = serve(stream, runner, sessions.clone(), &settings.cache_dir, &shutdown).await;
         serving::end(&ends, Some(&sessions), telemetry).await;
         served
     };
@@ -96,6 +101,7 @@ async fn serve(
     stream: UnixStream,
     runner: Runner,
     sessions: Sessions,
+    cache_dir: &Path,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let (mut input, mut output) = stream.into_split();
@@ -110,7 +116,8 @@ async fn serve(
     });
     let hello = json!({"brumate": env!("CARGO_PKG_VERSION"), "protocol": PROTOCOL});
     let _ = frames.send(hello.into()).await;
-    let server = Arc::new(Server { runner, sessions, frames, running: Mutex::default() });
+    let server =
+        Arc::new(Server { runner, sessions, cache_dir: cache_dir.to_owned(), frames, running: Mutex::default() });
     let places = Arc::new(Semaphore::new(MAX_REQUESTS));
     let everything = shutdown.child_token();
     let result = loop {

@@ -1,0 +1,147 @@
+//! Snapshots: the state of one session, to be restored as another one here or on another host.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::Sessions;
+use super::changes::copy_file;
+use super::directory::DataDir;
+use super::disk::Need;
+use super::error::SessionError;
+use super::id::SessionId;
+use super::record::{ImageFile, KnownFile, Record, SessionState};
+use super::registry::{Parts, Sync};
+use super::slot::{Body, Slot};
+use crate::packages::KnownLayer;
+
+/// What a snapshot holds beside the file of the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSnapshot {
+    /// The session has a file: it has run something.
+    pub has_file: bool,
+    /// Cells that were run.
+    pub executions: u64,
+    /// Files in its working directory, by path.
+    pub files: BTreeMap<String, KnownFile>,
+    /// Packages that were installed in it, in the order of their layers.
+    pub packages: Vec<KnownLayer>,
+}
+
+impl Sessions {
+    /// Copies the file of a session's present state to `to`, which is replaced, and returns the rest of its snapshot. A session that has
+    /// run nothing has no file. The session goes on as it was.
+    ///
+    /// # Errors
+    ///
+    /// Why the session cannot be used or kept in a file; [`SessionError::Storage`] when `to` cannot be written.
+    pub async fn snapshot(
+        &self,
+        principal: &str,
+        id: &str,
+        to: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<SessionSnapshot, SessionError> {
+        let slot = self.find(principal, id).await?;
+        let to = to.to_owned();
+        self.detached(cancel, |sessions, cancel| async move {
+            let turn = sessions.turn(&slot, &cancel).await?;
+            if matches!(*turn, Body::Gone) {
+                return Err(sessions.gone(&slot));
+            }
+            if let Some(error) = slot.unkeepable() {
+                return Err(error);
+            }
+            sessions.write_if_awake(&slot, &turn).await?;
+            let record = slot.record().clone();
+            let lost = |reason: &str| SessionError::Lost { id: record.id.clone(), reason: reason.to_owned() };
+            let file = match (record.state, record.current_image()) {
+                (SessionState::Lost, _) => return Err(lost(&record.note)),
+                (SessionState::Fresh, _) => None,
+                (_, Some(image)) => Some(sessions.inner.directory.image(&image.name)),
+                (_, None) => return Err(lost("its file is gone")),
+            };
+            let has_file = file.is_some();
+            if let Some(file) = file {
+                copy(file, to).await?;
+            }
+            Ok(SessionSnapshot {
+                has_file,
+                executions: record.executions,
+                files: record.files,
+                packages: record.packages,
+            })
+        })
+        .await
+    }
+
+    /// Makes a new session of a snapshot, whose file is at `from`.
+    ///
+    /// # Errors
+    ///
+    /// When the file is none that this version can wake, or there can be no more sessions.
+    pub async fn restore_snapshot(
+        &self,
+        principal: &str,
+        snapshot: SessionSnapshot,
+        from: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<SessionId, SessionError> {
+        let from = from.to_owned();
+        let principal = principal.to_owned();
+        self.detached(cancel, |sessions, _| async move {
+            let mut bytes = 0;
+            if snapshot.has_file {
+                sessions.inner.engine.can_wake(&from).await?;
+                bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
+            }
+            let need = Need { bytes, written: false };
+            sessions.fit(&Slot::newcomer(&principal)?, need).await?;
+            let mut record = Record::new(SessionId::random()?, &principal, sessions.now());
+            record.executions = snapshot.executions;
+            record.files = snapshot.files;
+            record.packages = snapshot.packages;
+            let slot = sessions.add(record)?;
+            slot.set_estimate(bytes);
+            // Nobody knows its name yet.
+            let body = slot.lock_surely().await;
+            let stored = match snapshot.has_file {
+                true => sessions.adopt_copy(&slot, from).await,
+                false => {
+                    let record = slot.record().clone();
+                    sessions.inner.registry.put(record, Parts::All, Sync::Process).await
+                }
+            };
+            sessions.make_room();
+            let id = slot.record().id.clone();
+            match stored {
+                Ok(()) => Ok(id),
+                Err(error) => {
+                    sessions.forget(&slot, body).await?;
+                    Err(error)
+                }
+            }
+        })
+        .await
+    }
+
+    /// Makes a copy of the file at `from` the file of a session.
+    async fn adopt_copy(&self, slot: &Slot, from: std::path::PathBuf) -> Result<(), SessionError> {
+        let (name, generation) = {
+            let record = slot.record();
+            (DataDir::image_name(&record.id, record.generation), record.generation)
+        };
+        let copied = copy(from, self.inner.directory.image(&name)).await;
+        let bytes = copied.inspect_err(|_| self.inner.directory.remove_image(&name))?;
+        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Asleep).await
+    }
+}
+
+/// Copies a file, durably; returns its length.
+async fn copy(from: std::path::PathBuf, to: std::path::PathBuf) -> Result<u64, SessionError> {
+    let copied = tokio::task::spawn_blocking(move || copy_file(&from, &to)).await;
+    let copied = copied.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    copied.map_err(|error| SessionError::Storage(error.to_string()))
+}
