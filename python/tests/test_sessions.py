@@ -147,7 +147,7 @@ class Files(unittest.TestCase):
 
     def test_a_file_of_this_machine_keeps_its_name(self):
         with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.pathlib.Path(directory, "table.bin")
+            path = pathlib.Path(directory, "table.bin")
             data = bytes(range(256)) * 12_000  # three parts
             path.write_bytes(data)
             file = self.session.upload(path)

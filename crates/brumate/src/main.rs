@@ -7,7 +7,6 @@
 mod cli;
 mod cli_scope;
 mod commands;
-mod engine;
 mod env_vars;
 mod exit_status;
 mod http_settings;
@@ -28,6 +27,8 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
+
+use brumate::engine;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
 use crate::commands::complain;

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brumate::directories;
 use brumate_session::RunnerSettings;
 use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
@@ -58,7 +59,8 @@ pub(crate) fn resolve(
     let max_disk_bytes = within("--sessions-disk", options.sessions_disk, 1 << 20..=MAX_DISK, format_size)?;
     let hibernate_after = idle("--hibernate-after", options.hibernate_after)?;
     let timeout = idle("--session-timeout", options.session_timeout)?;
-    let Some(data_dir) = options.data_dir.clone().or_else(|| default_data_dir(environment)) else { return Ok(None) };
+    let data_dir = || directories::data(environment.xdg_data_home.clone(), environment.home.clone());
+    let Some(data_dir) = options.data_dir.clone().or_else(data_dir) else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
     settings.limits = runner.limits;
     let inputs: Vec<(String, PathBuf)> =
@@ -96,12 +98,4 @@ fn default_live() -> usize {
     let host = rustix::system::sysinfo();
     let bytes = host.totalram.saturating_mul(u64::from(host.mem_unit));
     usize::try_from(bytes / MEMORY_PER_LIVE).unwrap_or(usize::MAX).clamp(2, DEFAULT_LIVE)
-}
-
-/// `brumate` in the user's data directory.
-fn default_data_dir(environment: &Environment) -> Option<PathBuf> {
-    let home_data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-    let base =
-        environment.xdg_data_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_data)))?;
-    Some(base.join("brumate"))
 }

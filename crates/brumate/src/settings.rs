@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brumate::directories;
 use brumate_engine_api::Limits;
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
@@ -113,9 +114,13 @@ impl Settings {
             let text = |number: usize| number.to_string();
             runner.max_concurrent = within("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
         }
-        let cache_dir = options.cache_dir.clone().or_else(|| default_cache_dir(environment)).ok_or(
-            "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
-        )?;
+        let cache_dir = options
+            .cache_dir
+            .clone()
+            .or_else(|| directories::cache(environment.xdg_cache_home.clone(), environment.home.clone()))
+            .ok_or(
+                "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
+            )?;
         if !options.no_learned_images {
             runner.imports_file = Some(cache_dir.join("imports.json"));
             runner.builder = match mode {
@@ -180,13 +185,6 @@ pub(crate) fn within<T: PartialOrd + Copy>(
         return Ok(value);
     }
     Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
-}
-
-fn default_cache_dir(environment: &Environment) -> Option<PathBuf> {
-    let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
-    let base =
-        environment.xdg_cache_home.clone().or_else(|| environment.home.as_ref().map(|home| home.join(home_cache)))?;
-    Some(base.join("brumate"))
 }
 
 /// Splits a comma list of requirements. Commas inside `[extras]` and between version specifiers do not separate:

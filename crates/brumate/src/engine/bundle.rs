@@ -7,7 +7,7 @@ use brumate_packages::{Bundle, BundleError, Distribution};
 /// # Errors
 ///
 /// When the table that was built into it contradicts itself.
-pub(crate) fn bundle() -> Result<Bundle, BundleError> {
+pub fn bundle() -> Result<Bundle, BundleError> {
     Bundle::new(brumate_engine::bundle::wheels().iter().map(|wheel| {
         Distribution::new(wheel.name, wheel.version)
             .provides(wheel.import_names.iter().copied())

@@ -17,21 +17,23 @@ use super::local_session::LocalSession;
 
 /// Settings of a [`LocalEngine`].
 #[derive(Clone, Default)]
-pub(crate) struct LocalEngineConfig {
+pub struct LocalEngineConfig {
     /// Where compiled modules are kept.
-    pub(crate) cache_dir: PathBuf,
+    pub cache_dir: PathBuf,
     /// Refuse to run when a wall of the sandbox is missing on this host.
-    pub(crate) require_jail: bool,
+    pub require_jail: bool,
     /// Few machines will be asked for: start soon rather than fork fast.
-    pub(crate) brief: bool,
+    pub brief: bool,
     /// Compile what a run waits for in half the time at first, to slower code.
-    pub(crate) tiered: bool,
+    pub tiered: bool,
     /// Machines kept ready per image.
-    pub(crate) ready: usize,
+    pub ready: usize,
     /// How long they are kept without use; `None`: always.
-    pub(crate) idle: Option<Duration>,
+    pub idle: Option<Duration>,
+    /// The program that is started as jailed processes; `None`: this one.
+    pub program: Option<PathBuf>,
     /// Hears about compilation.
-    pub(crate) progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
 impl std::fmt::Debug for LocalEngineConfig {
@@ -44,7 +46,7 @@ impl std::fmt::Debug for LocalEngineConfig {
 /// Machines on this host. The sandbox behind it starts when it is first needed, so that a server can answer its
 /// client at once; a start that failed is tried again by the next call. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct LocalEngine {
+pub struct LocalEngine {
     config: Arc<LocalEngineConfig>,
     sandbox: Arc<OnceCell<Sandbox>>,
     /// Publishes the work that runs wait for.
@@ -53,7 +55,7 @@ pub(crate) struct LocalEngine {
 
 impl LocalEngine {
     /// Makes an engine that is not started yet.
-    pub(crate) fn new(config: LocalEngineConfig) -> Self {
+    pub fn new(config: LocalEngineConfig) -> Self {
         Self { config: Arc::new(config), sandbox: Arc::default(), preparing: watch::Sender::new(None) }
     }
 
@@ -62,7 +64,7 @@ impl LocalEngine {
     /// # Errors
     ///
     /// When the cache cannot be used, the interpreter does not start, or walls are missing that are required.
-    pub(crate) async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
+    pub async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
         let start = || async {
             let config = SandboxConfig {
                 cache_dir: self.config.cache_dir.clone(),
@@ -72,6 +74,7 @@ impl LocalEngine {
                 progress: Some(self.progress()),
                 ready: self.config.ready,
                 idle: self.config.idle,
+                program: self.config.program.clone(),
                 ..SandboxConfig::default()
             };
             Sandbox::start(config).await.map_err(engine_error)
@@ -97,7 +100,7 @@ impl LocalEngine {
     /// # Errors
     ///
     /// When one of its modules cannot be imported, and those of [`LocalEngine::sandbox`].
-    pub(crate) async fn warm(&self, image: &Image) -> Result<(), EngineError> {
+    pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
     }
 
@@ -106,14 +109,14 @@ impl LocalEngine {
     /// # Errors
     ///
     /// Those of [`LocalEngine::warm`].
-    pub(crate) async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
+    pub async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.prepare_ahead(wheels).await.map_err(engine_error)?;
         self.warm_ahead(image).await
     }
 
     /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes
     /// of the process's own end, which cancels `shutdown`, is none.
-    pub(crate) fn start_in_background(&self, shutdown: CancellationToken) {
+    pub fn start_in_background(&self, shutdown: CancellationToken) {
         let engine = self.clone();
         tokio::spawn(async move {
             match engine.sandbox().await {

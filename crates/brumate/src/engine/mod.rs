@@ -5,5 +5,5 @@ mod errors;
 mod local;
 mod local_session;
 
-pub(crate) use bundle::bundle;
-pub(crate) use local::{LocalEngine, LocalEngineConfig};
+pub use bundle::bundle;
+pub use local::{LocalEngine, LocalEngineConfig};

@@ -19,6 +19,7 @@ mod kill9;
 mod layers;
 mod learned;
 mod libraries;
+mod library;
 mod machines;
 mod mcp_clients;
 mod mcp_http;

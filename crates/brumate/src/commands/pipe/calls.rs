@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brumate::{Error, snapshot};
 use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
 use brumate_session::{CancellationToken, Failure, Question, Questions, RunRequest, questions};
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::events::EventQueue;
 use super::frame::Frame;
-use super::{Server, answers, snapshot};
+use super::{Server, answers};
 
 /// Fields of a request; which of them count depends on the call.
 #[derive(Debug, Default, Deserialize)]
@@ -40,11 +41,6 @@ pub(super) struct CallError {
 impl CallError {
     fn usage(message: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into() }
-    }
-
-    /// A file of this host cannot be read or written.
-    pub(super) fn file(message: String) -> Self {
-        Self { kind: "file", message }
     }
 }
 
@@ -81,6 +77,20 @@ impl From<SessionError> for CallError {
     }
 }
 
+impl From<Error> for CallError {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::SessionNotFound(_) => "session-not-found",
+            Error::SessionLost(_) => "session-lost",
+            Error::Busy(_) => "busy",
+            Error::HostFile { .. } | Error::SessionFile(_) => "file",
+            Error::Cancelled => "cancelled",
+            _ => "session",
+        };
+        Self { kind, message: error.to_string() }
+    }
+}
+
 impl Server {
     /// Handles a request; returns the last frame of its answer.
     ///
@@ -111,11 +121,11 @@ impl Server {
             }
             "session.fork" => json!({"session": sessions.fork(who, session, cancel).await?.as_str()}),
             "session.snapshot" => {
-                snapshot::write(sessions, &self.cache_dir, session, fields.path, cancel).await?;
+                snapshot::write(sessions, &self.cache_dir, session, &fields.path, cancel).await?;
                 json!({"done": true})
             }
             "session.restore" => {
-                json!({"session": snapshot::restore(sessions, &self.cache_dir, fields.path, cancel).await?.as_str()})
+                json!({"session": snapshot::restore(sessions, &self.cache_dir, &fields.path, cancel).await?.as_str()})
             }
             "session.reset" => {
                 sessions.reset(who, session).await?;

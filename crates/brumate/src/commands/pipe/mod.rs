@@ -9,7 +9,7 @@
 //! | `session.new` | | | `session` |
 //! | `session.run` | `session`, `code`, `globals`, `input` | | [`answers::of_cell`] |
 //! | `session.fork` | `session` | | `session` |
-//! | `session.snapshot` | `session`, `path` | | `done`, and [`snapshot`] in that file |
+//! | `session.snapshot` | `session`, `path` | | `done`, and a snapshot in that file ([`brumate::snapshot`]) |
 //! | `session.restore` | `path` | | `session` |
 //! | `session.reset`, `session.clear`, `session.interrupt` | `session` | | `done` |
 //! | `session.files` | `session` | | `files` |
@@ -23,7 +23,6 @@ mod answers;
 mod calls;
 mod events;
 mod frame;
-mod snapshot;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;

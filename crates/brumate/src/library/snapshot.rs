@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brumate_engine::client;
 use brumate_session::CancellationToken;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::calls::CallError;
+use super::error::Error;
 
 /// Version of the archive's form.
 const FORMAT: u32 = 1;
@@ -48,13 +48,14 @@ struct Manifest {
 /// # Errors
 ///
 /// Why the session cannot be used, or `to` cannot be written.
-pub(super) async fn write(
+pub async fn write(
     sessions: &Sessions,
     cache_dir: &Path,
     id: &str,
-    to: PathBuf,
+    to: &Path,
     cancel: &CancellationToken,
-) -> Result<(), CallError> {
+) -> Result<(), Error> {
+    let to = std::path::absolute(to).map_err(|error| failed(to, error))?;
     let directory = work_directory(to.parent().unwrap_or(Path::new("/")), &to)?;
     let file = directory.path().join(SESSION);
     let session = sessions.snapshot(LOCAL_PRINCIPAL, id, &file, cancel).await?;
@@ -62,10 +63,10 @@ pub(super) async fn write(
     blocking(move || {
         if session.has_file {
             client::copy_images(std::slice::from_ref(&file), &cache_dir, &directory.path().join(IMAGES))
-                .map_err(|error| failed(&to, &error))?;
+                .map_err(|error| failed(&to, io::Error::other(error)))?;
         }
         let manifest = Manifest { format: FORMAT, brumate: env!("CARGO_PKG_VERSION").to_owned(), session };
-        pack(directory.path(), &manifest, &to).map_err(|error| failed(&to, &error))
+        pack(directory.path(), &manifest, &to).map_err(|error| failed(&to, error))
     })
     .await
 }
@@ -75,17 +76,17 @@ pub(super) async fn write(
 /// # Errors
 ///
 /// When it is no snapshot, or one of another version that this one cannot wake.
-pub(super) async fn restore(
+pub async fn restore(
     sessions: &Sessions,
     cache_dir: &Path,
-    from: PathBuf,
+    from: &Path,
     cancel: &CancellationToken,
-) -> Result<SessionId, CallError> {
-    let directory = work_directory(cache_dir, &from)?;
-    let (cache_dir, place) = (cache_dir.to_owned(), directory.path().to_owned());
+) -> Result<SessionId, Error> {
+    let directory = work_directory(cache_dir, from)?;
+    let (cache_dir, place, from) = (cache_dir.to_owned(), directory.path().to_owned(), from.to_owned());
     let manifest = blocking(move || {
-        let manifest = unpack(&from, &place).map_err(|error| failed(&from, &error))?;
-        client::take_images(&place.join(IMAGES), &cache_dir).map_err(|error| failed(&from, &error))?;
+        let manifest = unpack(&from, &place).map_err(|error| failed(&from, error))?;
+        client::take_images(&place.join(IMAGES), &cache_dir).map_err(|error| failed(&from, io::Error::other(error)))?;
         Ok(manifest)
     })
     .await?;
@@ -93,21 +94,19 @@ pub(super) async fn restore(
     Ok(sessions.restore_snapshot(LOCAL_PRINCIPAL, manifest.session, &file, cancel).await?)
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
-) -> Result<T, CallError> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(SessionError::Storage(error.to_string()).into()))
 }
 
 /// Makes a directory in `parent` for the parts of a snapshot; it is removed with the value.
-fn work_directory(parent: &Path, snapshot: &Path) -> Result<tempfile::TempDir, CallError> {
+fn work_directory(parent: &Path, snapshot: &Path) -> Result<tempfile::TempDir, Error> {
     let made = tempfile::Builder::new().prefix(".brumate-snapshot-").tempdir_in(parent);
-    made.map_err(|error| failed(snapshot, &error))
+    made.map_err(|error| failed(snapshot, error))
 }
 
-fn failed(snapshot: &Path, error: &dyn std::fmt::Display) -> CallError {
-    CallError::file(format!("{}: {error}", snapshot.display()))
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::HostFile { path: path.to_owned(), source }
 }
 
 /// Writes the archive of what is in `directory`.

@@ -1,0 +1,43 @@
+//! Python for programs that run code they did not write: CPython 3.14 with numpy, pandas, matplotlib and 120 other packages, in a sandbox.
+//!
+//! ```no_run
+//! use brumate::Sandbox;
+//!
+//! #[tokio::main]
+//! async fn run() -> Result<(), brumate::Error> {
+//!     let sandbox = Sandbox::new()?;
+//!     let result = sandbox.run("import numpy as np\n(np.arange(3) ** n).tolist()").global("n", 2).await?;
+//!     assert_eq!(result.value::<Vec<i64>>()?, [0, 1, 4]);
+//!     Ok(())
+//! }
+//!
+//! fn main() -> Result<(), brumate::Error> {
+//!     // The sandbox starts this program again, as jailed processes.
+//!     brumate::init();
+//!     run()
+//! }
+//! ```
+//!
+//! | noun | what it is | example |
+//! |---|---|---|
+//! | [`Sandbox`] | runs code in fresh interpreters, each gone after its run | `examples/run.rs` |
+//! | [`Code`] | code that is about to run: its variables, listeners and answers | `examples/events.rs` |
+//! | [`RunResult`] | what became of it: value, output, error, figures | `examples/figures.rs` |
+//! | [`Session`] | an interpreter that keeps variables and files, also across restarts | `examples/session.rs` |
+//! | [`Session::upload`], [`Session::download`] | files of a session | `examples/files.rs` |
+//! | [`Session::snapshot`], [`Sandbox::restore`] | a session in a file | `examples/snapshot.rs` |
+//!
+//! Code has no network, no threads and no subprocesses, and sees no file, variable or secret of the host. Each run is a process that the
+//! operating system confines as well. Linux only.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
+#[doc(hidden)]
+pub mod directories;
+#[doc(hidden)]
+pub mod engine;
+mod library;
+
+#[doc(hidden)]
+pub use library::snapshot;
+pub use library::{Builder, Code, Error, Event, Figure, File, Question, RunResult, Sandbox, Session, Stop, init};

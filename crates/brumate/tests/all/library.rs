@@ -1,0 +1,129 @@
+//! The library `brumate`, which is the sandbox without a protocol. Its processes are this package's program.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brumate::{Builder, Error, Event, Sandbox, Stop};
+use brumate_test_support::cache_directory;
+use tempfile::TempDir;
+
+fn builder() -> Builder {
+    Sandbox::builder().program(env!("CARGO_BIN_EXE_brumate")).cache_dir(cache_directory()).offline()
+}
+
+fn with_sessions() -> (TempDir, Sandbox) {
+    let data = tempfile::tempdir().unwrap();
+    let sandbox = builder().data_dir(data.path().join("data")).build().unwrap();
+    (data, sandbox)
+}
+
+#[tokio::test]
+async fn code_runs_and_its_value_comes_back() {
+    let sandbox = builder().build().unwrap();
+    let code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\n{'n': n, 'list': [1.5, None]}";
+    let result = sandbox.run(code).global("n", 2).await.unwrap();
+    assert!(result.success, "{result:?}");
+    assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("out\n", "err\n"));
+    assert_eq!(result.value::<serde_json::Value>().unwrap(), serde_json::json!({"n": 2, "list": [1.5, null]}));
+    assert_eq!(sandbox.run("'text'").await.unwrap().text.as_deref(), Some("text"));
+    let figure = sandbox.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()").await.unwrap();
+    assert_eq!(figure.figures[0].mime, "image/png");
+    assert!(figure.packages.contains(&"matplotlib".to_owned()), "{:?}", figure.packages);
+}
+
+#[tokio::test]
+async fn failures_of_code_are_results() {
+    let sandbox = builder().timeout(Duration::from_millis(300)).build().unwrap();
+    let failed = sandbox.run("1 / 0").file_name("sum.py").await.unwrap();
+    let error = failed.error.clone().unwrap();
+    assert!(error.contains("sum.py\", line 1") && error.contains("ZeroDivisionError: division by zero"), "{error}");
+    assert!(matches!(failed.ok(), Err(Error::Code(_))));
+    let stopped = sandbox.run("while True: pass").await.unwrap();
+    assert_eq!((stopped.success, stopped.stopped), (false, Some(Stop::TimeLimit)));
+    let missing = sandbox.run("import no_such_module_at_all").await.unwrap();
+    assert!(missing.error.unwrap().contains("no_such_module_at_all"));
+    let unpassable = std::collections::HashMap::from([((1, 2), 3)]);
+    assert!(matches!(sandbox.run("x").global("x", unpassable).await, Err(Error::Global { .. })));
+}
+
+#[tokio::test]
+async fn events_come_and_questions_are_answered() {
+    let sandbox = builder().build().unwrap();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (seen, mut left) = (events.clone(), 2);
+    let answer = move |question: brumate::Question| {
+        left -= 1;
+        (left > 0).then(|| format!("{}!", question.prompt))
+    };
+    let code = "print(input('a'))\ntry:\n    input()\nexcept EOFError:\n    print('end')";
+    let listen = move |event| seen.lock().unwrap().push(event);
+    let result = sandbox.run(code).answer(answer).on_event(listen).await.unwrap();
+    assert!(result.stdout.contains("a!\n") && result.stdout.ends_with("end\n"), "{result:?}");
+    let text: String = events
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|event| if let Event::Stdout(text) = event { text.clone() } else { String::new() })
+        .collect();
+    assert_eq!(text, result.stdout);
+}
+
+#[tokio::test]
+async fn a_future_that_is_dropped_interrupts_its_code() {
+    let (_data, sandbox) = with_sessions();
+    let session = sandbox.session().await.unwrap();
+    let endless = session.run("n = 0\nwhile True:\n    n += 1");
+    assert!(tokio::time::timeout(Duration::from_millis(300), endless.into_future()).await.is_err());
+    assert!(session.get::<u64>("n").await.unwrap() > 0, "the session goes on");
+    sandbox.close().await;
+}
+
+#[tokio::test]
+async fn sessions_keep_variables_and_files() {
+    let (_data, sandbox) = with_sessions();
+    let session = sandbox.session().await.unwrap();
+    session.set("x", [1, 2]).await.unwrap();
+    let content = vec![7; (1 << 20) + 5];
+    assert_eq!(session.upload("a.bin", &content).await.unwrap().size, content.len() as u64);
+    let result = session.run("x.append(3)\nopen('b.txt', 'w').write('b')\nprint(len(x))").await.unwrap();
+    assert_eq!((result.stdout.as_str(), result.files.len()), ("3\n", 1));
+    assert_eq!(session.get::<Vec<u8>>("x").await.unwrap(), [1, 2, 3]);
+    assert_eq!(session.download("a.bin").await.unwrap(), content);
+    let names: Vec<String> = session.files().await.unwrap().into_iter().map(|file| file.name).collect();
+    assert_eq!(names, ["a.bin", "b.txt"]);
+    let fork = session.fork().await.unwrap();
+    fork.run("x.clear()").await.unwrap().ok().unwrap();
+    assert_eq!(session.get::<Vec<u8>>("x").await.unwrap().len(), 3);
+    assert!(sandbox.session_ids().await.unwrap().contains(&session.id().to_owned()));
+    assert!(matches!(session.get::<u8>("missing").await, Err(Error::Code(text)) if text.contains("NameError")));
+    assert!(matches!(session.get::<u8>("x; y").await, Err(Error::Settings(_))));
+    assert!(matches!(session.download("missing").await, Err(Error::SessionFile(_))));
+    session.reset().await.unwrap();
+    assert!(session.files().await.unwrap().is_empty());
+    let id = session.id().to_owned();
+    session.delete().await.unwrap();
+    assert!(matches!(sandbox.open_session(id).run("1").await, Err(Error::SessionNotFound(_))));
+    sandbox.close().await;
+}
+
+#[tokio::test]
+async fn a_snapshot_goes_on_in_another_data_directory() {
+    let (data, sandbox) = with_sessions();
+    let path = data.path().join("state.brumate");
+    let session = sandbox.session().await.unwrap();
+    session.run("import collections\nwords = collections.Counter('aba')").await.unwrap().ok().unwrap();
+    session.snapshot(&path).await.unwrap();
+    session.run("words.clear()").await.unwrap().ok().unwrap();
+    sandbox.close().await;
+    let (_other, sandbox) = with_sessions();
+    let restored = sandbox.restore(&path).await.unwrap();
+    assert_eq!(restored.run("words['a']").await.unwrap().value::<u8>().unwrap(), 2);
+    assert!(matches!(sandbox.restore(data.path()).await, Err(Error::HostFile { .. })));
+    sandbox.close().await;
+}
+
+#[test]
+fn a_program_that_cannot_be_started_again_is_told() {
+    let error = Sandbox::new().unwrap_err();
+    assert!(error.to_string().contains("call `brumate::init()` first in `main`"), "{error}");
+}
