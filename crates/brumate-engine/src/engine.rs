@@ -1,4 +1,5 @@
 //! The wasmtime engine every part of Brumate shares: one configuration, or compiled code would not load.
+#![allow(unsafe_code)]
 
 use wasmtime::{Collector, Config, Engine, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
@@ -28,6 +29,48 @@ pub(crate) enum Purpose {
     CompileBaseline,
     /// Compile modules in one thread.
     CompileAlone,
+    /// Compile modules for the common processors ([`COMMON_PROCESSORS`]), on all cores.
+    CompilePortable,
+}
+
+/// Processors that portable code is for: x86-64-v3, those since 2013 (Intel) and 2015 (AMD).
+pub(crate) const COMMON_PROCESSORS: &str = "x86-64-v3";
+
+/// What Cranelift may use of them.
+const COMMON_FEATURES: [&str; 11] = [
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_popcnt",
+    "has_avx",
+    "has_avx2",
+    "has_fma",
+    "has_bmi1",
+    "has_bmi2",
+    "has_lzcnt",
+];
+
+/// Whether portable code runs on this processor.
+pub(crate) fn is_common_processor() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::is_x86_feature_detected!("sse3")
+            && std::is_x86_feature_detected!("ssse3")
+            && std::is_x86_feature_detected!("sse4.1")
+            && std::is_x86_feature_detected!("sse4.2")
+            && std::is_x86_feature_detected!("popcnt")
+            && std::is_x86_feature_detected!("avx")
+            && std::is_x86_feature_detected!("avx2")
+            && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("bmi1")
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("lzcnt")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
 }
 
 /// The configuration; all purposes give compatible code.
@@ -53,7 +96,7 @@ fn config(purpose: Purpose) -> Config {
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .generate_address_map(false)
         .native_unwind_info(false)
-        .parallel_compilation(matches!(purpose, Purpose::Compile | Purpose::CompileBaseline));
+        .parallel_compilation(!matches!(purpose, Purpose::Run | Purpose::CompileAlone));
     if purpose == Purpose::CompileBaseline {
         // Neither is part of what wasmtime compares when it loads a module.
         config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
@@ -69,5 +112,14 @@ fn config(purpose: Purpose) -> Config {
 /// # Errors
 /// When the host CPU lacks what wasmtime needs.
 pub(crate) fn engine(purpose: Purpose) -> wasmtime::Result<Engine> {
-    Engine::new(&config(purpose))
+    let mut config = config(purpose);
+    if purpose == Purpose::CompilePortable {
+        // With a target that is named, nothing is taken from this processor.
+        config.target("x86_64-unknown-linux-gnu")?;
+        for feature in COMMON_FEATURES {
+            // SAFETY: the code is loaded only where `is_common_processor` holds, and wasmtime compares the features again.
+            unsafe { config.cranelift_flag_enable(feature) };
+        }
+    }
+    Engine::new(&config)
 }

@@ -58,4 +58,5 @@ mod zygote;
 pub use allocator::Trimmer;
 /// Requests, events and outcomes: the words of [`client`] and of what crosses the process border in [`wire`] frames.
 pub use brumate_engine_api as api;
+pub use code::shipped::precompile;
 pub use jail_entry::internal_main;

@@ -128,7 +128,8 @@ def snapshot(session: str, path: str | os.PathLike[str]) -> Operation[None]:
 
 
 def restore(path: str | os.PathLike[str]) -> Operation[str]:
-    return (yield from simple("session.restore", "session", path=os.path.abspath(path)))
+    restored: str = yield from simple("session.restore", "session", path=os.path.abspath(path))
+    return restored
 
 
 def files(session: str) -> Operation[list[File]]:

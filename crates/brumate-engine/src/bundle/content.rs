@@ -1,30 +1,31 @@
-//! The bytes of the bundle's files: in the program, or in the repository.
+//! The bytes of the bundle's files: in the unpacked bundle, or in the repository.
 
 use std::fs::File;
 use std::sync::OnceLock;
 
+use super::pack;
 use crate::memory::Mapped;
 
 /// The bytes of one file of the bundle.
 ///
 /// | build | where the bytes are |
 /// |---|---|
-/// | release | in the program |
+/// | release | in the unpacked bundle ([`pack`](super::pack)) |
 /// | development | in the repository's `runtime/`, mapped at first use, so that test programs are linked without them |
 #[derive(Debug)]
 pub struct Content(Source);
 
 #[derive(Debug)]
 enum Source {
-    Embedded(&'static [u8]),
+    Packed { start: usize, length: usize },
     File { path: &'static str, mapped: OnceLock<Mapped> },
 }
 
 impl Content {
-    /// Returns bytes that are part of the program.
+    /// Returns the bytes of a part of the unpacked bundle.
     #[allow(dead_code, reason = "the table of a development build does not use it")]
-    pub(super) const fn embedded(bytes: &'static [u8]) -> Content {
-        Content(Source::Embedded(bytes))
+    pub(super) const fn packed(start: usize, length: usize) -> Content {
+        Content(Source::Packed { start, length })
     }
 
     /// Returns the bytes of the file at `path`, which nobody changes while the program runs.
@@ -36,10 +37,10 @@ impl Content {
     /// Returns the bytes.
     ///
     /// # Panics
-    /// In a development build, when the file cannot be read.
+    /// In a development build, when the file cannot be read. In a release build, when no cache is open and no memory is left.
     pub fn bytes(&'static self) -> &'static [u8] {
         match &self.0 {
-            Source::Embedded(bytes) => bytes,
+            Source::Packed { start, length } => pack::bytes(*start, *length),
             Source::File { path, mapped } => mapped.get_or_init(|| map(path)).bytes(),
         }
     }

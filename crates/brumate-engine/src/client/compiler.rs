@@ -28,6 +28,7 @@ use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
 use crate::code::compile::{self, Kind, Tier};
 use crate::code::process::{Limits, Order};
+use crate::code::shipped;
 use crate::module::gate;
 use crate::wire::ModuleKey;
 
@@ -208,6 +209,9 @@ impl Compilers {
         if let Some(file) = self.cached_for(&key, urgency) {
             return Ok(file);
         }
+        if let Some(code) = shipped::code(&key) {
+            return self.keep(&key, code);
+        }
         // The interpreter is always optimized: it runs all code, and no machine that has begun with it gets another.
         let baseline = self.unoptimized.as_ref().filter(|_| kind == Kind::Side && urgency == Urgency::Needed);
         let tier = if baseline.is_some() { Tier::Baseline } else { Tier::Optimized };
@@ -331,8 +335,12 @@ impl Compilers {
     /// Copies what the compiler wrote into the cache: its own descriptor must not reach the file that is trusted later.
     async fn store(&self, key: &ModuleKey, output: &mut File) -> Result<Arc<File>, Error> {
         output.rewind()?;
+        self.keep(key, output)
+    }
+
+    fn keep(&self, key: &ModuleKey, code: impl Read) -> Result<Arc<File>, Error> {
         let mut file = self.cache.create()?;
-        let mut limited = output.take(MAX_CODE);
+        let mut limited = code.take(MAX_CODE);
         std::io::copy(&mut limited, file.as_file_mut()).map_err(|source| self.cache.refused(source))?;
         Ok(self.cache.commit(key, file)?)
     }

@@ -191,6 +191,8 @@ fn runtime() -> [u8; 32] {
             add(&mut sha, &number.to_le_bytes());
         }
         add(&mut sha, &trampoline_module());
+        // What is mounted is told by its archives' directories, which packing writes again.
+        add(&mut sha, &[u8::from(bundle::PACKED.is_some())]);
         for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
             add(&mut sha, archive.sha256.as_bytes());
         }

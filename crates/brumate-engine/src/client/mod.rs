@@ -168,6 +168,7 @@ impl Sandbox {
             Some(program) => program,
             None => std::env::current_exe()?,
         };
+        bundle::pack::open(&config.cache_dir)?;
         let fingerprint =
             compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);

@@ -84,6 +84,7 @@ async fn start(
         child.let_others_go_first(AHEAD_NICE);
     }
     let mut fds = vec![ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
+    fds.extend(crate::bundle::pack::file().map(AsFd::as_fd));
     fds.extend(reports.as_ref().map(AsFd::as_fd));
     // One that has ended already may have left word why: a failure to send shows when receiving.
     let _ = channel.send(&first, &fds).await;

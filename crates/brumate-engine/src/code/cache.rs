@@ -33,7 +33,7 @@ pub enum CacheError {
     },
     /// The disk is full, or its quota is used up.
     #[error(
-        "no space is left in the cache directory {0}: free some (it needs about 500 MB), or choose another one with --cache-dir"
+        "no space is left in the cache directory {0}: free some (it needs about 1 GB), or choose another one with --cache-dir"
     )]
     Full(PathBuf),
     /// Others may write to the directory.

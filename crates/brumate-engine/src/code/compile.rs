@@ -1,9 +1,12 @@
 //! From wasm bytes to machine code.
 
+use std::hash::{Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
+use crate::code::cache::hex;
 use crate::module::{Options, dylink, gate, translate};
 use crate::wire::ModuleKey;
 
@@ -90,29 +93,42 @@ pub(crate) fn compile(engine: &Engine, kind: Kind, trust: Trust, bytes: &[u8]) -
 
 /// Names everything compiled code depends on: engine version and settings, CPU, our translation.
 pub(crate) fn fingerprint(engine: &Engine) -> String {
-    use std::fmt::Write as _;
-    use std::hash::{Hash, Hasher};
+    let mut feed = fed(engine);
+    cpu_features().hash(&mut feed);
+    feed.hex()
+}
 
-    /// Feeds a hash function from the standard library's interface.
-    struct Feed(Sha256);
-    impl Hasher for Feed {
-        fn finish(&self) -> u64 {
-            0
-        }
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.update(bytes);
-        }
+/// As [`fingerprint`] without the CPU.
+pub(crate) fn version(engine: &Engine) -> String {
+    fed(engine).hex()
+}
+
+/// Feeds a hash function from the standard library's interface.
+struct Feed(Sha256);
+
+impl Hasher for Feed {
+    fn finish(&self) -> u64 {
+        0
     }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+}
+
+impl Feed {
+    fn hex(self) -> String {
+        hex(&self.0.finalize()[..8])
+    }
+}
+
+fn fed(engine: &Engine) -> Feed {
     let mut feed = Feed(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut feed);
     TRANSLATION.hash(&mut feed);
     env!("CARGO_PKG_VERSION").hash(&mut feed);
     std::env::consts::ARCH.hash(&mut feed);
-    cpu_features().hash(&mut feed);
-    feed.0.finalize()[..8].iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    feed
 }
 
 /// CPU features Cranelift may use: code for more of them does not load elsewhere.

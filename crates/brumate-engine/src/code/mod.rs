@@ -5,6 +5,7 @@ pub(crate) mod compile;
 pub(crate) mod process;
 pub(crate) mod publish;
 pub(crate) mod remote;
+pub(crate) mod shipped;
 mod source;
 
 pub(crate) use source::{Compiled, ModuleSource};

@@ -44,6 +44,11 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let mut fds = fds.into_iter();
     let mut next = || fds.next().ok_or(WireError::MissingDescriptor);
     let given = Given { main: next()?, trampoline: next()?, image: next()?.into() };
+    if crate::bundle::PACKED.is_some()
+        && let Err(error) = crate::bundle::pack::receive(next()?)
+    {
+        return channel.send(&FromZygote::Failed(error.to_string()));
+    }
     match request {
         ToZygote::Load { require_jail, brief, layers } => {
             let reports = next()?;

@@ -8,7 +8,7 @@ use std::path::Path;
 /// File name of the lock inside `runtime/`.
 pub(crate) const LOCK_NAME: &str = "runtime.lock.toml";
 
-/// Version of the lock's layout; `crates/brumate-engine/build.rs` reads the same one.
+/// Version of the lock's layout; `crates/brumate-engine/build/main.rs` reads the same one.
 pub(crate) const LOCK_VERSION: u32 = 1;
 
 /// What stands at the top of [`LOCK_NAME`].

@@ -5,12 +5,18 @@
 //! repository holds it once. Written to `OUT_DIR`:
 //!
 //! * `pyodide.asm.wasm`: the module, unchanged;
+//! * `bundle.pack`: the archives and wheels, compressed (release builds; see `pack.rs`);
 //! * `bundle.rs`: a static table of the bundle, to be included by a module of the crate: archives, wheels, the native
 //!   modules inside wheels with the SHA-256 of their content, and the Python files of `guest/`.
 //!
 //! Nothing is downloaded and no tool is run: a clone builds with cargo alone.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the repository")]
+#![allow(clippy::print_stdout, reason = "cargo reads it")]
+
+mod contents;
+mod entry;
+mod pack;
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
@@ -18,6 +24,10 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use contents::Contents;
+use entry::Entry;
+use pack::Pack;
 use toml::{Table, Value};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -28,6 +38,12 @@ const LOCK_VERSION: i64 = 1;
 /// Names another `runtime/` directory, with `guest/` beside it, for builds outside the repository
 /// (`cargo package`).
 const RUNTIME_DIR: &str = "BRUMATE_RUNTIME_DIR";
+
+/// Names the level of compression of an embedded bundle; releases are made with 19.
+const LEVEL: &str = "BRUMATE_BUNDLE_LEVEL";
+
+/// Names a directory of compiled code that is to be embedded too: what the example `precompile` has written.
+const COMPILED_DIR: &str = "BRUMATE_COMPILED_DIR";
 
 /// The module's path inside the npm package.
 const WASM_MEMBER: &str = "package/pyodide.asm.wasm";
@@ -102,12 +118,14 @@ fn generate() -> Result<()> {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed={RUNTIME_DIR}");
+    println!("cargo::rerun-if-env-changed={LEVEL}");
+    println!("cargo::rerun-if-env-changed={COMPILED_DIR}");
     let runtime = std::env::var_os(RUNTIME_DIR).map_or_else(|| manifest.join("../../runtime"), PathBuf::from);
     let runtime =
         runtime.canonicalize().map_err(|error| format!("{}: {error}; set {RUNTIME_DIR}", runtime.display()))?;
     let lock_path = runtime.join("runtime.lock.toml");
     rerun_if_changed(&lock_path);
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     let lock: Table = std::fs::read_to_string(&lock_path)?.parse()?;
     if lock.get("version").and_then(Value::as_integer) != Some(LOCK_VERSION) {
         return Err(format!("{} has not version {LOCK_VERSION}", lock_path.display()).into());
@@ -116,6 +134,7 @@ fn generate() -> Result<()> {
     let mut wheels = String::new();
     let mut archives = String::new();
     let mut natives = String::new();
+    let mut contents = Contents { pack: (variable("PROFILE")? == "release").then(Pack::default) };
     for entry in entries.ok_or("the lock has no files")? {
         let entry = Entry::new(entry, &runtime)?;
         let data = entry.checked()?;
@@ -125,7 +144,8 @@ fn generate() -> Result<()> {
                 let path = out.join("pyodide.asm.wasm");
                 std::fs::write(&path, &wasm)?;
                 let doc = "The interpreter's WebAssembly module.";
-                entry.write_archive(&mut archives, "INTERPRETER", doc, &hex(&wasm), &path)?;
+                let content = contents.file(&path, &wasm)?;
+                entry.write_archive(&mut archives, "INTERPRETER", doc, &hex(&wasm), &content)?;
                 let key: [u8; 32] = Sha256::digest(&wasm).into();
                 writeln!(
                     archives,
@@ -134,14 +154,16 @@ fn generate() -> Result<()> {
             }
             "stdlib" => {
                 let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";
-                entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &entry.path)?;
+                let content = contents.archive(&entry.path, &data)?;
+                entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &content)?;
             }
             "pycache" => {
                 let doc = "Bytecode of the wheels that have none inside, a layer over `site-packages`.";
-                entry.write_archive(&mut archives, "PYCACHE", doc, entry.text("sha256")?, &entry.path)?;
+                let content = contents.archive(&entry.path, &data)?;
+                entry.write_archive(&mut archives, "PYCACHE", doc, entry.text("sha256")?, &content)?;
             }
             "wheel" => {
-                entry.write_wheel(&mut wheels)?;
+                entry.write_wheel(&mut wheels, &contents.archive(&entry.path, &data)?)?;
                 entry.write_natives(&mut natives, data)?;
             }
             kind => return Err(format!("unknown kind `{kind}` in the lock").into()),
@@ -158,107 +180,16 @@ fn generate() -> Result<()> {
          /// Every native module of the wheels.\n\
          pub static NATIVE_MODULES: &[NativeModule] = &[\n{natives}];\n\n\
          /// The Python files that run inside the sandbox: path below `guest/`, content.\n\
-         pub static GUEST: &[(&str, &[u8])] = &[\n{}];\n",
+         pub static GUEST: &[(&str, &[u8])] = &[\n{}];\n\n{}\n\
+         /// The compressed files, in a program that has them inside.\n\
+         pub(crate) static PACKED: Option<Packed> = {};\n",
         wheels.matches("BundledWheel {").count(),
-        guest(&runtime.join("../guest"))?
+        guest(&runtime.join("../guest"))?,
+        contents.compiled(std::env::var_os(COMPILED_DIR).as_deref().map(Path::new))?,
+        contents.finish(&out.join("bundle.pack"))?
     );
     std::fs::write(out.join("bundle.rs"), text)?;
     Ok(())
-}
-
-/// One entry of the lock.
-struct Entry<'a> {
-    table: &'a Table,
-    path: PathBuf,
-}
-
-impl<'a> Entry<'a> {
-    fn new(value: &'a Value, runtime: &Path) -> Result<Self> {
-        let table = value.as_table().ok_or("an entry of the lock is no table")?;
-        let mut entry = Self { table, path: PathBuf::new() };
-        entry.path = runtime.join(entry.text("file")?);
-        Ok(entry)
-    }
-
-    fn text(&self, key: &str) -> Result<&'a str> {
-        let value = self.table.get(key).and_then(Value::as_str);
-        Ok(value.ok_or_else(|| format!("an entry of the lock has no {key}"))?)
-    }
-
-    fn list(&self, key: &str) -> Result<Vec<&'a str>> {
-        let items = self.table.get(key).and_then(Value::as_array);
-        let items = items.ok_or_else(|| format!("{} has no {key}", self.path.display()))?;
-        Ok(items.iter().filter_map(Value::as_str).collect())
-    }
-
-    /// The file's content, once its digest proved equal to the lock's.
-    fn checked(&self) -> Result<Vec<u8>> {
-        rerun_if_changed(&self.path);
-        let data = std::fs::read(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        let (found, locked) = (hex(&data), self.text("sha256")?);
-        if found != locked {
-            let path = self.path.display();
-            return Err(format!("{path} has SHA-256 {found}, the lock says {locked}").into());
-        }
-        Ok(data)
-    }
-
-    fn write_archive(&self, out: &mut String, name: &str, doc: &str, sha256: &str, path: &Path) -> Result<()> {
-        let version = self.text("version")?;
-        writeln!(
-            out,
-            "\n/// {doc}\npub static {name}: BundledArchive = BundledArchive {{\n\
-             version: {version:?},\nsha256: {sha256:?},\ncontent: {},\n}};",
-            content(path)?
-        )?;
-        Ok(())
-    }
-
-    fn write_wheel(&self, out: &mut String) -> Result<()> {
-        let file = self.path.file_name().and_then(|name| name.to_str());
-        writeln!(
-            out,
-            "BundledWheel {{\nname: {:?},\nversion: {:?},\nfile: {:?},\nsha256: {:?},\n\
-             licence: {:?},\nimport_names: &{:?},\nrequires: &{:?},\ncontent: {},\n}},",
-            self.text("name")?.to_ascii_lowercase().replace(['_', '.'], "-"),
-            self.text("version")?,
-            file.ok_or("a wheel's file name is no UTF-8")?,
-            self.text("sha256")?,
-            self.text("licence")?,
-            self.list("import_names")?,
-            self.list("requires")?,
-            content(&self.path)?,
-        )?;
-        Ok(())
-    }
-
-    /// The wheel's native modules, with the digest by which their compiled form is found.
-    fn write_natives(&self, out: &mut String, wheel: Vec<u8>) -> Result<()> {
-        let name = self.text("name")?.to_ascii_lowercase().replace(['_', '.'], "-");
-        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(wheel))?;
-        for index in 0..archive.len() {
-            let mut member = archive.by_index(index)?;
-            let path = member.name()?.into_owned();
-            if !path.ends_with(".so") {
-                continue;
-            }
-            let mut data = Vec::new();
-            member.read_to_end(&mut data)?;
-            let key: [u8; 32] = Sha256::digest(&data).into();
-            writeln!(out, "NativeModule {{ wheel: {name:?}, path: {path:?}, key: {key:?} }},")?;
-        }
-        Ok(())
-    }
-}
-
-/// The expression for a file's bytes: embedded in release builds, otherwise read when they are needed.
-fn content(path: &Path) -> Result<String> {
-    let embedded = variable("PROFILE")? == "release";
-    Ok(if embedded {
-        format!("Content::embedded(include_bytes!({path:?}))")
-    } else {
-        format!("Content::file({path:?})")
-    })
 }
 
 /// The driver's files, as entries of a Rust table.

@@ -1,0 +1,218 @@
+//! The compressed bundle of a release build: unpacked once into the cache, and mapped by every process.
+//!
+//! `build/pack.rs` makes it and describes its format. The server opens the unpacked file and gives its descriptor to each zygote.
+//! A program that has no cache directory unpacks it into memory when something asks for its bytes.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
+
+use super::PACKED;
+use crate::code::cache::{CacheError, lock, private_directory};
+use crate::memory::Mapped;
+
+/// The compressed bundle.
+#[derive(Debug)]
+#[allow(dead_code, reason = "a development build has none")]
+pub(crate) struct Packed {
+    /// The frames, one after the other.
+    pub(crate) bytes: &'static [u8],
+    pub(crate) frames: &'static [Frame],
+    /// Length of the unpacked image, in bytes.
+    pub(crate) length: usize,
+    /// SHA-256 of `bytes`, lower-case hexadecimal.
+    pub(crate) key: &'static str,
+}
+
+/// A part that is decompressed by itself.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Where it begins and ends in the pack's bytes.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Its length after decompression, in bytes.
+    pub(crate) length: usize,
+}
+
+/// Ending of an unpacked bundle's name.
+const SUFFIX: &str = ".bundle";
+
+/// Unpacked bundles of other versions are removed when none of them has been used for so long.
+const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The time of an unpacked bundle says to this precision when it was last used.
+const NOTED_EVERY: Duration = Duration::from_secs(24 * 3600);
+
+/// The unpacked bundle of this process.
+static IMAGE: OnceLock<Unpacked> = OnceLock::new();
+
+#[derive(Debug)]
+struct Unpacked {
+    file: File,
+    mapped: Mapped,
+}
+
+impl Unpacked {
+    fn new(file: File, packed: &Packed) -> io::Result<Unpacked> {
+        if file.metadata()?.len() != packed.length as u64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the unpacked bundle has another length"));
+        }
+        let mapped = Mapped::new(&file, 0, packed.length as u64)?;
+        Ok(Unpacked { file, mapped })
+    }
+}
+
+/// Opens the unpacked bundle below the cache directory `root`; unpacks it if it is not there. Does nothing in a development build, and
+/// when this process has it already.
+///
+/// # Errors
+/// When the cache directory cannot be used.
+pub(crate) fn open(root: &Path) -> Result<(), CacheError> {
+    let Some(packed) = &PACKED else { return Ok(()) };
+    if IMAGE.get().is_some() {
+        return Ok(());
+    }
+    let path = root.join("bundle");
+    let io = |source: io::Error| CacheError::of(&path, source);
+    let directory = private_directory(root, &[&path])?;
+    let name = format!("{}{SUFFIX}", &packed.key[..32]);
+    let existing = || {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
+        note_use(&file);
+        Unpacked::new(file, packed).ok()
+    };
+    let unpacked = match existing() {
+        Some(unpacked) => unpacked,
+        None => {
+            // One process unpacks, the others wait for it.
+            let _lock = lock(&directory, &path)?;
+            match existing() {
+                Some(unpacked) => unpacked,
+                None => {
+                    remove_unused(&path);
+                    let temporary = tempfile::Builder::new().prefix(".unpacking-").tempfile_in(&path).map_err(io)?;
+                    unpack(packed, temporary.as_file()).map_err(io)?;
+                    temporary.as_file().sync_all().map_err(io)?;
+                    // Through a descriptor that cannot write.
+                    let file = File::open(temporary.path()).map_err(io)?;
+                    temporary.persist(path.join(&name)).map_err(|error| io(error.error))?;
+                    rustix::fs::fsync(&directory).map_err(|errno| io(errno.into()))?;
+                    Unpacked::new(file, packed).map_err(io)?
+                }
+            }
+        }
+    };
+    // Another thread may have been quicker; its file has the same content.
+    let _ = IMAGE.set(unpacked);
+    Ok(())
+}
+
+/// Takes the unpacked bundle from the server's descriptor.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn receive(fd: OwnedFd) -> io::Result<()> {
+    let Some(packed) = &PACKED else { return Ok(()) };
+    let _ = IMAGE.set(Unpacked::new(File::from(fd), packed)?);
+    Ok(())
+}
+
+/// The file that zygotes are given: none in a development build.
+pub(crate) fn file() -> Option<&'static File> {
+    PACKED.as_ref().map(|packed| &image(packed).file)
+}
+
+/// Returns bytes of the unpacked bundle.
+///
+/// # Panics
+/// When there is no memory to unpack it, in a program that has opened no cache.
+pub(super) fn bytes(start: usize, length: usize) -> &'static [u8] {
+    let packed = PACKED.as_ref().expect("a table that names parts of a pack comes with the pack");
+    &image(packed).mapped.bytes()[start..start + length]
+}
+
+fn image(packed: &'static Packed) -> &'static Unpacked {
+    IMAGE.get_or_init(|| {
+        let unpacked = || {
+            let file = File::from(rustix::fs::memfd_create("bundle", MemfdFlags::CLOEXEC)?);
+            unpack(packed, &file)?;
+            Unpacked::new(file, packed)
+        };
+        unpacked().unwrap_or_else(|error| panic!("the bundle cannot be unpacked into memory: {error}"))
+    })
+}
+
+/// Writes the image to `file`, with a thread for each processor; each needs memory for a frame.
+fn unpack(packed: &Packed, file: &File) -> io::Result<()> {
+    // A full disk says so at once. File systems that cannot reserve space are written to without.
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, packed.length as u64) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) | Ok(()) => file.set_len(packed.length as u64)?,
+        Err(errno) => return Err(errno.into()),
+    }
+    let next = AtomicUsize::new(0);
+    let work = || -> io::Result<()> {
+        let mut decompressor = zstd::bulk::Decompressor::new()?;
+        while let Some(frame) = packed.frames.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let content = decompressor.decompress(&packed.bytes[frame.start..frame.end], frame.length)?;
+            scatter(&content, file).ok_or_else(damaged)??;
+        }
+        Ok(())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(packed.frames.len());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| damaged())?)
+    })
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the bundle in this program is damaged")
+}
+
+/// Writes the pieces of a frame where its table says. `None` when the table is cut off.
+fn scatter(content: &[u8], file: &File) -> Option<io::Result<()>> {
+    let number = |at: usize| Some(u32::from_le_bytes(content.get(at..at + 4)?.try_into().ok()?));
+    let count = number(0)? as usize;
+    let mut data = content.get(4 + 8 * count..)?;
+    for index in 0..count {
+        let (offset, length) = (number(4 + 8 * index)?, number(8 + 8 * index)?);
+        let (piece, rest) = data.split_at_checked(length as usize)?;
+        data = rest;
+        if let Err(error) = file.write_all_at(piece, u64::from(offset)) {
+            return Some(Err(error));
+        }
+    }
+    Some(Ok(()))
+}
+
+/// Remembers in the file's time that it is used.
+fn note_use(file: &File) {
+    let now = SystemTime::now();
+    let noted = file.metadata().and_then(|metadata| metadata.modified());
+    if noted.is_ok_and(|noted| now.duration_since(noted).is_ok_and(|age| age > NOTED_EVERY)) {
+        // Who cannot write it down loses nothing but a file that is unpacked again.
+        let _ = file.set_modified(now);
+    }
+}
+
+/// Removes bundles that no version has used for long. Whoever has mapped one keeps it.
+fn remove_unused(path: &Path) {
+    let entries = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(SUFFIX)) {
+        let used = entry.metadata().and_then(|metadata| metadata.modified());
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > KEPT_UNUSED)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
