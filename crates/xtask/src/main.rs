@@ -42,7 +42,7 @@ enum Task {
     Bench(bench::Args),
     /// Check links and citations of the documents, and NOTICE
     Docs(documents::Args),
-    /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package
+    /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
     Dist(dist::Args),
 }
 

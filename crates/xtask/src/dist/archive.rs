@@ -1,9 +1,12 @@
-//! Archives: `brumate-VERSION-ARCH-linux.tar.gz`, and tar files for other packages.
+//! Archives: `brumate-VERSION-ARCH-linux.tar.gz`, and tar and zip files for other packages.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use flate2::{Compression, GzBuilder};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 use super::Release;
 
@@ -66,8 +69,24 @@ fn header(mode: u32, size: usize, time: u64) -> tar::Header {
 /// Compresses without a time or a name.
 pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
-    std::io::Write::write_all(&mut encoder, bytes)?;
+    encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
+}
+
+/// Writes a zip file of these entries, in their order. They have no time of their own: that of the format's first year.
+pub(super) fn zip(path: &Path, entries: &[Entry<'_>]) -> Result<()> {
+    let mut writer = ZipWriter::new(std::io::BufWriter::new(std::fs::File::create(path)?));
+    for entry in entries {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .compression_level(Some(9))
+            .last_modified_time(zip::DateTime::default())
+            .unix_permissions(if entry.executable { 0o755 } else { 0o644 });
+        writer.start_file(entry.path.as_str(), options)?;
+        writer.write_all(entry.bytes)?;
+    }
+    writer.finish()?.flush()?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,31 +1,52 @@
 //! The binary that is handed out: linked statically, so that it runs on every Linux, whatever its C library.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{process, workspace};
 
-/// Builds it for this machine's processor.
+/// Native modules whose machine code is in the program beside the interpreter's.
+const COMPILED: [&str; 0] = [];
+
+/// Level of compression of the bundle: two minutes on two cores.
+const LEVEL: &str = "19";
+
+/// Builds it for this machine's processor, twice: the first program compiles modules of the bundle to machine code, the second has
+/// them inside.
 ///
 /// # Errors
 /// When it does not build; static parts of the C library (Debian's `libc6-dev`) are needed.
 pub(super) fn build() -> Result<PathBuf> {
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let directory = workspace::target().join("dist-build");
+    let compiled = directory.join("compiled");
+    if compiled.exists() {
+        std::fs::remove_dir_all(&compiled)?;
+    }
+    let mut first = cargo("run", &directory)?;
+    first.args(["-p", "brumate-engine", "--example", "precompile", "--"]).arg(&compiled).args(COMPILED);
+    process::run(first.env("BRUMATE_BUNDLE_LEVEL", "1"))?;
+    let mut second = cargo("build", &directory)?;
+    second.args(["-p", "brumate"]).env("BRUMATE_BUNDLE_LEVEL", LEVEL).env("BRUMATE_COMPILED_DIR", &compiled);
+    process::run(&mut second)?;
+    Ok(directory.join(target()).join("dist/brumate"))
+}
+
+fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
+
+fn cargo(command: &str, directory: &Path) -> Result<Command> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["build", "--release", "--locked", "-p", "brumate", "--target", &target, "--target-dir"])
-        .arg(&directory);
-    // With an explicit target, build scripts and macros are not linked so. Paths of this machine stay out of it.
+    // With an explicit target, build scripts and macros are not linked statically. Paths of this machine stay out of it.
+    cargo.args([command, "--profile", "dist", "--locked", "--target", &target(), "--target-dir"]).arg(directory);
     let root = workspace::root().display();
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
-    let flags = format!(
-        "-C target-feature=+crt-static -C strip=symbols --remap-path-prefix={root}=/brumate --remap-path-prefix={home}=/cargo"
-    );
-    process::run(cargo.env("RUSTFLAGS", flags).current_dir(workspace::root()))?;
-    Ok(directory.join(target).join("release/brumate"))
+    let flags =
+        format!("-C target-feature=+crt-static --remap-path-prefix={root}=/brumate --remap-path-prefix={home}=/cargo");
+    cargo.env("RUSTFLAGS", flags).current_dir(workspace::root());
+    Ok(cargo)
 }
 
 /// Checks that a binary is of this machine's kind and needs no loader and no libraries.

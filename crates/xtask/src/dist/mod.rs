@@ -1,11 +1,14 @@
-//! Everything that is handed out, made of one static binary: archive, PyPI wheel, npm packages, Debian package, and their checksums.
+//! Everything that is handed out, made of one static binary: archive, PyPI wheel, npm packages, Debian package, MCP bundle; what it is
+//! made of, how MCP's registry describes it, and the checksums.
 //!
 //! Two runs on one commit with one toolchain give the same bytes: entries are sorted, owned by nobody, and as old as the commit.
 
 mod archive;
 mod binary;
 mod debian;
+mod mcp;
 mod npm;
+mod sbom;
 mod wheel;
 
 use std::fmt::Write as _;
@@ -26,6 +29,12 @@ pub(crate) struct Args {
     /// A static binary that is there already, in place of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+    /// The server's name in MCP's registry: a namespace that is yours, a slash, a name
+    #[arg(long, value_name = "NAME", default_value = "localhost/brumate")]
+    server_name: String,
+    /// Where the files of this release can be fetched; server.json then names the MCP bundle as well
+    #[arg(long, value_name = "URL")]
+    releases: Option<String>,
 }
 
 /// What all packages are made of.
@@ -74,8 +83,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         std::fs::remove_dir_all(&out)?;
     }
     std::fs::create_dir_all(&out)?;
-    let mut made = vec![archive::make(&release, &out)?, wheel::make(&release, &out)?, debian::make(&release, &out)?];
-    made.extend(npm::make(&release, &out)?);
+    let server = &args.server_name;
+    let mut made =
+        vec![archive::make(&release, &out)?, wheel::make(&release, server, &out)?, debian::make(&release, &out)?];
+    made.extend(npm::make(&release, server, &out)?);
+    let bundle = mcp::bundle(&release, &out)?;
+    made.push(mcp::server(&release, server, args.releases.as_deref(), &bundle, &out)?);
+    made.extend([bundle, sbom::make(&release.version, &out)?]);
     made.sort();
     let mut sums = String::new();
     for path in &made {

@@ -43,8 +43,8 @@ fn arch() -> &'static str {
     }
 }
 
-/// Makes both packages.
-pub(super) fn make(release: &Release, out: &Path) -> Result<Vec<PathBuf>> {
+/// Makes both packages. `server` is their name in the registry of MCP servers, which looks for it in the manifest.
+pub(super) fn make(release: &Release, server: &str, out: &Path) -> Result<Vec<PathBuf>> {
     let (version, arch) = (&release.version, arch());
     let common = json!({"version": version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"});
     let platform = merged(
@@ -55,6 +55,7 @@ pub(super) fn make(release: &Release, out: &Path) -> Result<Vec<PathBuf>> {
         &common,
         json!({
             "name": "brumate",
+            "mcpName": server,
             "bin": {"brumate": "brumate.js"},
             "files": ["brumate.js"],
             "engines": {"node": ">=20"},

@@ -1,21 +1,20 @@
 //! The wheel for PyPI: the Python package, and the binary as a script (PEP 427, PEP 491).
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
 
+use super::archive::{Entry, zip};
 use super::{Release, SUMMARY, files_below};
 use crate::workspace;
 
-/// Makes the wheel. A static binary runs with every C library, so it has tags of both.
-pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
+/// Makes the wheel. A static binary runs with every C library, so it has tags of both. `server` is its name in
+/// the registry of MCP servers.
+pub(super) fn make(release: &Release, server: &str, out: &Path) -> Result<PathBuf> {
     let Release { version, .. } = release;
     let package = workspace::root().join("python");
     let arch = std::env::consts::ARCH;
@@ -32,7 +31,8 @@ pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
         files.push((format!("{info}/licenses/{document}"), bytes.clone(), false));
     }
     let project: toml::Table = std::fs::read_to_string(package.join("pyproject.toml"))?.parse()?;
-    let readme = std::fs::read_to_string(package.join("README.md"))?;
+    // By this line the registry of MCP servers knows that name and package belong together.
+    let readme = std::fs::read_to_string(package.join("README.md"))? + &format!("\n<!-- mcp-name: {server} -->\n");
     files.push((format!("{info}/METADATA"), metadata(version, &project, &readme)?.into_bytes(), false));
     files.push((format!("{info}/entry_points.txt"), entry_points(&project)?.into_bytes(), false));
     let mut wheel = "Wheel-Version: 1.0\nGenerator: brumate xtask dist\nRoot-Is-Purelib: false\n".to_owned();
@@ -48,18 +48,11 @@ pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
     files.push((format!("{info}/RECORD"), record.into_bytes(), false));
 
     let path = out.join(name);
-    let mut writer = ZipWriter::new(std::io::BufWriter::new(std::fs::File::create(&path)?));
-    for (path, bytes, executable) in files {
-        // Without a time of its own: that of the format's first year.
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
-            .compression_level(Some(9))
-            .last_modified_time(zip::DateTime::default())
-            .unix_permissions(if executable { 0o755 } else { 0o644 });
-        writer.start_file(path, options)?;
-        writer.write_all(&bytes)?;
-    }
-    writer.finish()?.flush()?;
+    let entries: Vec<Entry<'_>> = files
+        .iter()
+        .map(|(path, bytes, executable)| Entry { path: path.clone(), bytes, executable: *executable })
+        .collect();
+    zip(&path, &entries)?;
     Ok(path)
 }
 
