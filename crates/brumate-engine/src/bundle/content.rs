@@ -10,7 +10,7 @@ use crate::memory::Mapped;
 ///
 /// | build | where the bytes are |
 /// |---|---|
-/// | release | in the unpacked bundle ([`pack`](super::pack)) |
+/// | release | in the unpacked bundle |
 /// | development | in the repository's `runtime/`, mapped at first use, so that test programs are linked without them |
 #[derive(Debug)]
 pub struct Content(Source);

@@ -4,7 +4,7 @@
 //!
 //! | entry | content |
 //! |---|---|
-//! | `snapshot.json` | [`Manifest`] |
+//! | `snapshot.json` | version and [`SessionSnapshot`] |
 //! | `session` | the session's state, as it sleeps; absent when it has run nothing |
 //! | `images/NAME.image` | the image that the state is a difference to, when the cache has it |
 
