@@ -49,9 +49,16 @@ fn suite(url: &str, arguments: &[&str]) -> (bool, String) {
 }
 
 fn required(revision: &str) {
-    let (_server, url) = server();
-    let (passed, text) = suite(&url, &["--requirements", revision]);
-    assert!(passed, "{text}");
+    let attempt = || {
+        let (_server, url) = server();
+        suite(&url, &["--requirements", revision])
+    };
+    let (passed, text) = attempt();
+    if !passed {
+        // The suite waits for some messages for a fixed time, which a busy machine exceeds. A fault of ours shows again.
+        let (passed, again) = attempt();
+        assert!(passed, "{text}\nonce more:\n{again}");
+    }
 }
 
 #[test]
