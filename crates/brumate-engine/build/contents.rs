@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::compact::Compact;
 use super::pack::{Frame, Pack};
 use super::{LEVEL, Result, hex, rerun_if_changed};
 
@@ -13,6 +14,7 @@ const DEFAULT_LEVEL: i32 = 9;
 /// Where the files' bytes are: packed in release builds, otherwise read from the repository when they are needed.
 pub(crate) struct Contents {
     pub(crate) pack: Option<Pack>,
+    pub(crate) compact: Option<Compact>,
 }
 
 impl Contents {
@@ -21,12 +23,28 @@ impl Contents {
         Ok(self.pack.as_mut().map_or_else(|| in_repository(path), |pack| in_pack(&pack.add_file(bytes))))
     }
 
-    /// Returns the expression for the bytes of an archive.
-    pub(crate) fn archive(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
+    /// Returns the expression for the bytes of an archive of which nothing is left out.
+    pub(crate) fn whole_archive(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
         match &mut self.pack {
             None => Ok(in_repository(path)),
-            Some(pack) => Ok(in_pack(&pack.add_archive(bytes)?)),
+            Some(pack) => Ok(in_pack(&pack.add_archive(bytes, &|_| true)?)),
         }
+    }
+
+    /// Returns the expression for the bytes of a wheel, or of the archive of bytecode.
+    pub(crate) fn archive(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
+        match (&mut self.pack, &self.compact) {
+            (Some(pack), Some(compact)) => Ok(in_pack(&pack.add_archive(bytes, &|path| compact.keeps(path))?)),
+            _ => self.whole_archive(path, bytes),
+        }
+    }
+
+    /// Returns the digest of all archives as they are mounted.
+    pub(crate) fn layout(&self) -> String {
+        let digest = self.pack.as_ref().map_or_else(String::new, |pack| hex(pack.image()));
+        format!(
+            "/// SHA-256 of the archives as they are mounted; empty when they are the repository's.\npub(crate) static LAYOUT: &str = {digest:?};\n"
+        )
     }
 
     /// Returns the tables of compiled code: what is in `directory`, in a release build.

@@ -14,6 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "it reads the repository")]
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 
+mod compact;
 mod contents;
 mod entry;
 mod pack;
@@ -25,6 +26,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use compact::Compact;
 use contents::Contents;
 use entry::Entry;
 use pack::Pack;
@@ -41,6 +43,9 @@ const RUNTIME_DIR: &str = "BRUMATE_RUNTIME_DIR";
 
 /// Names the level of compression of an embedded bundle; releases are made with 19.
 const LEVEL: &str = "BRUMATE_BUNDLE_LEVEL";
+
+/// `compact` leaves out what a bundle can do without: see `compact.rs`.
+const BUNDLE: &str = "BRUMATE_BUNDLE";
 
 /// Names a directory of compiled code that is to be embedded too: what the example `precompile` has written.
 const COMPILED_DIR: &str = "BRUMATE_COMPILED_DIR";
@@ -120,6 +125,7 @@ fn generate() -> Result<()> {
     println!("cargo::rerun-if-env-changed={RUNTIME_DIR}");
     println!("cargo::rerun-if-env-changed={LEVEL}");
     println!("cargo::rerun-if-env-changed={COMPILED_DIR}");
+    println!("cargo::rerun-if-env-changed={BUNDLE}");
     let runtime = std::env::var_os(RUNTIME_DIR).map_or_else(|| manifest.join("../../runtime"), PathBuf::from);
     let runtime =
         runtime.canonicalize().map_err(|error| format!("{}: {error}; set {RUNTIME_DIR}", runtime.display()))?;
@@ -134,7 +140,9 @@ fn generate() -> Result<()> {
     let mut wheels = String::new();
     let mut archives = String::new();
     let mut natives = String::new();
-    let mut contents = Contents { pack: (variable("PROFILE")? == "release").then(Pack::default) };
+    let compact = std::env::var(BUNDLE).is_ok_and(|bundle| bundle == "compact");
+    let compact = compact.then(|| Compact::read(&runtime)).transpose()?;
+    let mut contents = Contents { pack: (variable("PROFILE")? == "release").then(Pack::default), compact };
     for entry in entries.ok_or("the lock has no files")? {
         let entry = Entry::new(entry, &runtime)?;
         let data = entry.checked()?;
@@ -154,7 +162,7 @@ fn generate() -> Result<()> {
             }
             "stdlib" => {
                 let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";
-                let content = contents.archive(&entry.path, &data)?;
+                let content = contents.whole_archive(&entry.path, &data)?;
                 entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &content)?;
             }
             "pycache" => {
@@ -180,11 +188,12 @@ fn generate() -> Result<()> {
          /// Every native module of the wheels.\n\
          pub static NATIVE_MODULES: &[NativeModule] = &[\n{natives}];\n\n\
          /// The Python files that run inside the sandbox: path below `guest/`, content.\n\
-         pub static GUEST: &[(&str, &[u8])] = &[\n{}];\n\n{}\n\
+         pub static GUEST: &[(&str, &[u8])] = &[\n{}];\n\n{}\n{}\n\
          /// The compressed files, in a program that has them inside.\n\
          pub(crate) static PACKED: Option<Packed> = {};\n",
         wheels.matches("BundledWheel {").count(),
         guest(&runtime.join("../guest"))?,
+        contents.layout(),
         contents.compiled(std::env::var_os(COMPILED_DIR).as_deref().map(Path::new))?,
         contents.finish(&out.join("bundle.pack"))?
     );

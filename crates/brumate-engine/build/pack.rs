@@ -76,12 +76,13 @@ impl Pack {
         range
     }
 
-    /// Adds a zip archive with its entries stored, in the order of its directory; returns where it is in the image.
+    /// Adds a zip archive with its entries stored, in the order of its directory, those that `keep` names; returns where it is in the
+    /// image.
     ///
     /// # Errors
     /// When it is no archive, or an entry is damaged.
-    pub(crate) fn add_archive(&mut self, archive: &[u8]) -> Result<Range<usize>> {
-        let (bytes, entries) = stored(archive)?;
+    pub(crate) fn add_archive(&mut self, archive: &[u8], keep: &dyn Fn(&str) -> bool) -> Result<Range<usize>> {
+        let (bytes, entries) = stored(archive, keep)?;
         let range = self.append(&bytes);
         let number = self.archives;
         self.archives += 1;
@@ -117,6 +118,11 @@ impl Pack {
         let start = self.image.len();
         self.image.extend_from_slice(bytes);
         start..self.image.len()
+    }
+
+    /// Returns the image as it is now.
+    pub(crate) fn image(&self) -> &[u8] {
+        &self.image
     }
 
     /// Compresses the image; returns its length and the frames.
@@ -172,7 +178,7 @@ fn in_parallel<'a>(
 }
 
 /// The path of the source file whose bytecode has this path (PEP 3147).
-fn source_of(path: &str) -> Option<String> {
+pub(crate) fn source_of(path: &str) -> Option<String> {
     let (directory, name) = path.split_once("__pycache__/")?;
     let stem = name.strip_suffix(".pyc")?.split('.').next()?;
     Some(format!("{directory}{stem}.py"))
@@ -203,7 +209,7 @@ struct Entry {
 }
 
 /// Writes an archive again with its entries stored.
-fn stored(archive: &[u8]) -> Result<(Vec<u8>, Vec<Entry>)> {
+fn stored(archive: &[u8], keep: &dyn Fn(&str) -> bool) -> Result<(Vec<u8>, Vec<Entry>)> {
     let mut from = zip::ZipArchive::new(Cursor::new(archive))?;
     let mut to = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let mut content = Vec::new();
@@ -217,6 +223,9 @@ fn stored(archive: &[u8]) -> Result<(Vec<u8>, Vec<Entry>)> {
             options = options.unix_permissions(mode);
         }
         let name = member.name()?.into_owned();
+        if !keep(&name) {
+            continue;
+        }
         if member.is_dir() {
             to.add_directory(name, options)?;
             continue;

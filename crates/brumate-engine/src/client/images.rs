@@ -192,7 +192,7 @@ fn runtime() -> [u8; 32] {
         }
         add(&mut sha, &trampoline_module());
         // What is mounted is told by its archives' directories, which packing writes again.
-        add(&mut sha, &[u8::from(bundle::PACKED.is_some())]);
+        add(&mut sha, bundle::LAYOUT.as_bytes());
         for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
             add(&mut sha, archive.sha256.as_bytes());
         }

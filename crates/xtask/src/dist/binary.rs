@@ -29,6 +29,8 @@ pub(super) fn build() -> Result<PathBuf> {
     process::run(first.env("BRUMATE_BUNDLE_LEVEL", "1"))?;
     let mut second = cargo("build", &directory)?;
     second.args(["-p", "brumate"]).env("BRUMATE_BUNDLE_LEVEL", LEVEL).env("BRUMATE_COMPILED_DIR", &compiled);
+    // Package indexes bound the size of what they take.
+    second.env("BRUMATE_BUNDLE", "compact");
     process::run(&mut second)?;
     Ok(directory.join(target()).join("dist/brumate"))
 }
