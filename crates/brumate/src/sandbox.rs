@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use brumate_engine::client::Tiers;
 use brumate_engine_api::Image;
 use brumate_packages::Requirement;
-use brumate_session::Runner;
 use brumate_session::packages::{Installation, PackageEvent, Packages};
+use brumate_session::{Builder, Runner};
 
 use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 use crate::progress;
@@ -24,15 +25,16 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     make(settings, LocalEngineConfig::default())
 }
 
-/// As [`sandbox`], for a server: it lives long enough to compile what runs waited for once more, to faster code.
+/// As [`sandbox`], for a server: it starts soon, and lives long enough to compile what runs waited for once more, to faster code.
 pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    make(settings, LocalEngineConfig { tiered: true, ..LocalEngineConfig::default() })
+    make(settings, LocalEngineConfig { quick: true, tiers: Tiers::Background, ..LocalEngineConfig::default() })
 }
 
-/// As [`sandbox`], for one run.
+/// As [`sandbox`], for one run: another process compiles what it waited for once more, if one may be started.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));
-    let config = LocalEngineConfig { brief: true, progress, ..LocalEngineConfig::default() };
+    let tiers = if settings.runner.builder == Builder::Elsewhere { Tiers::Deferred } else { Tiers::Optimized };
+    let config = LocalEngineConfig { brief: true, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 

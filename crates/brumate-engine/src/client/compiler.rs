@@ -147,6 +147,11 @@ impl Compilers {
         Compilers { program, cache, progress, unoptimized, permits, ahead, needs, wheels, guests, idle }
     }
 
+    /// Returns the modules in the baseline tier, in a sandbox that has it.
+    pub(super) fn unoptimized(&self) -> Option<&Unoptimized> {
+        self.unoptimized.as_ref()
+    }
+
     /// Returns a compiled module from the cache, in the best tier that is there.
     pub(crate) fn cached(&self, key: &ModuleKey) -> Option<Arc<File>> {
         if let Some(file) = self.cache.get(key) {

@@ -55,6 +55,7 @@ pub use probe::probe;
 pub use session::Session;
 pub use sleep::{Woken, check_asleep};
 pub use stop::Interrupter;
+pub use tiers::Tiers;
 
 use crate::api::{Image, MachineSpec};
 use crate::bundle;
@@ -94,8 +95,11 @@ pub struct SandboxConfig {
     pub idle: Option<Duration>,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub brief: bool,
-    /// Compile modules of wheels that a run waits for to baseline code, in half the time, and optimize them in the background.
-    pub tiered: bool,
+    /// Start as `brief` does, and replace what was started when it has served for a moment: the first run is not kept waiting, and later
+    /// ones fork fast.
+    pub quick: bool,
+    /// Tiers of compiled code.
+    pub tiers: Tiers,
     /// How long processes may take to start.
     pub patience: Patience,
 }
@@ -110,7 +114,8 @@ impl Default for SandboxConfig {
             ready: DEFAULT_READY,
             idle: None,
             brief: false,
-            tiered: false,
+            quick: false,
+            tiers: Tiers::default(),
             patience: Patience::default(),
         }
     }
@@ -136,7 +141,7 @@ pub(crate) struct Shared {
     pub(crate) progress: Option<ProgressFn>,
     program: PathBuf,
     require_jail: bool,
-    brief: bool,
+    brief: AtomicBool,
     ready: usize,
     idle: Option<Duration>,
     pub(crate) patience: Patience,
@@ -172,7 +177,7 @@ impl Sandbox {
         let fingerprint =
             compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);
-        let (unoptimized, keys) = config.tiered.then(Unoptimized::new).unzip();
+        let (unoptimized, keys) = (config.tiers != Tiers::Optimized).then(Unoptimized::new).unzip();
         let compilers = Compilers::new(program.clone(), cache.clone(), config.progress.clone(), unoptimized);
         let shared = Shared {
             cache,
@@ -181,7 +186,7 @@ impl Sandbox {
             progress: config.progress,
             program,
             require_jail: config.require_jail,
-            brief: config.brief,
+            brief: AtomicBool::new(config.brief || config.quick),
             ready: config.ready,
             idle: config.idle,
             patience: config.patience,
@@ -189,7 +194,7 @@ impl Sandbox {
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
-        if let Some(keys) = keys {
+        if let Some(keys) = keys.filter(|_| config.tiers == Tiers::Background) {
             tokio::spawn(tiers::optimize(Arc::downgrade(&sandbox.shared), keys));
         }
         let pool = sandbox.shared.pool(&Image::plain(), Urgency::Needed).await?;
@@ -197,6 +202,9 @@ impl Sandbox {
             tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
         }
         sandbox.shared.compilers.rest();
+        if config.quick && !config.brief {
+            tokio::spawn(replace_brief(Arc::downgrade(&sandbox.shared)));
+        }
         Ok(sandbox)
     }
 
@@ -337,7 +345,7 @@ impl Shared {
         }
     }
 
-    /// Replaces the zygotes that may have loaded baseline code. Machines that are in use live on.
+    /// Replaces the zygotes. Machines that are in use live on, and runs are served by the old ones until the new ones have started.
     async fn replace_zygotes(&self) {
         let slots: Vec<(PoolKey, Slot)> = {
             let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,10 +353,18 @@ impl Shared {
             pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
         };
         for (image, slot) in slots {
-            let Some(old) = slot.lock().await.take() else { continue };
-            old.retire();
-            if let Err(error) = self.pool_of(&image, Urgency::Ahead).await {
-                tracing::warn!(image = %image.0, %error, "an image cannot be used");
+            if slot.lock().await.is_none() {
+                continue;
+            }
+            match self.start_pool(&image, Urgency::Ahead).await {
+                Ok(pool) => {
+                    let old = slot.lock().await.replace(pool.clone());
+                    self.watch(&slot, &pool);
+                    if let Some(old) = old {
+                        old.retire();
+                    }
+                }
+                Err(error) => tracing::warn!(image = %image.0, %error, "a zygote is not replaced"),
             }
         }
     }
@@ -367,7 +383,6 @@ impl Shared {
             }
             pools.entry(wanted.clone()).or_default().clone()
         };
-        let (image, made_by_another) = wanted;
         let mut current = slot.lock().await;
         if let Some(pool) = current.as_ref()
             && pool.zygote().is_alive()
@@ -376,13 +391,21 @@ impl Shared {
         }
         // The machines that were kept ready are of no use either.
         *current = None;
+        let pool = self.start_pool(wanted, urgency).await?;
+        *current = Some(pool.clone());
+        self.watch(&slot, &pool);
+        Ok(pool)
+    }
+
+    /// Starts the zygote of an image; builds the image if it is not there.
+    async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         let (main, trampoline) = prepare::prelude(self).await?;
         let ingredients = Ingredients {
             program: &self.program,
             main: &main,
             trampoline: &trampoline,
             require_jail: self.require_jail,
-            brief: self.brief,
+            brief: self.brief.load(Ordering::Relaxed),
             patience: self.patience,
             compilers: &self.compilers,
             urgency,
@@ -393,12 +416,26 @@ impl Shared {
             Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
         };
         let zygote = Zygote::start(ingredients, &verified.file).await?;
-        let pool = Pool::new(zygote, image.clone(), verified.header, self.ready);
-        *current = Some(pool.clone());
+        Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
+    }
+
+    /// Has a pool retired when nobody uses it.
+    fn watch(&self, slot: &Slot, pool: &Arc<Pool>) {
         if let Some(idle) = self.idle {
-            tokio::spawn(retire_idle(Arc::downgrade(&pool), slot.clone(), idle));
+            tokio::spawn(retire_idle(Arc::downgrade(pool), slot.clone(), idle));
         }
-        Ok(pool)
+    }
+}
+
+/// Time that brief zygotes serve after a quick start.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// Replaces the zygotes of a quick start by such that fork fast.
+async fn replace_brief(shared: Weak<Shared>) {
+    tokio::time::sleep(QUICK).await;
+    if let Some(shared) = shared.upgrade() {
+        shared.brief.store(false, Ordering::Relaxed);
+        shared.replace_zygotes().await;
     }
 }
 

@@ -1,19 +1,34 @@
 //! Two tiers of compiled code for modules of the bundle's wheels.
 //!
-//! A server compiles what a run waits for to baseline code, which takes half of the time. It compiles the same modules to optimized code
-//! when no run waits for the compiler, and then replaces the zygotes that have loaded baseline code.
+//! What a run waits for is compiled to baseline code, which takes half of the time. A server compiles the same modules to optimized code
+//! when no run waits for the compiler, and then replaces the zygotes that have loaded baseline code. After a single run another process
+//! does that for the next one.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, Weak};
 
 use tokio::sync::mpsc;
 
-use super::{Shared, prepare};
+use super::error::Error;
+use super::{Sandbox, Shared, prepare};
 use crate::bundle;
+use crate::code::compile::baseline_key;
 use crate::wire::ModuleKey;
 
 /// Modules that may wait to be optimized. The bundle has fewer; what is beyond keeps its baseline code.
 const MAX_UNOPTIMIZED: usize = 4096;
+
+/// Whether modules of wheels that a run waits for are compiled to baseline code first, in half the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tiers {
+    /// No: all code is optimized.
+    #[default]
+    Optimized,
+    /// Yes; this sandbox optimizes them in the background.
+    Background,
+    /// Yes; another process is to call [`Sandbox::optimize`] when [`Sandbox::uses_baseline_code`].
+    Deferred,
+}
 
 /// Modules that are in use in the baseline tier. At most those of the bundle.
 #[derive(Debug)]
@@ -30,12 +45,37 @@ impl Unoptimized {
         (Unoptimized { known: Mutex::default(), keys }, receiver)
     }
 
+    /// Whether no baseline code was handed out.
+    fn is_empty(&self) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Adds a module whose baseline code is handed out. It is sent once.
     pub(super) fn add(&self, key: ModuleKey) {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
             // The receiver ends with the sandbox.
             let _ = self.keys.try_send(key);
         }
+    }
+}
+
+impl Sandbox {
+    /// Whether this sandbox has loaded baseline code.
+    pub fn uses_baseline_code(&self) -> bool {
+        self.shared.compilers.unoptimized().is_some_and(|unoptimized| !unoptimized.is_empty())
+    }
+
+    /// Optimizes the modules of which the cache has baseline code alone. Runs that wait for a compiler go first.
+    ///
+    /// # Errors
+    /// When one does not compile, or the cache cannot be used.
+    pub async fn optimize(&self) -> Result<(), Error> {
+        let cache = &self.shared.cache;
+        let is_baseline = |key: &ModuleKey| cache.get(key).is_none() && cache.get(&baseline_key(key)).is_some();
+        let missing: Vec<_> = bundle::native_modules().iter().filter(|module| is_baseline(&module.key)).collect();
+        let done = prepare::one_by_one(&self.shared, &missing).await;
+        self.shared.compilers.rest();
+        done
     }
 }
 

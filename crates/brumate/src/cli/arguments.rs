@@ -60,6 +60,9 @@ pub(crate) struct WarmupArgs {
     /// Only build the image that has imported these modules
     #[arg(long, hide = true, value_name = "LIST", value_delimiter = ',')]
     pub(crate) modules: Vec<String>,
+    /// Only compile again, to faster code, what a run has compiled in a hurry
+    #[arg(long, hide = true)]
+    pub(crate) optimize: bool,
 }
 
 /// Arguments of `bundle`.

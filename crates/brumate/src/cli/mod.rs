@@ -137,7 +137,7 @@ pub(crate) struct Options {
     /// Interpreters that are kept ready end after this time without use, or `never`; the next run starts others
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY_TIMEOUT, default_value = "5m", value_name = "TIME", value_parser = lapse)]
     pub(crate) ready_timeout: Lapse,
-    /// Build no images of packages that code imports repeatedly: each run then imports them itself
+    /// Build no images of packages that code imports repeatedly, and start no process after `exec` that prepares later scripts
     #[arg(long, global = true, help_heading = "General", hide_short_help = true, env = env_vars::NO_LEARNED_IMAGES)]
     pub(crate) no_learned_images: bool,
     /// Directory for compiled modules and images [default: brumate in the user's cache directory]

@@ -67,8 +67,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         }
         other => bail!("an end that this version does not know: {other:?}"),
     }
-    if let Some(image) = sandbox.runner.image_to_build() {
-        build_in_background(&image, settings);
+    let image = sandbox.runner.image_to_build();
+    if image.is_some() || sandbox.engine.uses_baseline_code() {
+        prepare_in_background(image.as_ref(), settings);
     }
     let complete = tell_of_files(arguments.output_dir.as_deref(), &new_files, &copied);
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
@@ -79,19 +80,23 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
 }
 
-/// Starts a process that builds an image for later scripts with the same imports. It outlives this one; its work has the lowest priority.
-fn build_in_background(image: &Image, settings: &Settings) {
+/// Starts a process that works for later scripts: it optimizes code that this one has compiled in a hurry, and builds an image for scripts
+/// with the same imports. It outlives this process, and its work has the lowest priority.
+fn prepare_in_background(image: Option<&Image>, settings: &Settings) {
     use std::os::unix::process::CommandExt as _;
     let (Ok(program), Ok(cache)) = (std::env::current_exe(), std::path::absolute(&settings.cache_dir)) else { return };
     let mut command = Command::new(program);
-    command.args(["warmup", "--offline", "--modules", &image.modules().join(","), "--cache-dir"]);
-    command.arg(cache).current_dir("/").process_group(0);
+    command.args(["warmup", "--offline", "--optimize", "--cache-dir"]).arg(cache);
+    if let Some(image) = image {
+        command.args(["--modules", &image.modules().join(",")]);
+    }
+    command.current_dir("/").process_group(0);
     if settings.require_jail {
         command.arg("--require-jail");
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        tracing::debug!(%error, "no image is built of what the script imports");
+        tracing::debug!(%error, "nothing is prepared for later scripts");
     }
 }
 

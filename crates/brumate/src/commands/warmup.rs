@@ -20,11 +20,16 @@ use crate::signals::Signals;
 
 pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::Result<u8> {
     let sandbox = sandbox(settings)?;
+    if arguments.optimize {
+        sandbox.engine.sandbox().await?.optimize().await?;
+    }
     if !arguments.modules.is_empty() {
         let image = Image::of(arguments.modules.clone());
         let built = sandbox.engine.warm_ahead(&image).await;
         sandbox.runner.image_was_built(&image, built.is_ok()).await;
         built?;
+    }
+    if arguments.optimize || !arguments.modules.is_empty() {
         return Ok(exit_status::SUCCESS);
     }
     let cancel = CancellationToken::new();

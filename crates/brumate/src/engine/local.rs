@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig};
+use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig, Tiers};
 use brumate_engine_api::{
     Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, Interrupter, Layer,
     LayerId, Machine, MachineSpec, Outcome, Preparing, Session,
@@ -24,8 +24,10 @@ pub struct LocalEngineConfig {
     pub require_jail: bool,
     /// Few machines will be asked for: start soon rather than fork fast.
     pub brief: bool,
-    /// Compile what a run waits for in half the time at first, to slower code.
-    pub tiered: bool,
+    /// Start soon, and what forks fast a moment later.
+    pub quick: bool,
+    /// Tiers of compiled code.
+    pub tiers: Tiers,
     /// Machines kept ready per image.
     pub ready: usize,
     /// How long they are kept without use; `None`: always.
@@ -70,7 +72,8 @@ impl LocalEngine {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
                 brief: self.config.brief,
-                tiered: self.config.tiered,
+                quick: self.config.quick,
+                tiers: self.config.tiers,
                 progress: Some(self.progress()),
                 ready: self.config.ready,
                 idle: self.config.idle,
@@ -93,6 +96,11 @@ impl LocalEngine {
                 other(progress);
             }
         })
+    }
+
+    /// Whether a sandbox has started and loaded code that is to be optimized.
+    pub fn uses_baseline_code(&self) -> bool {
+        self.sandbox.get().is_some_and(Sandbox::uses_baseline_code)
     }
 
     /// Builds an image if there is none.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brumate_engine::client::Tiers;
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionSettings, Sessions};
 use brumate_session::{CancellationToken, Runner, RunnerSettings};
@@ -83,7 +84,8 @@ impl Sandbox {
         let engine = LocalEngine::new(LocalEngineConfig {
             cache_dir: cache_dir.clone(),
             require_jail: builder.require_jail,
-            tiered: true,
+            quick: true,
+            tiers: Tiers::Background,
             program: builder.program,
             ..LocalEngineConfig::default()
         });

@@ -161,3 +161,17 @@ async fn zygotes_that_nobody_uses_end_and_others_start() {
     begin(&session, 2).await;
     works(&session, 2).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quick_start_is_followed_by_another_zygote() {
+    let sandbox = Sandbox::start(SandboxConfig { quick: true, ..config(0) }).await.expect("a sandbox");
+    let first: BTreeSet<i32> = zygotes(std::process::id() as i32).into_iter().collect();
+    let session = sandbox.session(MachineSpec::default()).await.expect("a session");
+    begin(&session, 1).await;
+    let renewed = |_: &BTreeSet<i32>| zygotes(std::process::id() as i32).iter().any(|zygote| !first.contains(zygote));
+    settle("another zygote", renewed).await;
+    works(&session, 1).await;
+    let other = sandbox.session(MachineSpec::default()).await.expect("another session");
+    begin(&other, 2).await;
+    works(&other, 2).await;
+}
