@@ -1,6 +1,7 @@
 //! What every MCP server of this binary serves, whatever the transport.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
@@ -105,9 +106,13 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances
     }
 }
 
+/// Time before the image of sessions is prepared: the first call of a client that has just started a server has the processors alone.
+const FIRST_CALL: Duration = Duration::from_millis(500);
+
 /// Compiles what sessions begin with, and builds their image, before the first one needs it.
 fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
+        tokio::time::sleep(FIRST_CALL).await;
         match engine.prepare_ahead(&Image::DATA, &session_image()).await {
             Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
             Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
