@@ -2,8 +2,7 @@
 
     for modules in "IPython" "sklearn.linear_model …" …; do brumate exec loaded.py $modules; done | sort -u > compact.txt
 
-Prints the files of the modules that importing the arguments loads. Modules of wheels that bring their own bytecode, as numpy's,
-are in the list as well; nothing depends on them.
+Prints the files of the modules that importing the arguments loads, also of wheels that bring their own bytecode, as numpy's.
 """
 
 import importlib

@@ -7,16 +7,14 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{process, workspace};
 
-/// Native modules whose machine code is in the program beside the interpreter's: the largest of those that numpy, pandas and
-/// scikit-learn load when they are imported. A wheel of 100 MB has no room for more.
-const COMPILED: [&str; 7] = [
+/// Native modules whose machine code is in the program beside the interpreter's: the largest of those that numpy and pandas load when
+/// they are imported. A wheel of 100 MB has no room for more.
+const COMPILED: [&str; 5] = [
     "numpy/.libs/libopenblas.so",
     "numpy/_core/_multiarray_umath",
     "pandas/_libs/algos",
     "pandas/_libs/groupby",
     "pandas/_libs/hashtable",
-    "scipy/optimize/_highspy/_core",
-    "scipy/sparse/_sparsetools",
 ];
 
 /// Level of compression of the bundle: two minutes on two cores.
