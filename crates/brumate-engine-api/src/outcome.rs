@@ -15,6 +15,15 @@ pub struct ReturnValue {
     pub is_str: bool,
 }
 
+impl ReturnValue {
+    /// Returns the value as text: a string itself, other values as JSON. A string that is no Unicode text (a lone surrogate) can only be
+    /// shown as JSON.
+    pub fn text(&self) -> String {
+        let unquoted = || serde_json::from_str(&self.json).ok();
+        self.is_str.then(unquoted).flatten().unwrap_or_else(|| self.json.clone())
+    }
+}
+
 /// End of an [`Execute`](crate::Execute) inside the guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {

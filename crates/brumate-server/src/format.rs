@@ -1,6 +1,6 @@
 //! The result of the tool as text and as JSON.
 
-use brumate_engine_api::{Limits, ReturnValue};
+use brumate_engine_api::Limits;
 use brumate_session::{RunReport, Status, compact_json, strict_json};
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ fn xml(report: &RunReport, limits: &Limits) -> String {
     }
     match (&report.error, &report.return_value) {
         (Some(error), _) => sections.push(section("error", error)),
-        (None, Some(value)) => sections.push(section("return_value", &verbatim(value))),
+        (None, Some(value)) => sections.push(section("return_value", &value.text())),
         (None, None) => {}
     }
     sections.join("\n")
@@ -44,15 +44,6 @@ fn xml(report: &RunReport, limits: &Limits) -> String {
 
 fn section(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", escape_tag(text, tag))
-}
-
-/// A string without its quotes, anything else as JSON; `NaN` and infinities as Python writes them.
-fn verbatim(value: &ReturnValue) -> String {
-    // A string that is no Unicode text (a lone surrogate) can only be shown in its JSON form.
-    match value.is_str.then(|| serde_json::from_str::<String>(&value.json)) {
-        Some(Ok(text)) => text,
-        _ => value.json.clone(),
-    }
 }
 
 /// The same fields as [`structured`], but numbers keep all their digits.

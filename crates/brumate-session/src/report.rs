@@ -217,10 +217,7 @@ fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
     if value.json.len() <= limit {
         return Ok(value);
     }
-    let text = match value.is_str.then(|| serde_json::from_str::<String>(&value.json)) {
-        Some(Ok(text)) => text,
-        _ => value.json,
-    };
+    let text = value.text();
     let kept = prefix(&text, limit);
     let note = explain::output_dropped((text.len() - kept.len()) as u64, limits);
     Ok(ReturnValue { json: serde_json::Value::from(format!("{kept}\n{note}")).to_string(), is_str: true })

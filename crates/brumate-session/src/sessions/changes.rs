@@ -4,11 +4,10 @@ use brumate_engine_api::EngineError;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
-use super::directory::DataDir;
 use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{ImageFile, Record, SessionState};
+use super::record::{Record, SessionState};
 use super::registry::{Parts, Sync};
 use super::settings::Durability;
 use super::slot::{Body, Live, Slot};
@@ -35,24 +34,36 @@ impl Sessions {
                 record
             };
             let need = Need { written: false, ..parent.need() };
-            sessions.fit(&Slot::newcomer(parent.principal())?, need).await?;
-            let child = sessions.add(record)?;
-            child.set_estimate(need.bytes);
-            // Nobody knows its name yet.
-            let mut body = child.lock_surely().await;
-            let copied = sessions.copy(&parent, &turn, &child, &mut body).await;
-            drop(turn);
-            sessions.make_room();
-            let id = child.record().id.clone();
-            match copied {
-                Ok(()) => Ok(id),
-                Err(error) => {
-                    sessions.forget(&child, body).await?;
-                    Err(error)
-                }
-            }
+            let copy = async |child: &Slot, body: &mut Body| {
+                let copied = sessions.copy(&parent, &turn, child, body).await;
+                drop(turn);
+                copied
+            };
+            sessions.add_filled(record, need, copy).await
         })
         .await
+    }
+
+    /// Adds a session with the state that `fill` gives it, and returns its id. A session that cannot be filled is removed again.
+    pub(super) async fn add_filled(
+        &self,
+        record: Record,
+        need: Need,
+        fill: impl AsyncFnOnce(&Slot, &mut Body) -> Result<(), SessionError>,
+    ) -> Result<SessionId, SessionError> {
+        self.fit(&Slot::newcomer(&record.principal)?, need).await?;
+        let id = record.id.clone();
+        let slot = self.add(record)?;
+        slot.set_estimate(need.bytes);
+        // Nobody knows its name yet.
+        let mut body = slot.lock_surely().await;
+        let filled = fill(&slot, &mut body).await;
+        self.make_room();
+        if let Err(error) = filled {
+            self.forget(&slot, body).await?;
+            return Err(error);
+        }
+        Ok(id)
     }
 
     async fn copy(&self, parent: &Slot, from: &Body, child: &Slot, to: &mut Body) -> Result<(), SessionError> {
@@ -60,12 +71,6 @@ impl Sessions {
             let record = parent.record();
             (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
         };
-        let (id, generation) = {
-            let record = child.record();
-            (record.id.clone(), record.generation)
-        };
-        let name = DataDir::image_name(&id, generation);
-        let path = self.inner.directory.image(&name);
         match (from, state, image) {
             (Body::Gone, ..) => return Err(self.gone(parent)),
             (_, SessionState::Lost, _) => return Err(SessionError::Lost { id: parent_id, reason: note }),
@@ -81,15 +86,7 @@ impl Sessions {
                 {
                     return self.copy_files(parent, child, to).await;
                 }
-                let target = path.clone();
-                let copied = tokio::task::spawn_blocking(move || copy_file(&source, &target)).await;
-                let copied = copied.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-                let bytes = copied.map_err(|error| {
-                    // A part of it is there.
-                    self.inner.directory.remove_image(&name);
-                    SessionError::Storage(error.to_string())
-                })?;
-                return self.adopt_image(child, ImageFile { name, bytes, generation }, SessionState::Asleep).await;
+                return self.adopt_copy(child, source).await;
             }
             (Body::Live(live), _, None) => {
                 // Not waited for: the parent has a place itself, and two who wait for each other's would wait for ever.
@@ -97,6 +94,7 @@ impl Sessions {
                     && let Some(place) = self.place_at_once().await
                 {
                     let session = live.session.fork().await?;
+                    let id = child.record().id.clone();
                     self.leave_will(&id, &*session).await;
                     *to = Body::Live(Live::new(session, place));
                 } else {
@@ -200,14 +198,4 @@ impl Sessions {
         })
         .await
     }
-}
-
-/// Copies a sleeping session's file; the copy is durable when this returns.
-pub(super) fn copy_file(from: &std::path::Path, to: &std::path::Path) -> std::io::Result<u64> {
-    let bytes = std::fs::copy(from, to)?;
-    std::fs::File::open(to)?.sync_all()?;
-    if let Some(directory) = to.parent() {
-        std::fs::File::open(directory)?.sync_all()?;
-    }
-    Ok(bytes)
 }

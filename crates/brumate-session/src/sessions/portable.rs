@@ -1,13 +1,14 @@
-//! Snapshots: the state of one session, to be restored as another one here or on another host.
+//! Snapshots: writes the state of one session to a file, and makes another session of it, here or on another host.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
-use super::changes::copy_file;
 use super::directory::DataDir;
 use super::disk::Need;
 use super::error::SessionError;
@@ -17,7 +18,7 @@ use super::registry::{Parts, Sync};
 use super::slot::{Body, Slot};
 use crate::packages::KnownLayer;
 
-/// What a snapshot holds beside the file of the session.
+/// Record of a session in a snapshot, beside the session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
     /// The session has a file: it has run something.
@@ -97,38 +98,24 @@ impl Sessions {
                 sessions.inner.engine.can_wake(&from).await?;
                 bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
             }
-            let need = Need { bytes, written: false };
-            sessions.fit(&Slot::newcomer(&principal)?, need).await?;
             let mut record = Record::new(SessionId::random()?, &principal, sessions.now());
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
-            let slot = sessions.add(record)?;
-            slot.set_estimate(bytes);
-            // Nobody knows its name yet.
-            let body = slot.lock_surely().await;
-            let stored = match snapshot.has_file {
-                true => sessions.adopt_copy(&slot, from).await,
+            let fill = async |slot: &Slot, _: &mut Body| match snapshot.has_file {
+                true => sessions.adopt_copy(slot, from).await,
                 false => {
                     let record = slot.record().clone();
                     sessions.inner.registry.put(record, Parts::All, Sync::Process).await
                 }
             };
-            sessions.make_room();
-            let id = slot.record().id.clone();
-            match stored {
-                Ok(()) => Ok(id),
-                Err(error) => {
-                    sessions.forget(&slot, body).await?;
-                    Err(error)
-                }
-            }
+            sessions.add_filled(record, Need { bytes, written: false }, fill).await
         })
         .await
     }
 
-    /// Makes a copy of the file at `from` the file of a session.
-    async fn adopt_copy(&self, slot: &Slot, from: std::path::PathBuf) -> Result<(), SessionError> {
+    /// Makes a copy of the file at `from` the file of a session, which sleeps.
+    pub(super) async fn adopt_copy(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
         let (name, generation) = {
             let record = slot.record();
             (DataDir::image_name(&record.id, record.generation), record.generation)
@@ -140,8 +127,15 @@ impl Sessions {
 }
 
 /// Copies a file, durably; returns its length.
-async fn copy(from: std::path::PathBuf, to: std::path::PathBuf) -> Result<u64, SessionError> {
-    let copied = tokio::task::spawn_blocking(move || copy_file(&from, &to)).await;
-    let copied = copied.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+async fn copy(from: PathBuf, to: PathBuf) -> Result<u64, SessionError> {
+    let copy = move || {
+        let bytes = std::fs::copy(from, &to)?;
+        File::open(&to)?.sync_all()?;
+        if let Some(directory) = to.parent() {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(bytes)
+    };
+    let copied = tokio::task::spawn_blocking(copy).await.unwrap_or_else(|error| Err(io::Error::other(error)));
     copied.map_err(|error| SessionError::Storage(error.to_string()))
 }

@@ -111,28 +111,28 @@ impl CellReport {
         }
     }
 
+    /// Returns the traceback, and what ended the cell where the traceback does not say it; `None` for one that ran to its end.
+    pub fn failure(&self) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let traceback = self.traceback.join("\n");
+        // A line of the traceback says the same, unless a limit has its say as well.
+        Some(match traceback.is_empty() {
+            true => error.clone(),
+            false if traceback.ends_with(error) || self.traceback.contains(error) => traceback,
+            false => format!("{traceback}\n{error}"),
+        })
+    }
+
     /// The same in the words of a run: for callers that know no sessions.
     pub fn into_run_report(self) -> RunReport {
         let mut report = RunReport::install_error(Vec::new(), String::new());
+        report.error = self.failure();
         report.status = if self.success { Status::Success } else { Status::RunError };
         let chunk = |text| OutputChunk { name: StreamName::Stdout, text };
         report.output = self.output.into_iter().map(chunk).collect();
         report.output_dropped = self.output_dropped;
         report.stopped = self.stopped;
         report.figures = self.images.into_iter().map(|image| image.bytes).collect();
-        report.error = match (self.error, self.traceback.is_empty()) {
-            (None, _) => None,
-            (Some(error), true) => Some(error),
-            (Some(error), false) => {
-                let traceback = self.traceback.join("\n");
-                // A line of the traceback says the same, unless a limit has its say as well.
-                Some(if traceback.ends_with(&error) || self.traceback.contains(&error) {
-                    traceback
-                } else {
-                    format!("{traceback}\n{error}")
-                })
-            }
-        };
         let shown = |text: String| ReturnValue { json: serde_json::Value::from(text).to_string(), is_str: true };
         report.return_value = self.value.or_else(|| self.result.map(shown)).filter(|_| report.error.is_none());
         report

@@ -161,7 +161,7 @@ fn tell(listener: &mut (dyn FnMut(Event) + Send), event: RunEvent) {
     }
 }
 
-/// Returns the way for questions to `answerer`, which is asked on a thread that may wait for a person.
+/// Returns a channel for questions. `answerer` is asked on a thread that may wait for a person.
 fn asker(mut answerer: Box<Answerer>) -> Questions {
     let (sender, mut asked) = questions();
     tokio::task::spawn_blocking(move || {

@@ -99,7 +99,7 @@ impl RunResult {
     pub(super) fn of_run(report: RunReport) -> Self {
         let mut result = RunResult {
             success: report.status == Status::Success,
-            text: report.return_value.as_ref().map(text),
+            text: report.return_value.as_ref().map(ReturnValue::text),
             json: report.return_value.map(|value| value.json),
             error: report.error,
             stopped: report.stopped.map(Stop::from),
@@ -117,17 +117,11 @@ impl RunResult {
 
     /// `written` has the output, which the report has not by its streams.
     pub(super) fn of_cell(report: CellReport, written: RunResult) -> Self {
-        let traceback = report.traceback.join("\n");
-        let error = report.error.map(|error| match traceback.is_empty() {
-            true => error,
-            false if traceback.ends_with(&error) => traceback,
-            false => format!("{traceback}\n{error}"),
-        });
         RunResult {
             success: report.success,
-            text: report.result.or_else(|| report.value.as_ref().map(text)),
+            error: report.failure(),
+            text: report.result.or_else(|| report.value.as_ref().map(ReturnValue::text)),
             json: report.value.map(|value| value.json),
-            error,
             stopped: report.stopped.map(Stop::from),
             figures: report.images.into_iter().map(|image| Figure { mime: image.mime, bytes: image.bytes }).collect(),
             files: report.files.into_iter().map(File::from).collect(),
@@ -143,11 +137,6 @@ impl RunResult {
             StreamName::Stderr => self.stderr.push_str(text),
         }
     }
-}
-
-fn text(value: &ReturnValue) -> String {
-    let unquoted = || serde_json::from_str::<String>(&value.json).ok();
-    value.is_str.then(unquoted).flatten().unwrap_or_else(|| value.json.clone())
 }
 
 impl From<SessionFile> for File {

@@ -12,7 +12,7 @@ pub(super) fn of_run(report: &RunReport) -> Value {
         "success": report.status == Status::Success,
         "status": report.status.as_str(),
         "value": report.return_value.as_ref().map(|value| value.json.as_str()),
-        "text": report.return_value.as_ref().map(text),
+        "text": report.return_value.as_ref().map(ReturnValue::text),
         "error": report.error,
         "stopped": report.stopped.map(stopped),
         "packages": report.dependencies,
@@ -23,18 +23,12 @@ pub(super) fn of_run(report: &RunReport) -> Value {
 /// Returns a cell's result: the fields of a run's, with `message` (`Name: message` of the exception), `files`, `files_elsewhere`,
 /// `rolled_back`.
 pub(super) fn of_cell(report: &CellReport) -> Value {
-    let traceback = report.traceback.join("\n");
-    let error = report.error.as_ref().map(|error| match traceback.is_empty() {
-        true => error.clone(),
-        false if traceback.ends_with(error.as_str()) => traceback.clone(),
-        false => format!("{traceback}\n{error}"),
-    });
     json!({
         "success": report.success,
         "status": if report.success { Status::Success.as_str() } else { Status::RunError.as_str() },
         "value": report.value.as_ref().map(|value| value.json.as_str()),
-        "text": report.result.clone().or_else(|| report.value.as_ref().map(text)),
-        "error": error,
+        "text": report.result.clone().or_else(|| report.value.as_ref().map(ReturnValue::text)),
+        "error": report.failure(),
         "message": report.error,
         "stopped": report.stopped.map(stopped),
         "packages": [],
@@ -61,11 +55,6 @@ pub(super) fn session(record: &Record) -> Value {
         "executions": record.executions,
         "files": record.files.len(),
     })
-}
-
-fn text(value: &ReturnValue) -> String {
-    let unquoted = || serde_json::from_str::<String>(&value.json).ok();
-    value.is_str.then(unquoted).flatten().unwrap_or_else(|| value.json.clone())
 }
 
 fn stopped(reason: StopReason) -> &'static str {

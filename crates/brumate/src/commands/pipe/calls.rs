@@ -54,37 +54,25 @@ fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
 
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
-        let kind = match failure {
-            Failure::Busy { .. } | Failure::OverLimit(_) => "busy",
-            Failure::Cancelled => "cancelled",
-            _ => "sandbox",
-        };
-        Self { kind, message: failure.to_string() }
+        Error::from(failure).into()
     }
 }
 
 impl From<SessionError> for CallError {
     fn from(error: SessionError) -> Self {
-        let kind = match &error {
-            SessionError::NotFound { .. } => "session-not-found",
-            SessionError::Lost { .. } => "session-lost",
-            SessionError::Busy { .. } | SessionError::TooManyLive { .. } | SessionError::TooManyRuns { .. } => "busy",
-            SessionError::File { .. } | SessionError::FileName { .. } => "file",
-            SessionError::Cancelled => "cancelled",
-            _ => "session",
-        };
-        Self { kind, message: error.to_string() }
+        Error::from(error).into()
     }
 }
 
 impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         let kind = match &error {
+            Error::Busy(_) => "busy",
+            Error::Cancelled => "cancelled",
+            Error::Sandbox(_) => "sandbox",
             Error::SessionNotFound(_) => "session-not-found",
             Error::SessionLost(_) => "session-lost",
-            Error::Busy(_) => "busy",
             Error::HostFile { .. } | Error::SessionFile(_) => "file",
-            Error::Cancelled => "cancelled",
             _ => "session",
         };
         Self { kind, message: error.to_string() }
