@@ -1,6 +1,6 @@
-//! What a compact bundle leaves out. Package indexes bound the size of what they take; PyPI takes wheels of 100 MB.
+//! Decides which files a compact bundle leaves out. Package indexes bound the size of a file; PyPI takes wheels of 100 MB.
 //!
-//! | what | what follows |
+//! | left out | effect |
 //! |---|---|
 //! | bytecode of modules that `runtime/recipes/pyc/compact.txt` does not name | Python compiles such a module when it is imported |
 //! | directories `tests` of wheels | nobody imports them |

@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// Alignment of a file in the image, in bytes: a page.
 const ALIGNMENT: usize = 4096;
 
-/// Bytes of the pieces after which a frame ends, at the next archive. As much memory is needed to unpack it.
+/// Smallest frame, in bytes before compression: a frame ends at the first archive after them. Unpacking takes as much memory for each thread.
 const FRAME_BYTES: usize = 48 << 20;
 
 /// An image that is being put together.
@@ -31,18 +31,18 @@ pub(crate) struct Pack {
     image: Vec<u8>,
     pieces: Vec<Piece>,
     archives: usize,
-    /// The piece of each source file, by its path in `site-packages`: where its bytecode belongs.
+    /// Sort key of each source file, by its path in `site-packages`. Its bytecode follows it.
     sources: HashMap<String, Order>,
 }
 
-/// A part of the image that is not cut.
+/// A part of the image that is written to a frame in one piece.
 #[derive(Debug)]
 struct Piece {
     range: Range<usize>,
     order: Order,
 }
 
-/// Where a piece comes in the frames.
+/// Sort key of a piece in the frames.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Order {
     class: Class,
@@ -99,7 +99,7 @@ impl Pack {
         Ok(range)
     }
 
-    /// Where an entry comes; remembers those of source files.
+    /// Returns the sort key of an entry, and remembers the keys of source files.
     fn order(&mut self, archive: usize, name: String) -> Order {
         let class = if name.ends_with(".so") { Class::Native } else { Class::Text };
         if let Some(source) = source_of(&name) {

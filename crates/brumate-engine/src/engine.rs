@@ -36,41 +36,34 @@ pub(crate) enum Purpose {
 /// Processors that portable code is for: x86-64-v3, those since 2013 (Intel) and 2015 (AMD).
 pub(crate) const COMMON_PROCESSORS: &str = "x86-64-v3";
 
-/// What Cranelift may use of them.
-const COMMON_FEATURES: [&str; 11] = [
-    "has_sse3",
-    "has_ssse3",
-    "has_sse41",
-    "has_sse42",
-    "has_popcnt",
-    "has_avx",
-    "has_avx2",
-    "has_fma",
-    "has_bmi1",
-    "has_bmi2",
-    "has_lzcnt",
-];
-
-/// Whether portable code runs on this processor.
-pub(crate) fn is_common_processor() -> bool {
+/// Lists the features of [`COMMON_PROCESSORS`]: Cranelift's name, and whether this processor has it. Empty on other architectures.
+pub(crate) fn common_features() -> Vec<(&'static str, bool)> {
     #[cfg(target_arch = "x86_64")]
     {
-        std::is_x86_feature_detected!("sse3")
-            && std::is_x86_feature_detected!("ssse3")
-            && std::is_x86_feature_detected!("sse4.1")
-            && std::is_x86_feature_detected!("sse4.2")
-            && std::is_x86_feature_detected!("popcnt")
-            && std::is_x86_feature_detected!("avx")
-            && std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("fma")
-            && std::is_x86_feature_detected!("bmi1")
-            && std::is_x86_feature_detected!("bmi2")
-            && std::is_x86_feature_detected!("lzcnt")
+        vec![
+            ("has_sse3", std::is_x86_feature_detected!("sse3")),
+            ("has_ssse3", std::is_x86_feature_detected!("ssse3")),
+            ("has_sse41", std::is_x86_feature_detected!("sse4.1")),
+            ("has_sse42", std::is_x86_feature_detected!("sse4.2")),
+            ("has_popcnt", std::is_x86_feature_detected!("popcnt")),
+            ("has_avx", std::is_x86_feature_detected!("avx")),
+            ("has_avx2", std::is_x86_feature_detected!("avx2")),
+            ("has_fma", std::is_x86_feature_detected!("fma")),
+            ("has_bmi1", std::is_x86_feature_detected!("bmi1")),
+            ("has_bmi2", std::is_x86_feature_detected!("bmi2")),
+            ("has_lzcnt", std::is_x86_feature_detected!("lzcnt")),
+        ]
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        false
+        Vec::new()
     }
+}
+
+/// Whether portable code runs on this processor.
+pub(crate) fn is_common_processor() -> bool {
+    let features = common_features();
+    !features.is_empty() && features.iter().all(|(_, is_here)| *is_here)
 }
 
 /// The configuration; all purposes give compatible code.
@@ -116,7 +109,7 @@ pub(crate) fn engine(purpose: Purpose) -> wasmtime::Result<Engine> {
     if purpose == Purpose::CompilePortable {
         // With a target that is named, nothing is taken from this processor.
         config.target("x86_64-unknown-linux-gnu")?;
-        for feature in COMMON_FEATURES {
+        for (feature, _) in common_features() {
             // SAFETY: the code is loaded only where `is_common_processor` holds, and wasmtime compares the features again.
             unsafe { config.cranelift_flag_enable(feature) };
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use brumate_engine::client::Tiers;
+use brumate_engine::client::{StartMode, Tiers};
 use brumate_engine_api::Image;
 use brumate_packages::Requirement;
 use brumate_session::packages::{Installation, PackageEvent, Packages};
@@ -27,14 +27,17 @@ pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 
 /// As [`sandbox`], for a server: it starts soon, and lives long enough to compile what runs waited for once more, to faster code.
 pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    make(settings, LocalEngineConfig { quick: true, tiers: Tiers::Background, ..LocalEngineConfig::default() })
+    make(
+        settings,
+        LocalEngineConfig { start: StartMode::Quick, tiers: Tiers::Background, ..LocalEngineConfig::default() },
+    )
 }
 
 /// As [`sandbox`], for one run: another process compiles what it waited for once more, if one may be started.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));
     let tiers = if settings.runner.builder == Builder::Elsewhere { Tiers::Deferred } else { Tiers::Optimized };
-    let config = LocalEngineConfig { brief: true, progress, tiers, ..LocalEngineConfig::default() };
+    let config = LocalEngineConfig { start: StartMode::Brief, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 

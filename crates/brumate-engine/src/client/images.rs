@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api::Image;
 use crate::bundle;
-use crate::code::cache::{CacheError, hex, lock, private_directory};
+use crate::code::cache::{CacheError, hex, lock, private_directory, publish};
 use crate::code::compile::TRANSLATION;
 use crate::image::file::{self, FORMAT, GuestFiles, Header, Origin};
 use crate::link::trampoline_module;
@@ -135,9 +135,7 @@ impl Images {
         }
         let mut temporary = tempfile::Builder::new().prefix(".building-").tempfile_in(&self.path)?;
         std::io::copy(&mut from, temporary.as_file_mut())?;
-        temporary.as_file().sync_all()?;
-        temporary.persist(self.path.join(name(&key))).map_err(|error| error.error)?;
-        rustix::fs::fsync(&self.directory)?;
+        publish(temporary, &self.path.join(name(&key)), &self.directory)?;
         Ok(true)
     }
 
@@ -163,9 +161,7 @@ impl Images {
         let temporary = tempfile::Builder::new().prefix(".building-").tempfile_in(&self.path).map_err(io)?;
         let origin = Origin { key, runtime: runtime() };
         file::complete(built, temporary.as_file(), origin, &guest_files()).map_err(io)?;
-        temporary.as_file().sync_all().map_err(io)?;
-        temporary.persist(self.path.join(name(&key))).map_err(|error| io(error.error))?;
-        rustix::fs::fsync(&self.directory).map_err(|errno| io(errno.into()))?;
+        publish(temporary, &self.path.join(name(&key)), &self.directory).map_err(io)?;
         self.get(image).ok_or_else(|| io(std::io::Error::other("an image vanished from the cache")))
     }
 

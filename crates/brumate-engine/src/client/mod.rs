@@ -22,6 +22,7 @@ mod mounts;
 mod page_map;
 mod patience;
 mod pool;
+mod pools;
 mod prepare;
 mod probe;
 mod session;
@@ -38,7 +39,7 @@ mod zygote;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -67,7 +68,6 @@ use compiler::{Compilers, Urgency};
 use images::Images;
 use pool::Pool;
 use tiers::Unoptimized;
-use zygote::{Ingredients, Zygote};
 
 /// Attempts to start a machine when zygotes die.
 const ATTEMPTS: usize = 3;
@@ -93,15 +93,24 @@ pub struct SandboxConfig {
     /// A zygote ends, with the machines that are kept ready of it, when none was taken for this time; `None`: never. The next
     /// machine starts another one.
     pub idle: Option<Duration>,
-    /// Few machines will be asked for: start soon rather than fork fast.
-    pub brief: bool,
-    /// Start as `brief` does, and replace what was started when it has served for a moment: the first run is not kept waiting, and later
-    /// ones fork fast.
-    pub quick: bool,
+    /// How zygotes start.
+    pub start: StartMode,
     /// Tiers of compiled code.
     pub tiers: Tiers,
     /// How long processes may take to start.
     pub patience: Patience,
+}
+
+/// How a sandbox starts its zygotes: so that they fork fast, or so that they are there soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartMode {
+    /// They fork fast.
+    #[default]
+    Full,
+    /// They are there soon: few machines will be asked for.
+    Brief,
+    /// They are there soon, and are replaced by such that fork fast when they have served for a moment.
+    Quick,
 }
 
 impl Default for SandboxConfig {
@@ -113,8 +122,7 @@ impl Default for SandboxConfig {
             program: None,
             ready: DEFAULT_READY,
             idle: None,
-            brief: false,
-            quick: false,
+            start: StartMode::default(),
             tiers: Tiers::default(),
             patience: Patience::default(),
         }
@@ -186,7 +194,7 @@ impl Sandbox {
             progress: config.progress,
             program,
             require_jail: config.require_jail,
-            brief: AtomicBool::new(config.brief || config.quick),
+            brief: AtomicBool::new(config.start != StartMode::Full),
             ready: config.ready,
             idle: config.idle,
             patience: config.patience,
@@ -202,8 +210,8 @@ impl Sandbox {
             tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
         }
         sandbox.shared.compilers.rest();
-        if config.quick && !config.brief {
-            tokio::spawn(replace_brief(Arc::downgrade(&sandbox.shared)));
+        if config.start == StartMode::Quick {
+            tokio::spawn(pools::replace_brief(Arc::downgrade(&sandbox.shared)));
         }
         Ok(sandbox)
     }
@@ -335,130 +343,6 @@ impl Sandbox {
         prepare::wheels(&self.shared, wheels, Urgency::Ahead).await
     }
 }
-
-impl Shared {
-    /// Takes no more machines from `pool`. Those it has given may live on.
-    async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
-        let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
-        if let Some(slot) = slot {
-            slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
-        }
-    }
-
-    /// Replaces the zygotes. Machines that are in use live on, and runs are served by the old ones until the new ones have started.
-    async fn replace_zygotes(&self) {
-        let slots: Vec<(PoolKey, Slot)> = {
-            let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            // The plain one as well: it has the modules that the driver loads.
-            pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
-        };
-        for (image, slot) in slots {
-            if slot.lock().await.is_none() {
-                continue;
-            }
-            match self.start_pool(&image, Urgency::Ahead).await {
-                Ok(pool) => {
-                    let old = slot.lock().await.replace(pool.clone());
-                    self.watch(&slot, &pool);
-                    if let Some(old) = old {
-                        old.retire();
-                    }
-                }
-                Err(error) => tracing::warn!(image = %image.0, %error, "a zygote is not replaced"),
-            }
-        }
-    }
-
-    /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
-    pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
-        self.pool_of(&(image.clone(), None), urgency).await
-    }
-
-    /// As [`Shared::pool`], also of images that others have made.
-    async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
-        let slot = {
-            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
-                return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
-            }
-            pools.entry(wanted.clone()).or_default().clone()
-        };
-        let mut current = slot.lock().await;
-        if let Some(pool) = current.as_ref()
-            && pool.zygote().is_alive()
-        {
-            return Ok(pool.clone());
-        }
-        // The machines that were kept ready are of no use either.
-        *current = None;
-        let pool = self.start_pool(wanted, urgency).await?;
-        *current = Some(pool.clone());
-        self.watch(&slot, &pool);
-        Ok(pool)
-    }
-
-    /// Starts the zygote of an image; builds the image if it is not there.
-    async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
-        let (main, trampoline) = prepare::prelude(self).await?;
-        let ingredients = Ingredients {
-            program: &self.program,
-            main: &main,
-            trampoline: &trampoline,
-            require_jail: self.require_jail,
-            brief: self.brief.load(Ordering::Relaxed),
-            patience: self.patience,
-            compilers: &self.compilers,
-            urgency,
-            layers: image.layers(),
-        };
-        let verified = match made_by_another {
-            None => prepare::image(self, ingredients, image).await?,
-            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
-        };
-        let zygote = Zygote::start(ingredients, &verified.file).await?;
-        Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
-    }
-
-    /// Has a pool retired when nobody uses it.
-    fn watch(&self, slot: &Slot, pool: &Arc<Pool>) {
-        if let Some(idle) = self.idle {
-            tokio::spawn(retire_idle(Arc::downgrade(pool), slot.clone(), idle));
-        }
-    }
-}
-
-/// Time that brief zygotes serve after a quick start.
-const QUICK: Duration = Duration::from_secs(1);
-
-/// Replaces the zygotes of a quick start by such that fork fast.
-async fn replace_brief(shared: Weak<Shared>) {
-    tokio::time::sleep(QUICK).await;
-    if let Some(shared) = shared.upgrade() {
-        shared.brief.store(false, Ordering::Relaxed);
-        shared.replace_zygotes().await;
-    }
-}
-
-/// Retires a pool when no machine of it was taken for `idle`. Machines that are in use live on, and with them its zygote.
-async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
-    while let Some(used) = pool.upgrade() {
-        let left = idle.saturating_sub(used.unused_for());
-        if left.is_zero() {
-            slot.lock().await.take_if(|current| Arc::ptr_eq(current, &used));
-            used.retire();
-            tracing::debug!(image = %used.image(), "nobody uses an image: its zygote ends");
-            return;
-        }
-        drop(used);
-        tokio::time::sleep(left).await;
-    }
-}
-
-/// What is said of an image that is not in the cache any more.
-const GONE: &str = "the image that it began with is not in the cache any more";
-
-/// Images, and with them zygotes, that one sandbox uses.
-const MAX_IMAGES: usize = 32;
 
 /// Compiles the interpreter's own modules.
 async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {

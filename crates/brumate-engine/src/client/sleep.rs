@@ -262,7 +262,7 @@ impl Sandbox {
         let mut machine = self.machine_of_pool(&base, spec).await?;
         let (payload, generation) = loading.await.map_err(io::Error::other)??;
         if machine.pool.base().id != header.base {
-            return Err(header.outdated(super::GONE));
+            return Err(header.outdated(super::pools::GONE));
         }
         machine.session = header.session;
         machine.give(&layers).await?;
@@ -282,7 +282,7 @@ impl Sandbox {
             Some(_) => Ok((image, Some(header.base))),
             // One that is not built yet may be the one.
             None if own.is_none() => Ok((image, None)),
-            None => Err(header.outdated(super::GONE)),
+            None => Err(header.outdated(super::pools::GONE)),
         }
     }
 
@@ -381,7 +381,7 @@ pub fn check_asleep(path: &Path, cache_dir: &Path) -> Result<(), Error> {
     let own = images.get(&Image::of(header.modules.clone()));
     match own {
         Some(own) if own.header.id != header.base && images.find(&header.base).is_none() => {
-            Err(header.outdated(super::GONE))
+            Err(header.outdated(super::pools::GONE))
         }
         _ => Ok(()),
     }

@@ -71,7 +71,8 @@ impl Sandbox {
     /// When one does not compile, or the cache cannot be used.
     pub async fn optimize(&self) -> Result<(), Error> {
         let cache = &self.shared.cache;
-        let is_baseline = |key: &ModuleKey| cache.get(key).is_none() && cache.get(&baseline_key(key)).is_some();
+        // In this order: what is found is read.
+        let is_baseline = |key: &ModuleKey| cache.get(&baseline_key(key)).is_some() && cache.get(key).is_none();
         let missing: Vec<_> = bundle::native_modules().iter().filter(|module| is_baseline(&module.key)).collect();
         let done = prepare::one_by_one(&self.shared, &missing).await;
         self.shared.compilers.rest();

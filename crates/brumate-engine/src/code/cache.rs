@@ -130,12 +130,10 @@ impl ModuleCache {
     /// When the disk refuses.
     pub(crate) fn commit(&self, key: &ModuleKey, file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
         let io = |source: std::io::Error| self.refused(source);
-        file.as_file().sync_all().map_err(io)?;
         // Read through the descriptor that is handed out, which cannot write: the name may soon be another file's.
         let mut reader = File::open(file.path()).map_err(io)?;
         let name = content_name(key, &mut reader).map_err(io)?;
-        file.persist(self.path.join(&name)).map_err(|error| io(error.error))?;
-        rustix::fs::fsync(&self.directory).map_err(|errno| io(errno.into()))?;
+        publish(file, &self.path.join(&name), &self.directory).map_err(io)?;
         let reader = Arc::new(reader);
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert(*key, reader.clone());
         Ok(reader)
@@ -168,6 +166,16 @@ pub(crate) fn private_directory(root: &Path, directories: &[&Path]) -> Result<Ow
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| io(errno.into()))
+}
+
+/// Gives a written file its name in a directory of the cache. It is complete or not there, also after a loss of power.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn publish(file: tempfile::NamedTempFile, name: &Path, directory: &OwnedFd) -> std::io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(name).map_err(|error| error.error)?;
+    Ok(rustix::fs::fsync(directory)?)
 }
 
 /// Takes the lock of a directory of the cache; held as long as the descriptor lives.

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
 use crate::code::cache::hex;
+use crate::engine::common_features;
 use crate::module::{Options, dylink, gate, translate};
 use crate::wire::ModuleKey;
 
@@ -93,14 +94,14 @@ pub(crate) fn compile(engine: &Engine, kind: Kind, trust: Trust, bytes: &[u8]) -
 
 /// Names everything compiled code depends on: engine version and settings, CPU, our translation.
 pub(crate) fn fingerprint(engine: &Engine) -> String {
-    let mut feed = fed(engine);
+    let mut feed = version_feed(engine);
     cpu_features().hash(&mut feed);
     feed.hex()
 }
 
 /// As [`fingerprint`] without the CPU.
 pub(crate) fn version(engine: &Engine) -> String {
-    fed(engine).hex()
+    version_feed(engine).hex()
 }
 
 /// Feeds a hash function from the standard library's interface.
@@ -122,7 +123,8 @@ impl Feed {
     }
 }
 
-fn fed(engine: &Engine) -> Feed {
+/// Returns the hash function, fed with the version.
+fn version_feed(engine: &Engine) -> Feed {
     let mut feed = Feed(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut feed);
     TRANSLATION.hash(&mut feed);
@@ -135,24 +137,14 @@ fn fed(engine: &Engine) -> Feed {
 fn cpu_features() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
     {
-        vec![
-            std::is_x86_feature_detected!("sse3"),
-            std::is_x86_feature_detected!("ssse3"),
-            std::is_x86_feature_detected!("sse4.1"),
-            std::is_x86_feature_detected!("sse4.2"),
-            std::is_x86_feature_detected!("popcnt"),
-            std::is_x86_feature_detected!("avx"),
-            std::is_x86_feature_detected!("avx2"),
-            std::is_x86_feature_detected!("fma"),
-            std::is_x86_feature_detected!("bmi1"),
-            std::is_x86_feature_detected!("bmi2"),
-            std::is_x86_feature_detected!("lzcnt"),
+        let others = [
             std::is_x86_feature_detected!("avx512bitalg"),
             std::is_x86_feature_detected!("avx512dq"),
             std::is_x86_feature_detected!("avx512f"),
             std::is_x86_feature_detected!("avx512vl"),
             std::is_x86_feature_detected!("avx512vbmi"),
-        ]
+        ];
+        common_features().into_iter().map(|(_, is_here)| is_here).chain(others).collect()
     }
     #[cfg(target_arch = "aarch64")]
     {

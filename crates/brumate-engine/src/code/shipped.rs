@@ -1,4 +1,4 @@
-//! Compiled code that comes with the program, for the common processors: the first start need not wait for a compiler.
+//! Compiled code that comes with the program, for the common processors. The first start does not wait for a compiler then.
 //!
 //! A release is built twice: the first program compiles modules of the bundle ([`precompile`]), the second has the result inside, among
 //! the files of the bundle. Code of another version, or for a processor that lacks a feature, is passed over.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig, Tiers};
+use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig, StartMode, Tiers};
 use brumate_engine_api::{
     Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, Interrupter, Layer,
     LayerId, Machine, MachineSpec, Outcome, Preparing, Session,
@@ -22,10 +22,8 @@ pub struct LocalEngineConfig {
     pub cache_dir: PathBuf,
     /// Refuse to run when a wall of the sandbox is missing on this host.
     pub require_jail: bool,
-    /// Few machines will be asked for: start soon rather than fork fast.
-    pub brief: bool,
-    /// Start soon, and what forks fast a moment later.
-    pub quick: bool,
+    /// How zygotes start.
+    pub start: StartMode,
     /// Tiers of compiled code.
     pub tiers: Tiers,
     /// Machines kept ready per image.
@@ -71,8 +69,7 @@ impl LocalEngine {
             let config = SandboxConfig {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
-                brief: self.config.brief,
-                quick: self.config.quick,
+                start: self.config.start,
                 tiers: self.config.tiers,
                 progress: Some(self.progress()),
                 ready: self.config.ready,

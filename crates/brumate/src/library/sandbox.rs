@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brumate_engine::client::Tiers;
+use brumate_engine::client::{StartMode, Tiers};
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionSettings, Sessions};
 use brumate_session::{CancellationToken, Runner, RunnerSettings};
@@ -84,7 +84,7 @@ impl Sandbox {
         let engine = LocalEngine::new(LocalEngineConfig {
             cache_dir: cache_dir.clone(),
             require_jail: builder.require_jail,
-            quick: true,
+            start: StartMode::Quick,
             tiers: Tiers::Background,
             program: builder.program,
             ..LocalEngineConfig::default()
@@ -101,6 +101,7 @@ impl Sandbox {
         settings.limits = builder.limits;
         settings.dependencies = builder.packages;
         settings.max_concurrent = builder.max_concurrent.unwrap_or(settings.max_concurrent);
+        settings.builder = brumate_session::Builder::Here;
         settings.imports_file = Some(cache_dir.join("imports.json"));
         let mut sessions = data_dir.map(SessionSettings::new);
         if let Some(sessions) = &mut sessions {
@@ -173,8 +174,8 @@ impl Sandbox {
         Ok(Session::new(self.clone(), id.as_str().to_owned()))
     }
 
-    /// Puts the sessions to sleep in their files. A sandbox that is dropped without it leaves that to their wills: nothing that was
-    /// answered is lost.
+    /// Writes the sessions to their files. Without it, nothing that was answered is lost either: their processes write it when this
+    /// program ends.
     pub async fn close(self) {
         if let Some(sessions) = self.inner.sessions.get() {
             sessions.close().await;

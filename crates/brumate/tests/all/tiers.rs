@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use brumate_engine::api::{Image, MachineSpec};
 use brumate_engine::bundle::INTERPRETER_KEY;
-use brumate_engine::client::{Sandbox, SandboxConfig, Tiers};
+use brumate_engine::client::{Sandbox, SandboxConfig, StartMode, Tiers};
 use brumate_test_support::cache_directory;
 use rustix::fs::{FlockOperation, flock};
 
@@ -98,7 +98,7 @@ async fn deferred_modules_are_optimized_by_another_sandbox() {
     let modules = cache_of_interpreter(root.path());
     let start = |tiers| {
         let cache_dir = root.path().to_owned();
-        Sandbox::start(SandboxConfig { cache_dir, brief: true, tiers, ..config(0) })
+        Sandbox::start(SandboxConfig { cache_dir, start: StartMode::Brief, tiers, ..config(0) })
     };
     let brief = start(Tiers::Deferred).await.expect("a sandbox");
     let session = brief.session(MachineSpec::default()).await.expect("a session");
@@ -141,7 +141,8 @@ async fn one_run_compiles_optimized_code_alone() {
     let root = tempfile::tempdir().expect("a directory");
     let modules = cache_of_interpreter(root.path());
     let cache_dir = root.path().to_owned();
-    let brief = Sandbox::start(SandboxConfig { cache_dir, brief: true, ..config(0) }).await.expect("a sandbox");
+    let brief =
+        Sandbox::start(SandboxConfig { cache_dir, start: StartMode::Brief, ..config(0) }).await.expect("a sandbox");
     let session = brief.session(MachineSpec::default()).await.expect("a session");
     assert_eq!(say(&session, CELL).await, PRINTED);
     drop((session, brief));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::support::processes::{descendants, zygotes};
 use crate::support::sessions::{cell, config, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, MachineSpec};
-use brumate_engine::client::{Died, Error, Sandbox, SandboxConfig, Session};
+use brumate_engine::client::{Died, Error, Sandbox, SandboxConfig, Session, StartMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -164,7 +164,7 @@ async fn zygotes_that_nobody_uses_end_and_others_start() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quick_start_is_followed_by_another_zygote() {
-    let sandbox = Sandbox::start(SandboxConfig { quick: true, ..config(0) }).await.expect("a sandbox");
+    let sandbox = Sandbox::start(SandboxConfig { start: StartMode::Quick, ..config(0) }).await.expect("a sandbox");
     let first: BTreeSet<i32> = zygotes(std::process::id() as i32).into_iter().collect();
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     begin(&session, 1).await;

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
 
 use super::PACKED;
-use crate::code::cache::{CacheError, lock, private_directory};
+use crate::code::cache::{CacheError, lock, private_directory, publish};
 use crate::memory::Mapped;
 
 /// The compressed bundle.
@@ -34,7 +34,7 @@ pub(crate) struct Packed {
 /// A part that is decompressed by itself.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Where it begins and ends in the pack's bytes.
+    /// Its beginning and end in [`Packed::bytes`].
     pub(crate) start: usize,
     pub(crate) end: usize,
     /// Its length after decompression, in bytes.
@@ -44,7 +44,10 @@ pub(crate) struct Frame {
 /// Ending of an unpacked bundle's name.
 const SUFFIX: &str = ".bundle";
 
-/// Unpacked bundles of other versions are removed when none of them has been used for so long.
+/// Beginning of the name that a bundle has while it is unpacked.
+const UNPACKING: &str = ".unpacking-";
+
+/// Unpacked bundles of other versions are removed when they have not been used for so long.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The time of an unpacked bundle says to this precision when it was last used.
@@ -89,30 +92,32 @@ pub(crate) fn open(root: &Path) -> Result<(), CacheError> {
         note_use(&file);
         Unpacked::new(file, packed).ok()
     };
-    let unpacked = match existing() {
-        Some(unpacked) => unpacked,
-        None => {
-            // One process unpacks, the others wait for it.
-            let _lock = lock(&directory, &path)?;
-            match existing() {
-                Some(unpacked) => unpacked,
-                None => {
-                    remove_unused(&path);
-                    let temporary = tempfile::Builder::new().prefix(".unpacking-").tempfile_in(&path).map_err(io)?;
-                    unpack(packed, temporary.as_file()).map_err(io)?;
-                    temporary.as_file().sync_all().map_err(io)?;
-                    // Through a descriptor that cannot write.
-                    let file = File::open(temporary.path()).map_err(io)?;
-                    temporary.persist(path.join(&name)).map_err(|error| io(error.error))?;
-                    rustix::fs::fsync(&directory).map_err(|errno| io(errno.into()))?;
-                    Unpacked::new(file, packed).map_err(io)?
-                }
-            }
+    let mut unpacked = existing();
+    if unpacked.is_none() {
+        // One process unpacks, the others wait for it.
+        let _lock = lock(&directory, &path)?;
+        unpacked = existing();
+        if unpacked.is_none() {
+            remove_unused(&path);
+            unpacked = Some(unpack_to(&path.join(&name), &directory, packed).map_err(io)?);
         }
-    };
-    // Another thread may have been quicker; its file has the same content.
-    let _ = IMAGE.set(unpacked);
+    }
+    if let Some(unpacked) = unpacked {
+        // Another thread may have been quicker; its file has the same content.
+        let _ = IMAGE.set(unpacked);
+    }
     Ok(())
+}
+
+/// Unpacks the bundle into a new file with this name in a directory of the cache.
+fn unpack_to(name: &Path, directory: &OwnedFd, packed: &Packed) -> io::Result<Unpacked> {
+    let beside = name.parent().unwrap_or(Path::new("."));
+    let temporary = tempfile::Builder::new().prefix(UNPACKING).tempfile_in(beside)?;
+    unpack(packed, temporary.as_file())?;
+    // Through a descriptor that cannot write.
+    let file = File::open(temporary.path())?;
+    publish(temporary, name, directory)?;
+    Unpacked::new(file, packed)
 }
 
 /// Takes the unpacked bundle from the server's descriptor.
@@ -203,12 +208,16 @@ fn note_use(file: &File) {
     }
 }
 
-/// Removes bundles that no version has used for long. Whoever has mapped one keeps it.
+/// Removes bundles that no version has used for long, and what processes have left that ended while they unpacked: the caller has the
+/// lock, so none unpacks now. Whoever has mapped a bundle keeps it.
 fn remove_unused(path: &Path) {
     let entries = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(SUFFIX)) {
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
         let used = entry.metadata().and_then(|metadata| metadata.modified());
-        if used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > KEPT_UNUSED)) {
+        let is_old = || used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > KEPT_UNUSED));
+        if name.starts_with(UNPACKING) || (name.ends_with(SUFFIX) && is_old()) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -70,13 +70,15 @@ fn a_damaged_pack_is_an_error() {
 fn only_what_nobody_used_for_long_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let old = SystemTime::now() - KEPT_UNUSED - NOTED_EVERY;
-    for (name, time) in [("old.bundle", old), ("old.other", old), ("new.bundle", SystemTime::now())] {
+    let now = SystemTime::now();
+    for (name, time) in [("old.bundle", old), ("old.other", old), ("new.bundle", now), (".unpacking-a", now)] {
         File::create(directory.path().join(name)).unwrap().set_modified(time).unwrap();
     }
     note_use(&File::open(directory.path().join("old.other")).unwrap());
     remove_unused(directory.path());
-    let left = ["old.bundle", "old.other", "new.bundle"].map(|name| directory.path().join(name).exists());
-    assert_eq!(left, [false, true, true]);
+    let left =
+        ["old.bundle", "old.other", "new.bundle", ".unpacking-a"].map(|name| directory.path().join(name).exists());
+    assert_eq!(left, [false, true, true, false]);
     let age = std::fs::metadata(directory.path().join("old.other")).unwrap().modified().unwrap().elapsed();
     assert!(age.unwrap() < NOTED_EVERY, "its use is noted");
 }

@@ -1,0 +1,137 @@
+//! Zygotes of a sandbox, one for each image: started when one is needed, replaced, and ended when nobody uses them.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use super::compiler::Urgency;
+use super::error::Error;
+use super::pool::Pool;
+use super::prepare;
+use super::zygote::{Ingredients, Zygote};
+use super::{PoolKey, Shared, Slot};
+use crate::api::Image;
+
+impl Shared {
+    /// Takes no more machines from `pool`. Those it has given may live on.
+    pub(super) async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
+        let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
+        if let Some(slot) = slot {
+            slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
+        }
+    }
+
+    /// Replaces the zygotes. Machines that are in use live on, and runs are served by the old ones until the new ones have started.
+    pub(super) async fn replace_zygotes(&self) {
+        let slots: Vec<(PoolKey, Slot)> = {
+            let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            // The plain one as well: it has the modules that the driver loads.
+            pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
+        };
+        for (image, slot) in slots {
+            if slot.lock().await.is_none() {
+                continue;
+            }
+            match self.start_pool(&image, Urgency::Ahead).await {
+                Ok(pool) => {
+                    let old = slot.lock().await.replace(pool.clone());
+                    self.watch(&slot, &pool);
+                    if let Some(old) = old {
+                        old.retire();
+                    }
+                }
+                Err(error) => tracing::warn!(image = %image.0, %error, "a zygote is not replaced"),
+            }
+        }
+    }
+
+    /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
+    pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+        self.pool_of(&(image.clone(), None), urgency).await
+    }
+
+    /// As [`Shared::pool`], also of images that others have made.
+    pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+        let slot = {
+            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
+                return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
+            }
+            pools.entry(wanted.clone()).or_default().clone()
+        };
+        let mut current = slot.lock().await;
+        if let Some(pool) = current.as_ref()
+            && pool.zygote().is_alive()
+        {
+            return Ok(pool.clone());
+        }
+        // The machines that were kept ready are of no use either.
+        *current = None;
+        let pool = self.start_pool(wanted, urgency).await?;
+        *current = Some(pool.clone());
+        self.watch(&slot, &pool);
+        Ok(pool)
+    }
+
+    /// Starts the zygote of an image; builds the image if it is not there.
+    async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+        let (main, trampoline) = prepare::prelude(self).await?;
+        let ingredients = Ingredients {
+            program: &self.program,
+            main: &main,
+            trampoline: &trampoline,
+            require_jail: self.require_jail,
+            brief: self.brief.load(Ordering::Relaxed),
+            patience: self.patience,
+            compilers: &self.compilers,
+            urgency,
+            layers: image.layers(),
+        };
+        let verified = match made_by_another {
+            None => prepare::image(self, ingredients, image).await?,
+            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
+        };
+        let zygote = Zygote::start(ingredients, &verified.file).await?;
+        Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
+    }
+
+    /// Has a pool retired when nobody uses it.
+    fn watch(&self, slot: &Slot, pool: &Arc<Pool>) {
+        if let Some(idle) = self.idle {
+            tokio::spawn(retire_idle(Arc::downgrade(pool), slot.clone(), idle));
+        }
+    }
+}
+
+/// Time that brief zygotes serve after a quick start.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// Replaces the zygotes of a quick start by such that fork fast.
+pub(super) async fn replace_brief(shared: Weak<Shared>) {
+    tokio::time::sleep(QUICK).await;
+    if let Some(shared) = shared.upgrade() {
+        shared.brief.store(false, Ordering::Relaxed);
+        shared.replace_zygotes().await;
+    }
+}
+
+/// Retires a pool when no machine of it was taken for `idle`. Machines that are in use live on, and with them its zygote.
+async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
+    while let Some(used) = pool.upgrade() {
+        let left = idle.saturating_sub(used.unused_for());
+        if left.is_zero() {
+            slot.lock().await.take_if(|current| Arc::ptr_eq(current, &used));
+            used.retire();
+            tracing::debug!(image = %used.image(), "nobody uses an image: its zygote ends");
+            return;
+        }
+        drop(used);
+        tokio::time::sleep(left).await;
+    }
+}
+
+/// Error text for an image that is not in the cache any more.
+pub(super) const GONE: &str = "the image that it began with is not in the cache any more";
+
+/// Images, and with them zygotes, that one sandbox uses.
+const MAX_IMAGES: usize = 32;
