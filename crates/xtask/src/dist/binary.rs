@@ -42,7 +42,8 @@ pub(super) fn build() -> Result<PathBuf> {
     Ok(directory.join(target()).join("dist/brumate"))
 }
 
-fn target() -> String {
+/// Returns the target triple of what is handed out: this machine's architecture.
+pub(super) fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 

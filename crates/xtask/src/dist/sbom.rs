@@ -12,7 +12,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::hex;
+use super::{binary, hex};
 use crate::runtime::{Entry, Kind, Lock, Registry};
 use crate::{process, workspace};
 
@@ -24,9 +24,8 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'+').add(b'@').add(b'?').add
 /// # Errors
 /// When cargo fails, or a lock cannot be read.
 pub(super) fn make(version: &str, out: &Path) -> Result<PathBuf> {
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &target]);
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &binary::target()]);
     let metadata = serde_json::from_str(&process::output(cargo.current_dir(workspace::root()))?)?;
     let lock: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.lock"))?.parse()?;
     let linked = Linked::of(&metadata, &checksums(&lock))?;
