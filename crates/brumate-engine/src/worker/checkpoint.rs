@@ -14,8 +14,9 @@ use super::written::Written;
 use crate::machine::Surroundings;
 use crate::wire::{FromMachine, WireError};
 
-/// Pages that an increment may have more than the first one after a fork: what grows on is forked anew, and small again.
-const MAX_GROWTH: usize = 640;
+/// Pages that an increment may have more than the first one after a fork. A fork costs as much as copying some thousand pages; small
+/// cells grow by one or two pages each, so they fork once in about a hundred.
+const MAX_GROWTH: usize = 160;
 
 /// Where a checkpoint finds what it lacks; it inherits that.
 #[derive(Debug)]
