@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
+use super::usual::Usual;
 use super::{Result, hex, rerun_if_changed};
 
 /// One entry of the lock.
@@ -81,19 +82,23 @@ impl<'a> Entry<'a> {
     }
 
     /// The wheel's native modules, with the digest by which their compiled form is found.
-    pub(crate) fn write_natives(&self, out: &mut String, wheel: Vec<u8>) -> Result<()> {
+    pub(crate) fn write_natives(&self, out: &mut String, wheel: Vec<u8>, usual: &Usual) -> Result<()> {
         let name = self.text("name")?.to_ascii_lowercase().replace(['_', '.'], "-");
         let mut archive = zip::ZipArchive::new(std::io::Cursor::new(wheel))?;
-        for index in 0..archive.len() {
-            let mut member = archive.by_index(index)?;
-            let path = member.name()?.into_owned();
-            if !path.ends_with(".so") {
-                continue;
+        let mut modules = Vec::new();
+        for name in archive.file_names() {
+            let name = name?.into_owned();
+            if name.ends_with(".so") {
+                modules.push(name);
             }
+        }
+        for path in &modules {
+            let mut member = archive.by_name(path)?;
+            let is_usual = usual.contains(path, &modules);
             let mut data = Vec::new();
             member.read_to_end(&mut data)?;
             let key: [u8; 32] = Sha256::digest(&data).into();
-            writeln!(out, "NativeModule {{ wheel: {name:?}, path: {path:?}, key: {key:?} }},")?;
+            writeln!(out, "NativeModule {{ wheel: {name:?}, path: {path:?}, key: {key:?}, is_usual: {is_usual} }},")?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ mod compact;
 mod contents;
 mod entry;
 mod pack;
+mod usual;
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
@@ -31,6 +32,7 @@ use contents::Contents;
 use entry::Entry;
 use pack::Pack;
 use toml::{Table, Value};
+use usual::Usual;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -103,6 +105,8 @@ pub struct NativeModule {
     pub path: &'static str,
     /// SHA-256 of its bytes.
     pub key: [u8; 32],
+    /// Whether importing the wheel's packages usually loads it.
+    pub is_usual: bool,
 }
 "#;
 
@@ -140,6 +144,7 @@ fn generate() -> Result<()> {
     let mut wheels = String::new();
     let mut archives = String::new();
     let mut natives = String::new();
+    let usual = Usual::read(&runtime)?;
     let compact = std::env::var(BUNDLE).is_ok_and(|bundle| bundle == "compact");
     let compact = compact.then(|| Compact::read(&runtime)).transpose()?;
     let mut contents = Contents { pack: (variable("PROFILE")? == "release").then(Pack::default), compact };
@@ -172,7 +177,7 @@ fn generate() -> Result<()> {
             }
             "wheel" => {
                 entry.write_wheel(&mut wheels, &contents.archive(&entry.path, &data)?)?;
-                entry.write_natives(&mut natives, data)?;
+                entry.write_natives(&mut natives, data, &usual)?;
             }
             kind => return Err(format!("unknown kind `{kind}` in the lock").into()),
         }

@@ -33,10 +33,19 @@ pub(crate) enum Purpose {
     CompilePortable,
 }
 
-/// Processors that portable code is for: x86-64-v3, those since 2013 (Intel) and 2015 (AMD).
-pub(crate) const COMMON_PROCESSORS: &str = "x86-64-v3";
+/// Processors that portable code is for: x86-64-v3, those since 2013 (Intel) and 2015 (AMD); on ARM, each one with 64 bits (Armv8.0).
+pub(crate) const COMMON_PROCESSORS: &str = if cfg!(target_arch = "x86_64") { "x86-64-v3" } else { "armv8" };
 
-/// Lists the features of [`COMMON_PROCESSORS`]: Cranelift's name, and whether this processor has it. Empty on other architectures.
+/// Target triple of portable code: this program's architecture. `None` when there is no such code for it.
+const PORTABLE_TARGET: Option<&str> = if cfg!(target_arch = "x86_64") {
+    Some("x86_64-unknown-linux-gnu")
+} else if cfg!(target_arch = "aarch64") {
+    Some("aarch64-unknown-linux-gnu")
+} else {
+    None
+};
+
+/// Lists the features of [`COMMON_PROCESSORS`]: Cranelift's name, and whether this processor has it.
 pub(crate) fn common_features() -> Vec<(&'static str, bool)> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -62,8 +71,7 @@ pub(crate) fn common_features() -> Vec<(&'static str, bool)> {
 
 /// Whether portable code runs on this processor.
 pub(crate) fn is_common_processor() -> bool {
-    let features = common_features();
-    !features.is_empty() && features.iter().all(|(_, is_here)| *is_here)
+    PORTABLE_TARGET.is_some() && common_features().iter().all(|(_, is_here)| *is_here)
 }
 
 /// The configuration; all purposes give compatible code.
@@ -108,7 +116,7 @@ pub(crate) fn engine(purpose: Purpose) -> wasmtime::Result<Engine> {
     let mut config = config(purpose);
     if purpose == Purpose::CompilePortable {
         // With a target that is named, nothing is taken from this processor.
-        config.target("x86_64-unknown-linux-gnu")?;
+        config.target(PORTABLE_TARGET.unwrap_or("this architecture has no portable code"))?;
         for (feature, _) in common_features() {
             // SAFETY: the code is loaded only where `is_common_processor` holds, and wasmtime compares the features again.
             unsafe { config.cranelift_flag_enable(feature) };

@@ -313,8 +313,16 @@ impl Sandbox {
         Ok(self.shared.pool(&Image::plain(), Urgency::Needed).await?.zygote().missing_walls().to_vec())
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of what they require, once. If one is of
-    /// [`Image::data`], which is not built yet, that is begun in the background.
+    /// Compiles every native module of the bundle.
+    ///
+    /// # Errors
+    /// When one does not compile.
+    pub async fn prepare_everything(&self) -> Result<(), Error> {
+        prepare::everything(&self.shared).await
+    }
+
+    /// Compiles the native modules of these wheels of the bundle and of what they require, as far as imports usually load them. If
+    /// a wheel is of [`Image::data`], which is not built yet, that is begun in the background.
     ///
     /// # Errors
     /// When one does not compile.

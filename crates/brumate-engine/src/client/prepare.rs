@@ -43,7 +43,13 @@ pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), E
     Ok(compiled)
 }
 
-/// The native modules of `names` and of everything they require.
+/// Compiles every native module of the bundle.
+pub(super) async fn everything(shared: &Arc<Shared>) -> Result<(), Error> {
+    modules(shared, Urgency::Needed, |_| true).await
+}
+
+/// Compiles the native modules of `names` and of everything they require, as far as imports usually load them. Others are compiled when
+/// a program imports them.
 pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
     let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.to_vec();
@@ -53,9 +59,14 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgenc
             open.extend(wheel.requires);
         }
     }
+    modules(shared, urgency, |module| module.is_usual && wanted.contains(module.wheel)).await
+}
+
+/// Compiles the native modules of the bundle that `wanted` chooses and the cache lacks.
+async fn modules(shared: &Arc<Shared>, urgency: Urgency, wanted: impl Fn(&NativeModule) -> bool) -> Result<(), Error> {
     let missing: Vec<_> = bundle::native_modules()
         .iter()
-        .filter(|module| wanted.contains(module.wheel) && shared.compilers.cached_for(&module.key, urgency).is_none())
+        .filter(|module| wanted(module) && shared.compilers.cached_for(&module.key, urgency).is_none())
         .collect();
     if missing.is_empty() {
         return Ok(());

@@ -135,27 +135,21 @@ fn version_feed(engine: &Engine) -> Feed {
 
 /// CPU features Cranelift may use: code for more of them does not load elsewhere.
 fn cpu_features() -> Vec<bool> {
+    #[allow(unused_mut, reason = "other architectures add nothing")]
+    let mut features: Vec<bool> = common_features().into_iter().map(|(_, is_here)| is_here).collect();
     #[cfg(target_arch = "x86_64")]
-    {
-        let others = [
-            std::is_x86_feature_detected!("avx512bitalg"),
-            std::is_x86_feature_detected!("avx512dq"),
-            std::is_x86_feature_detected!("avx512f"),
-            std::is_x86_feature_detected!("avx512vl"),
-            std::is_x86_feature_detected!("avx512vbmi"),
-        ];
-        common_features().into_iter().map(|(_, is_here)| is_here).chain(others).collect()
-    }
+    features.extend([
+        std::is_x86_feature_detected!("avx512bitalg"),
+        std::is_x86_feature_detected!("avx512dq"),
+        std::is_x86_feature_detected!("avx512f"),
+        std::is_x86_feature_detected!("avx512vl"),
+        std::is_x86_feature_detected!("avx512vbmi"),
+    ]);
     #[cfg(target_arch = "aarch64")]
-    {
-        vec![
-            std::arch::is_aarch64_feature_detected!("lse"),
-            std::arch::is_aarch64_feature_detected!("paca"),
-            std::arch::is_aarch64_feature_detected!("fp16"),
-        ]
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        Vec::new()
-    }
+    features.extend([
+        std::arch::is_aarch64_feature_detected!("lse"),
+        std::arch::is_aarch64_feature_detected!("paca"),
+        std::arch::is_aarch64_feature_detected!("fp16"),
+    ]);
+    features
 }

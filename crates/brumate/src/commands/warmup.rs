@@ -51,14 +51,13 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
 
 async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::Result<u8> {
     sandbox.engine.sandbox().await?;
-    let everything: Vec<String> = brumate_engine::bundle::wheels().iter().map(|wheel| wheel.name.to_owned()).collect();
     let show = progress::packages_on_terminal();
     let tell = |event| {
         if let Some(show) = &show {
             show(&event);
         }
     };
-    sandbox.engine.prepare(&everything).await?;
+    sandbox.engine.prepare_everything().await?;
     let mut others = 0;
     if all {
         match local(sandbox, settings, &tell).await? {
@@ -85,7 +84,10 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
     }
     let place = settings.cache_dir.display();
     let also = if others > 0 { format!(" and {others} wheels of directories") } else { String::new() };
-    print(&format!("Ready: {} packages{also} are compiled and images are built in {place}", everything.len()))?;
+    print(&format!(
+        "Ready: {} packages{also} are compiled and images are built in {place}",
+        brumate_engine::bundle::wheels().len()
+    ))?;
     Ok(exit_status::SUCCESS)
 }
 

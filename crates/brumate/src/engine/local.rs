@@ -109,6 +109,15 @@ impl LocalEngine {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
     }
 
+    /// Compiles every native module of the bundle.
+    ///
+    /// # Errors
+    ///
+    /// When one does not compile, and those of [`LocalEngine::sandbox`].
+    pub async fn prepare_everything(&self) -> Result<(), EngineError> {
+        self.sandbox().await?.prepare_everything().await.map_err(engine_error)
+    }
+
     /// Compiles `wheels` and builds an image, before anybody needs them: what runs wait for goes first.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(super) struct Entry<'a> {
 
 /// Makes the archive with the binary and its documents.
 pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
-    let name = format!("brumate-{}-{}-linux", release.version, std::env::consts::ARCH);
+    let name = format!("brumate-{}-{}-linux", release.version, release.architecture.name());
     let mut entries = vec![Entry { path: format!("{name}/brumate"), bytes: &release.binary, executable: true }];
     for (document, bytes) in &release.documents {
         entries.push(Entry { path: format!("{name}/{document}"), bytes, executable: false });

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::architecture::Architecture;
 use crate::{process, workspace};
 
 /// Native modules whose machine code is in the program beside the interpreter's: the largest of those that numpy and pandas load when
@@ -31,37 +32,54 @@ const COMPILED: [&str; 15] = [
 /// Level of compression of the bundle, the highest: some minutes on two cores.
 const LEVEL: &str = "22";
 
-/// Builds it for this machine's processor, twice: the first program compiles modules of the bundle to machine code, the second has
-/// them inside.
+/// Builds it twice: the first program compiles modules of the bundle to machine code, the second has them inside.
+///
+/// For another architecture cargo wants its settings for that: a linker (`CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER`), and a runner
+/// for the first program ([`runner`]).
 ///
 /// # Errors
 /// When it does not build; static parts of the C library (Debian's `libc6-dev`) are needed.
-pub(super) fn build() -> Result<PathBuf> {
+pub(super) fn build(architecture: Architecture) -> Result<PathBuf> {
+    let target = architecture.target();
     let directory = workspace::target().join("dist-build");
-    let compiled = directory.join("compiled");
+    let compiled = directory.join(format!("compiled-{}", architecture.name()));
     if compiled.exists() {
         std::fs::remove_dir_all(&compiled)?;
     }
-    let mut first = cargo("run", &directory)?;
+    let mut first = cargo("run", &target, &directory)?;
     first.args(["-p", "brumate-engine", "--example", "precompile", "--"]).arg(&compiled).args(COMPILED);
     process::run(first.env("BRUMATE_BUNDLE_LEVEL", "1"))?;
-    let mut second = cargo("build", &directory)?;
+    let mut second = cargo("build", &target, &directory)?;
     second.args(["-p", "brumate"]).env("BRUMATE_BUNDLE_LEVEL", LEVEL).env("BRUMATE_COMPILED_DIR", &compiled);
     // Package indexes bound the size of what they take.
     second.env("BRUMATE_BUNDLE", "compact");
     process::run(&mut second)?;
-    Ok(directory.join(target()).join("dist/brumate"))
+    Ok(directory.join(target).join("dist/brumate"))
 }
 
-/// Returns the target triple of what is handed out: this machine's architecture.
-pub(super) fn target() -> String {
-    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+/// Returns the command that runs a program. One of another architecture needs an emulator, which cargo's own setting names
+/// (`CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER`).
+///
+/// # Errors
+/// When it is not set.
+pub(super) fn runner(program: &Path, architecture: Architecture) -> Result<Command> {
+    if architecture == Architecture::of_host()? {
+        return Ok(Command::new(program));
+    }
+    let variable = format!("CARGO_TARGET_{}_RUNNER", architecture.target().to_uppercase().replace('-', "_"));
+    let setting = std::env::var(&variable);
+    let setting =
+        setting.with_context(|| format!("set {variable} to an emulator, for example qemu-{}", architecture.name()))?;
+    let mut words = setting.split_whitespace();
+    let mut command = Command::new(words.next().with_context(|| format!("{variable} is empty"))?);
+    command.args(words).arg(program);
+    Ok(command)
 }
 
-fn cargo(command: &str, directory: &Path) -> Result<Command> {
+fn cargo(command: &str, target: &str, directory: &Path) -> Result<Command> {
     let mut cargo = Command::new(env!("CARGO"));
     // With an explicit target, build scripts and macros are not linked statically. Paths of this machine stay out of it.
-    cargo.args([command, "--profile", "dist", "--locked", "--target", &target(), "--target-dir"]).arg(directory);
+    cargo.args([command, "--profile", "dist", "--locked", "--target", target, "--target-dir"]).arg(directory);
     let root = workspace::root().display();
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
     let flags =
@@ -70,7 +88,7 @@ fn cargo(command: &str, directory: &Path) -> Result<Command> {
     Ok(cargo)
 }
 
-/// Checks that a binary is of this machine's kind and needs no loader and no libraries.
+/// Checks that a binary is a program for Linux that needs no loader and no libraries.
 ///
 /// # Errors
 /// When it is something else.

@@ -50,10 +50,7 @@ WantedBy=multi-user.target
 
 /// Makes the package.
 pub(super) fn make(release: &Release, out: &Path) -> Result<PathBuf> {
-    let arch = match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "amd64",
-    };
+    let arch = release.architecture.debian();
     let mut data = vec![
         Entry { path: "./usr/bin/brumate".to_owned(), bytes: &release.binary, executable: true },
         Entry {

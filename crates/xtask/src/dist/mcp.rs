@@ -27,7 +27,7 @@ pub(super) fn bundle(release: &Release, out: &Path) -> Result<PathBuf> {
     for (document, bytes) in &release.documents {
         entries.push(Entry { path: (*document).to_owned(), bytes, executable: false });
     }
-    let path = out.join(format!("brumate-{}-{}-linux.mcpb", release.version, std::env::consts::ARCH));
+    let path = out.join(format!("brumate-{}-{}-linux.mcpb", release.version, release.architecture.name()));
     zip(&path, &entries)?;
     Ok(path)
 }
@@ -53,7 +53,7 @@ fn manifest(release: &Release) -> Value {
 }
 
 /// Makes `server.json`. The registry knows a server by `name`; `releases` is the address below which the files of a release can be
-/// fetched, if there is one: only then it can name the bundle.
+/// fetched, if there is one: only then it can name the bundles.
 ///
 /// # Errors
 /// When the name is none that the registry takes.
@@ -61,7 +61,7 @@ pub(super) fn server(
     release: &Release,
     name: &str,
     releases: Option<&str>,
-    bundle: &Path,
+    bundles: &[PathBuf],
     out: &Path,
 ) -> Result<PathBuf> {
     ensure!(is_server_name(name), "`{name}`: a server's name is a reversed domain, a slash and a name");
@@ -78,7 +78,9 @@ pub(super) fn server(
         })
     };
     let mut packages = vec![package("pypi", "uvx"), package("npm", "npx")];
-    if let Some(releases) = releases {
+    for (releases, bundle) in
+        releases.into_iter().flat_map(|releases| bundles.iter().map(move |bundle| (releases, bundle)))
+    {
         let file = bundle.file_name().and_then(|name| name.to_str()).context("the bundle has a name")?;
         packages.push(json!({
             "registryType": "mcpb",
@@ -114,9 +116,11 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
+    use crate::dist::architecture::Architecture;
 
     fn release() -> Release {
         Release {
+            architecture: Architecture::Aarch64,
             version: "1.2.3".to_owned(),
             time: 7,
             binary: b"a program".to_vec(),
@@ -129,7 +133,8 @@ mod tests {
     fn made(releases: Option<&str>) -> (tempfile::TempDir, PathBuf, Value) {
         let out = tempfile::tempdir().unwrap();
         let bundle = bundle(&release(), out.path()).unwrap();
-        let path = server(&release(), "org.example/brumate", releases, &bundle, out.path()).unwrap();
+        let path =
+            server(&release(), "org.example/brumate", releases, std::slice::from_ref(&bundle), out.path()).unwrap();
         let server = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         (out, bundle, server)
     }

@@ -1,8 +1,9 @@
-//! Everything that is handed out, made of one static binary: archive, PyPI wheel, npm packages, Debian package, MCP bundle; what it is
-//! made of, how MCP's registry describes it, and the checksums.
+//! Everything that is handed out, made of a static binary for each architecture: archive, PyPI wheel, npm packages, Debian package, MCP
+//! bundle, bill of materials; how MCP's registry describes it, and the checksums.
 //!
 //! Two runs on one commit with one toolchain give the same bytes: entries are sorted, owned by nobody, and as old as the commit.
 
+mod architecture;
 mod archive;
 mod binary;
 mod debian;
@@ -15,7 +16,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use architecture::Architecture;
 use sha2::{Digest, Sha256};
 
 use crate::{process, workspace};
@@ -26,9 +28,12 @@ pub(crate) struct Args {
     /// Where to put the files; what is there is replaced
     #[arg(long, value_name = "DIR", default_value = "target/dist")]
     out: PathBuf,
-    /// A static binary that is there already, in place of building one
+    /// Target triple to build for; can be given several times [default: this machine's]
+    #[arg(long, value_name = "TRIPLE", conflicts_with = "binary")]
+    target: Vec<String>,
+    /// A static binary that is there already, in place of building one; can be given several times
     #[arg(long, value_name = "FILE")]
-    binary: Option<PathBuf>,
+    binary: Vec<PathBuf>,
     /// The server's name in MCP's registry: a namespace that is yours, a slash, a name
     #[arg(long, value_name = "NAME", default_value = "localhost/brumate")]
     server_name: String,
@@ -37,8 +42,9 @@ pub(crate) struct Args {
     releases: Option<String>,
 }
 
-/// What all packages are made of.
+/// What the packages of one architecture are made of.
 pub(crate) struct Release {
+    architecture: Architecture,
     /// The version of the workspace.
     version: String,
     /// Seconds since 1970: the time of the commit, and of every entry.
@@ -71,25 +77,29 @@ const SUMMARY: &str = "Python for AI agents in a sandbox: CPython with numpy, pa
 /// # Errors
 /// When the binary does not build, is not static, or a file cannot be written.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let built = match &args.binary {
-        Some(path) => path.clone(),
-        None => binary::build()?,
-    };
-    let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
-    binary::check(&bytes).with_context(|| built.display().to_string())?;
-    let release = Release::of(&built, bytes)?;
+    let programs = if args.binary.is_empty() { build(&args.target)? } else { args.binary.clone() };
+    let releases = releases(&programs)?;
+    let first = releases.first().context("there is a program")?;
     let out = workspace::root().join(&args.out);
     if out.exists() {
         std::fs::remove_dir_all(&out)?;
     }
     std::fs::create_dir_all(&out)?;
     let server = &args.server_name;
-    let mut made =
-        vec![archive::make(&release, &out)?, wheel::make(&release, server, &out)?, debian::make(&release, &out)?];
-    made.extend(npm::make(&release, server, &out)?);
-    let bundle = mcp::bundle(&release, &out)?;
-    made.push(mcp::server(&release, server, args.releases.as_deref(), &bundle, &out)?);
-    made.extend([bundle, sbom::make(&release.version, &out)?]);
+    let mut made = vec![npm::launcher(first, server, &out)?];
+    let mut bundles = Vec::new();
+    for release in &releases {
+        made.extend([
+            archive::make(release, &out)?,
+            wheel::make(release, server, &out)?,
+            debian::make(release, &out)?,
+            npm::platform(release, &out)?,
+            sbom::make(&release.version, release.architecture, &out)?,
+        ]);
+        bundles.push(mcp::bundle(release, &out)?);
+    }
+    made.push(mcp::server(first, server, args.releases.as_deref(), &bundles, &out)?);
+    made.extend(bundles);
     made.sort();
     let mut sums = String::new();
     for path in &made {
@@ -104,22 +114,57 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-impl Release {
-    fn of(program: &Path, binary: Vec<u8>) -> Result<Release> {
-        let manifest: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.toml"))?.parse()?;
-        let version = manifest["workspace"]["package"]["version"].as_str().context("the workspace has a version")?;
-        let read = |name: &'static str| Ok((name, std::fs::read(workspace::root().join(name))?));
-        let documents = DOCUMENTS.into_iter().map(read).collect::<Result<_>>()?;
-        let completion = |(shell, path)| {
-            let script = process::output(Command::new(program).args(["completions", shell]))?;
-            Ok((path, script.into_bytes()))
+/// Builds the binaries for these targets; for this machine's when there are none.
+fn build(targets: &[String]) -> Result<Vec<PathBuf>> {
+    let named = targets.iter().map(|target| Architecture::of_target(target)).collect::<Result<Vec<_>>>()?;
+    let architectures = if named.is_empty() { vec![Architecture::of_host()?] } else { named };
+    architectures.into_iter().map(binary::build).collect()
+}
+
+/// Reads the programs, and what else goes into their packages.
+fn releases(programs: &[PathBuf]) -> Result<Vec<Release>> {
+    let manifest: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.toml"))?.parse()?;
+    let version = manifest["workspace"]["package"]["version"].as_str().context("the workspace has a version")?;
+    let read = |name: &'static str| Ok((name, std::fs::read(workspace::root().join(name))?));
+    let documents: Vec<_> = DOCUMENTS.into_iter().map(read).collect::<Result<_>>()?;
+    let time = commit_time()?;
+    let mut releases: Vec<Release> = Vec::new();
+    for path in programs {
+        let named = || path.display().to_string();
+        let binary = std::fs::read(path).with_context(named)?;
+        binary::check(&binary).with_context(named)?;
+        let architecture = Architecture::of_program(&binary).with_context(named)?;
+        ensure!(
+            releases.iter().all(|other| other.architecture != architecture),
+            "{}: there is another program for {}",
+            named(),
+            architecture.name()
+        );
+        // They are the same on every architecture.
+        let (completions, manual) = match releases.first() {
+            Some(other) => (other.completions.clone(), other.manual.clone()),
+            None => (completions(path, architecture)?, manual(path, architecture)?),
         };
-        let completions = COMPLETIONS.into_iter().map(completion).collect::<Result<_>>()?;
-        let pages = workspace::target().join("dist-man");
-        process::run(Command::new(program).arg("man").arg(&pages))?;
-        let manual = files_below(&pages)?;
-        Ok(Release { version: version.to_owned(), time: commit_time()?, binary, documents, completions, manual })
+        let (version, documents) = (version.to_owned(), documents.clone());
+        releases.push(Release { architecture, version, time, binary, documents, completions, manual });
     }
+    Ok(releases)
+}
+
+/// Returns the scripts that complete the command line, as the program prints them.
+fn completions(program: &Path, architecture: Architecture) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let completion = |(shell, path)| {
+        let script = process::output(binary::runner(program, architecture)?.args(["completions", shell]))?;
+        Ok((path, script.into_bytes()))
+    };
+    COMPLETIONS.into_iter().map(completion).collect()
+}
+
+/// Returns the manual pages, as the program writes them.
+fn manual(program: &Path, architecture: Architecture) -> Result<Vec<(String, Vec<u8>)>> {
+    let pages = workspace::target().join("dist-man");
+    process::run(binary::runner(program, architecture)?.arg("man").arg(&pages))?;
+    files_below(&pages)
 }
 
 /// Returns the time of the last commit, or what `SOURCE_DATE_EPOCH` says.

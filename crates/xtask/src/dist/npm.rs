@@ -35,24 +35,26 @@ child.on("error", (error) => {
 child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
 "#;
 
-/// Node's name for this processor.
-fn arch() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "x64",
-    }
+/// What every package's manifest says.
+fn common(release: &Release) -> Value {
+    json!({"version": release.version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"})
 }
 
-/// Makes both packages. `server` is their name in the registry of MCP servers, which looks for it in the manifest.
-pub(super) fn make(release: &Release, server: &str, out: &Path) -> Result<Vec<PathBuf>> {
-    let (version, arch) = (&release.version, arch());
-    let common = json!({"version": version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"});
-    let platform = merged(
-        &common,
+/// Makes the package with the binary.
+pub(super) fn platform(release: &Release, out: &Path) -> Result<PathBuf> {
+    let (version, arch) = (&release.version, release.architecture.node());
+    let manifest = merged(
+        &common(release),
         json!({"name": format!("@brumate/linux-{arch}"), "os": ["linux"], "cpu": [arch], "files": ["brumate"]}),
     );
-    let launcher = merged(
-        &common,
+    package(release, out, &format!("brumate-linux-{arch}-{version}.tgz"), &manifest, ("brumate", &release.binary))
+}
+
+/// Makes the package with the command. `server` is its name in the registry of MCP servers, which looks for it in the manifest.
+pub(super) fn launcher(release: &Release, server: &str, out: &Path) -> Result<PathBuf> {
+    let version = &release.version;
+    let manifest = merged(
+        &common(release),
         json!({
             "name": "brumate",
             "mcpName": server,
@@ -63,10 +65,7 @@ pub(super) fn make(release: &Release, server: &str, out: &Path) -> Result<Vec<Pa
             "optionalDependencies": {"@brumate/linux-x64": version, "@brumate/linux-arm64": version},
         }),
     );
-    Ok(vec![
-        package(release, out, &format!("brumate-linux-{arch}-{version}.tgz"), &platform, ("brumate", &release.binary))?,
-        package(release, out, &format!("brumate-{version}.tgz"), &launcher, ("brumate.js", LAUNCHER.as_bytes()))?,
-    ])
+    package(release, out, &format!("brumate-{version}.tgz"), &manifest, ("brumate.js", LAUNCHER.as_bytes()))
 }
 
 fn merged(common: &Value, own: Value) -> Value {

@@ -1,4 +1,4 @@
-//! The bill of materials: `brumate-VERSION.cdx.json`, in CycloneDX 1.6. The crates that are linked into the binary, and the files of
+//! The bill of materials: `brumate-VERSION-ARCH-linux.cdx.json`, in CycloneDX 1.6. The crates that are linked into the binary, and the files of
 //! `runtime/` that are embedded in it.
 //!
 //! It has no time in it, and its serial number is made from its content.
@@ -12,7 +12,8 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{binary, hex};
+use super::architecture::Architecture;
+use super::hex;
 use crate::runtime::{Entry, Kind, Lock, Registry};
 use crate::{process, workspace};
 
@@ -23,14 +24,14 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'+').add(b'@').add(b'?').add
 ///
 /// # Errors
 /// When cargo fails, or a lock cannot be read.
-pub(super) fn make(version: &str, out: &Path) -> Result<PathBuf> {
+pub(super) fn make(version: &str, architecture: Architecture, out: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &binary::target()]);
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &architecture.target()]);
     let metadata = serde_json::from_str(&process::output(cargo.current_dir(workspace::root()))?)?;
     let lock: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.lock"))?.parse()?;
     let linked = Linked::of(&metadata, &checksums(&lock))?;
     let bundle = Lock::load(&workspace::runtime())?;
-    let path = out.join(format!("brumate-{version}.cdx.json"));
+    let path = out.join(format!("brumate-{version}-{}-linux.cdx.json", architecture.name()));
     let mut text = serde_json::to_string_pretty(&document(version, linked, &bundle))?;
     text.push('\n');
     std::fs::write(&path, text)?;
@@ -238,8 +239,8 @@ mod tests {
 
     fn made() -> (String, Value) {
         let out = tempfile::tempdir().unwrap();
-        let path = make(env!("CARGO_PKG_VERSION"), out.path()).unwrap();
-        assert!(path.ends_with(concat!("brumate-", env!("CARGO_PKG_VERSION"), ".cdx.json")));
+        let path = make(env!("CARGO_PKG_VERSION"), Architecture::Aarch64, out.path()).unwrap();
+        assert!(path.ends_with(concat!("brumate-", env!("CARGO_PKG_VERSION"), "-aarch64-linux.cdx.json")));
         let text = std::fs::read_to_string(path).unwrap();
         (text.clone(), serde_json::from_str(&text).unwrap())
     }

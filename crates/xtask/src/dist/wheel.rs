@@ -17,7 +17,7 @@ use crate::workspace;
 pub(super) fn make(release: &Release, server: &str, out: &Path) -> Result<PathBuf> {
     let Release { version, .. } = release;
     let package = workspace::root().join("python");
-    let arch = std::env::consts::ARCH;
+    let arch = release.architecture.name();
     let tags = [format!("manylinux_2_17_{arch}.manylinux2014_{arch}"), format!("musllinux_1_1_{arch}")];
     let name = format!("brumate-{version}-py3-none-{}.whl", tags.join("."));
     let info = format!("brumate-{version}.dist-info");
