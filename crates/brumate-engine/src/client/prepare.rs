@@ -15,6 +15,9 @@ use crate::bundle::{self, NativeModule};
 use crate::code::compile::{self, Kind};
 use crate::link::trampoline_module;
 
+/// Wheels that import another one if it is there, without requiring it.
+const OPTIONAL: [(&str, &str); 1] = [("scikit-learn", "pandas")];
+
 /// How far compiling has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -48,8 +51,8 @@ pub(super) async fn everything(shared: &Arc<Shared>) -> Result<(), Error> {
     modules(shared, Urgency::Needed, |_| true).await
 }
 
-/// Compiles the native modules of `names` and of everything they require, as far as imports usually load them. Others are compiled when
-/// a program imports them.
+/// Compiles the native modules of `names` and of everything they import, as far as they are usually loaded. Others are compiled when a
+/// program imports them.
 pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
     let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.to_vec();
@@ -57,6 +60,7 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgenc
         let Some(wheel) = bundle::wheels().iter().find(|wheel| wheel.name == name) else { continue };
         if wanted.insert(wheel.name) {
             open.extend(wheel.requires);
+            open.extend(OPTIONAL.iter().filter(|(of, _)| *of == wheel.name).map(|(_, other)| *other));
         }
     }
     modules(shared, urgency, |module| module.is_usual && wanted.contains(module.wheel)).await
