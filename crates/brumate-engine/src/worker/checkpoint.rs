@@ -52,7 +52,7 @@ impl Following {
 #[derive(Debug)]
 pub(super) struct Since {
     surroundings: Surroundings,
-    /// Pages of the first increment.
+    /// Pages of the first increment, with those that cells usually write to.
     first: Option<usize>,
 }
 
@@ -83,7 +83,9 @@ impl Worker {
         }
         let memory = self.machine.memory_mut();
         let Some(pages) = following.written.as_mut().and_then(|written| written.pages(memory)) else { return false };
-        let first = *since.first.get_or_insert(pages.len());
+        // A next cell may come before all pages are copied ahead that cells write to; they are no growth.
+        let usual = self.base.pages.later.len() + self.hot.pages_of_guest();
+        let first = *since.first.get_or_insert(pages.len().max(usual));
         if pages.len() > MAX_PAGES.min(first.saturating_add(MAX_GROWTH)) {
             return false;
         }

@@ -58,6 +58,11 @@ impl HotPages {
         self.guest.add(written);
     }
 
+    /// Returns how many pages of the linear memory have been learnt.
+    pub(super) fn pages_of_guest(&self) -> usize {
+        self.guest.pages.len()
+    }
+
     /// Copies these pages, until `stop` says that there is something better to do.
     pub(super) fn prefault(&self, stop: impl Fn() -> bool) {
         let mut rest = self.own.pages.iter().chain(&self.guest.pages).copied().peekable();
