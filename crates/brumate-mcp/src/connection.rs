@@ -1,6 +1,6 @@
 //! What the server knows of one client: a session, or one request where there are no sessions.
 
-use crate::context::Level;
+use crate::level::Level;
 use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
     ResourceUpdatedNotificationParam, ServerNotification, ToolListChangedNotification,

@@ -1,12 +1,17 @@
 //! What results, prompts and messages are made of.
 
-use crate::resource::ResourceContents;
+use crate::contents::ResourceContents;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{AsciiSet, CONTROLS};
 use rmcp::model as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
+
+/// What is encoded in a path of several segments.
+pub(crate) const PATH: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}');
 
 /// Who speaks in a conversation, or whom something is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +24,8 @@ pub enum Role {
 }
 
 /// Hints for clients about a piece of content or a resource.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Annotations {
     /// Whom it is meant for; nobody in particular if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -140,7 +145,7 @@ impl File {
         let name = name.as_ref();
         let mime_type = mime_guess::from_path(name).first_or_octet_stream().to_string();
         let name = name.trim_start_matches('/');
-        let encoded = percent_encoding::utf8_percent_encode(name, crate::template::PATH);
+        let encoded = percent_encoding::utf8_percent_encode(name, PATH);
         Self { uri: format!("file:///{encoded}"), data: data.into(), mime_type }
     }
 
@@ -189,6 +194,8 @@ enum ContentKind {
     Audio(Audio),
     Embedded(ResourceContents),
     Link(Value),
+    /// What this version does not know, as it came.
+    Other(Value),
 }
 
 impl Content {
@@ -233,6 +240,90 @@ impl Content {
         }
     }
 
+    /// Returns the picture, if that is what it is.
+    pub fn as_image(&self) -> Option<&Image> {
+        match &self.kind {
+            ContentKind::Image(image) => Some(image),
+            _ => None,
+        }
+    }
+
+    /// Returns the recording, if that is what it is.
+    pub fn as_audio(&self) -> Option<&Audio> {
+        match &self.kind {
+            ContentKind::Audio(audio) => Some(audio),
+            _ => None,
+        }
+    }
+
+    /// Returns the embedded resource, if that is what it is.
+    pub fn as_resource(&self) -> Option<&ResourceContents> {
+        match &self.kind {
+            ContentKind::Embedded(contents) => Some(contents),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of a resource that is only named, if that is what it is.
+    pub fn as_link(&self) -> Option<&str> {
+        match &self.kind {
+            ContentKind::Link(link) => link.get("uri")?.as_str(),
+            _ => None,
+        }
+    }
+
+    /// Returns a block that this version does not know, as it came.
+    pub fn as_other(&self) -> Option<&Value> {
+        match &self.kind {
+            ContentKind::Other(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the hints for the client.
+    pub fn hints(&self) -> Option<&Annotations> {
+        self.annotations.as_ref()
+    }
+
+    /// Reads what the protocol carries. A block whose bytes are no base64 is kept as it came.
+    #[cfg(feature = "client")]
+    pub(crate) fn from_wire(block: wire::ContentBlock) -> Self {
+        let (kind, annotations, meta) = match block {
+            wire::ContentBlock::Text(block) => (Ok(ContentKind::Text(block.text)), block.annotations, block.meta),
+            wire::ContentBlock::Image(block) => {
+                let kind = match STANDARD.decode(&block.data) {
+                    Ok(data) => Ok(ContentKind::Image(Image { data, mime_type: block.mime_type })),
+                    Err(_) => Err(wire::ContentBlock::image(block.data, block.mime_type)),
+                };
+                (kind, block.annotations, block.meta)
+            }
+            wire::ContentBlock::Audio(block) => {
+                let kind = match STANDARD.decode(&block.data) {
+                    Ok(data) => Ok(ContentKind::Audio(Audio { data, mime_type: block.mime_type })),
+                    Err(_) => Err(wire::ContentBlock::audio(block.data, block.mime_type)),
+                };
+                (kind, block.annotations, block.meta)
+            }
+            wire::ContentBlock::Resource(block) => {
+                let kind = ResourceContents::from_wire(block.resource.clone()).map(ContentKind::Embedded);
+                (kind.map_err(|_| wire::ContentBlock::resource(block.resource)), block.annotations, block.meta)
+            }
+            wire::ContentBlock::ResourceLink(mut link) => {
+                let (annotations, meta) = (link.annotations.take(), link.meta.take());
+                (Err(wire::ContentBlock::ResourceLink(link)), annotations, meta)
+            }
+            other => (Err(other), None, None),
+        };
+        let kind = kind.unwrap_or_else(|block| {
+            let is_link = matches!(block, wire::ContentBlock::ResourceLink(_));
+            let value = serde_json::to_value(block).unwrap_or_default();
+            if is_link { ContentKind::Link(value) } else { ContentKind::Other(value) }
+        });
+        let annotations = annotations.and_then(|hints| serde_json::to_value(hints).ok());
+        let annotations = annotations.and_then(|hints| serde_json::from_value(hints).ok());
+        Self { kind, annotations, meta: meta.map(|meta| meta.0).unwrap_or_default() }
+    }
+
     pub(crate) fn into_wire(self) -> wire::ContentBlock {
         let mut block = match self.kind {
             ContentKind::Text(text) => wire::ContentBlock::text(text),
@@ -242,6 +333,10 @@ impl Content {
             ContentKind::Link(link) => match serde_json::from_value(link) {
                 Ok(link) => wire::ContentBlock::resource_link(link),
                 Err(error) => wire::ContentBlock::text(error.to_string()),
+            },
+            ContentKind::Other(value) => match serde_json::from_value(value.clone()) {
+                Ok(block) => block,
+                Err(_) => wire::ContentBlock::text(value.to_string()),
             },
         };
         let annotations =

@@ -3,15 +3,14 @@
 mod ask;
 mod log;
 
-pub use ask::{Answer, Elicitation, Root, Sampled, Sampling, UrlAnswer};
-pub use log::Level;
+pub use ask::{Elicitation, Sampling};
 
 pub(crate) use ask::{Known, Questions};
 
 use crate::connection::Connection;
+use crate::contents::ResourceContents;
 use crate::error::Error;
 use crate::http::{Principal, RequestStream, revocation};
-use crate::resource::ResourceContents;
 use crate::server::Server;
 use crate::tasks::TaskHandle;
 use rmcp::RoleServer;

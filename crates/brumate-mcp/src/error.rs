@@ -92,6 +92,7 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
 }
 
 /// Why a server could not be set up, started or served.
+#[cfg(feature = "server")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {

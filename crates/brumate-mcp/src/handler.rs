@@ -7,12 +7,14 @@ mod work;
 
 use crate::completion::{self, CompletionRequest, MAX_VALUES};
 use crate::connection::Connection;
-use crate::context::{Level, is_modern};
+use crate::contents::ResourceContents;
+use crate::context::is_modern;
 use crate::error::Error;
 use crate::http::{Draining, principal};
-use crate::prompt::{Message, PromptRequest};
+use crate::level::Level;
+use crate::message::Message;
+use crate::prompt::PromptRequest;
 use crate::registry::Registry;
-use crate::resource::ResourceContents;
 use crate::run::run;
 use crate::server::{CacheScope, Server};
 use crate::tasks::{EXTENSION, TaskSupport, follow};

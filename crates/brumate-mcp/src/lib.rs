@@ -1,5 +1,5 @@
-//! An SDK for [Model Context Protocol](https://modelcontextprotocol.io) servers: functions become tools, resources
-//! and prompts.
+//! An SDK for [Model Context Protocol](https://modelcontextprotocol.io) servers and clients: functions become tools,
+//! resources and prompts.
 //!
 //! ```no_run
 //! use brumate_mcp::{ServeError, Server, prompt, resource, tool};
@@ -71,58 +71,116 @@
 //! [`Server::serve_streams`], for pipes and sockets. Each speaks all protocols from 2024-11-05 to 2026-07-28, to each client
 //! its own. The protocol itself is [rmcp](https://docs.rs/rmcp)'s, which shows in [`lowlevel`] alone.
 //!
+//! # Clients
+//!
+//! [`Client`] connects to servers over all these transports; see [`client`].
+//!
+//! # Features
+//!
+//! | feature | what | default |
+//! |---|---|---|
+//! | `server` | servers | yes |
+//! | `client` | clients of child processes, streams and servers in the same process | yes |
+//! | `client-http` | clients of servers over HTTP | yes |
+//! | `sqlite` | sessions and events that outlive the process | no |
+//!
 //! # What it is not
 //!
-//! A client, an authorization server or a client of one.
+//! An authorization server or a client of one.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
+mod answers;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "server")]
 mod completion;
+#[cfg(feature = "server")]
 mod connection;
 mod content;
+mod contents;
+#[cfg(feature = "server")]
 mod context;
+#[cfg(feature = "server")]
 mod described;
 mod error;
+#[cfg(feature = "server")]
 mod handler;
+#[cfg(feature = "server")]
 mod http;
+mod level;
+#[cfg(feature = "server")]
 pub mod lowlevel;
+mod message;
+#[cfg(feature = "server")]
 mod prompt;
+#[cfg(feature = "server")]
 mod registry;
+#[cfg(feature = "server")]
 mod requests;
+#[cfg(feature = "server")]
 mod resource;
+#[cfg(feature = "server")]
 mod result;
+#[cfg(feature = "server")]
 mod run;
 mod schema;
+#[cfg(feature = "server")]
 mod server;
+#[cfg(feature = "server")]
 mod stdio;
+#[cfg(feature = "server")]
 mod tasks;
+#[cfg(feature = "server")]
 mod template;
+#[cfg(feature = "server")]
 mod tool;
 
+pub use answers::{Answer, Root, Sampled, UrlAnswer};
+#[cfg(feature = "server")]
 pub use brumate_mcp_macros::{completion, prompt, resource, tool};
+#[cfg(feature = "client")]
+pub use client::Client;
+#[cfg(feature = "server")]
 pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
-pub use context::{Answer, ClientInfo, Context, Elicitation, Level, Root, Sampled, Sampling, State, UrlAnswer};
-pub use error::{Error, Result, ServeError};
+pub use contents::ResourceContents;
+#[cfg(feature = "server")]
+pub use context::{ClientInfo, Context, Elicitation, Sampling, State};
+#[cfg(feature = "server")]
+pub use error::ServeError;
+pub use error::{Error, Result};
 #[cfg(feature = "sqlite")]
 pub use http::SqliteEventStore;
+#[cfg(feature = "server")]
 pub use http::{
     App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
 };
-pub use prompt::{IntoMessages, Message, Prompt, PromptArgument, PromptRequest};
-pub use resource::{IntoResourceContents, Resource, ResourceContents, ResourceRequest};
+pub use level::Level;
+pub use message::Message;
+#[cfg(feature = "server")]
+pub use prompt::{IntoMessages, Prompt, PromptArgument, PromptRequest};
+#[cfg(feature = "server")]
+pub use resource::{IntoResourceContents, Resource, ResourceRequest};
+#[cfg(feature = "server")]
 pub use result::{IntoToolResult, Json, ToolResult};
+#[cfg(feature = "server")]
 pub use server::{CacheScope, Server};
+#[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
+#[cfg(feature = "server")]
 pub use tool::Tool;
 
+#[cfg(feature = "server")]
 #[doc(hidden)]
 pub use http::fuzzing;
 
+#[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod private;
 
 /// Bytes nobody can guess.
+#[cfg(feature = "server")]
 fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // The system's generator fails on no supported system; were it to, nothing here could be trusted.
@@ -131,6 +189,7 @@ fn random_bytes<const N: usize>() -> [u8; N] {
 }
 
 /// An identifier nobody can guess.
+#[cfg(feature = "server")]
 fn random_id() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
 }

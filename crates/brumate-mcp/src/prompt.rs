@@ -1,45 +1,16 @@
 //! Prompts: conversations to start from, chosen by people.
 
-use crate::content::{Content, Role};
+use crate::content::Content;
 use crate::context::Context;
 use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
+use crate::message::Message;
 use futures::future::BoxFuture;
-use rmcp::model as wire;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-
-/// A message of a prompt.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// Who says it.
-    pub role: Role,
-    /// What is said.
-    pub content: Content,
-}
-
-impl Message {
-    /// A message of the person.
-    pub fn user(content: impl Into<Content>) -> Self {
-        Self { role: Role::User, content: content.into() }
-    }
-
-    /// A message of the model.
-    pub fn assistant(content: impl Into<Content>) -> Self {
-        Self { role: Role::Assistant, content: content.into() }
-    }
-
-    pub(crate) fn into_wire(self) -> wire::PromptMessage {
-        let role = match self.role {
-            Role::User => wire::Role::User,
-            Role::Assistant => wire::Role::Assistant,
-        };
-        wire::PromptMessage::new(role, self.content.into_wire())
-    }
-}
 
 /// What a prompt's handler may return: a text, which the person says, or messages.
 pub trait IntoMessages {

@@ -1,98 +1,20 @@
 //! Resources: data by address, listed or matched by a template.
 
 use crate::content::{Annotations, File};
+use crate::contents::ResourceContents;
 use crate::context::Context;
 use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
 use crate::result::Json;
 use crate::server::CacheScope;
 use crate::template::{Template, Variables};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures::future::BoxFuture;
-use rmcp::model as wire;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a resource holds: text or bytes, with an address.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ResourceContents {
-    pub(crate) uri: String,
-    body: Body,
-    mime_type: Option<String>,
-    meta: Map<String, Value>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Body {
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl ResourceContents {
-    /// Text at `uri`.
-    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { uri: uri.into(), body: Body::Text(text.into()), mime_type: None, meta: Map::new() }
-    }
-
-    /// Bytes at `uri`.
-    pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self { uri: uri.into(), body: Body::Bytes(bytes.into()), mime_type: None, meta: Map::new() }
-    }
-
-    /// The media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// An entry of `_meta`.
-    #[must_use]
-    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(key.into(), value.into());
-        self
-    }
-
-    /// The text, if it is some.
-    pub fn as_text(&self) -> Option<&str> {
-        match &self.body {
-            Body::Text(text) => Some(text),
-            Body::Bytes(_) => None,
-        }
-    }
-
-    /// The bytes, of text too.
-    pub fn as_bytes(&self) -> &[u8] {
-        match &self.body {
-            Body::Text(text) => text.as_bytes(),
-            Body::Bytes(bytes) => bytes,
-        }
-    }
-
-    pub(crate) fn or_mime_type(mut self, mime_type: Option<&str>) -> Self {
-        self.mime_type = self.mime_type.or_else(|| mime_type.map(str::to_owned));
-        self
-    }
-
-    pub(crate) fn into_wire(self) -> wire::ResourceContents {
-        let mut contents = match self.body {
-            Body::Text(text) => wire::ResourceContents::text(text, self.uri),
-            Body::Bytes(bytes) => wire::ResourceContents::blob(STANDARD.encode(bytes), self.uri),
-        };
-        // The constructors guess a type of their own; ours is the handler's or none.
-        match &mut contents {
-            wire::ResourceContents::TextResourceContents { mime_type, .. }
-            | wire::ResourceContents::BlobResourceContents { mime_type, .. } => *mime_type = self.mime_type,
-            _ => {}
-        }
-        if self.meta.is_empty() { contents } else { contents.with_meta(wire::MetaObject(self.meta)) }
-    }
-}
 
 /// What a resource's handler may return.
 pub trait IntoResourceContents {

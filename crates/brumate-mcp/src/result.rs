@@ -1,8 +1,8 @@
 //! What tools return: text, media and structured content.
 
 use crate::content::{Audio, Content, File, Image};
+use crate::contents::ResourceContents;
 use crate::error::Error;
-use crate::resource::ResourceContents;
 use crate::schema;
 use rmcp::model as wire;
 use schemars::JsonSchema;

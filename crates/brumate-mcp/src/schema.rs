@@ -1,6 +1,8 @@
 //! JSON Schema 2020-12: made from types, and arguments checked against it.
 
+#[cfg(feature = "server")]
 use schemars::JsonSchema;
+#[cfg(feature = "server")]
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
@@ -11,6 +13,7 @@ const NAMED_VIOLATIONS: usize = 5;
 const SHOWN_VALUE: usize = 80;
 
 /// The schema of `T`, an object.
+#[cfg(feature = "server")]
 pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     match schema.to_value() {
@@ -24,6 +27,7 @@ pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
 }
 
 /// The schema of `T` without references to definitions, as forms need it.
+#[cfg(feature = "server")]
 pub(crate) fn inline<T: JsonSchema>() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -88,6 +92,7 @@ impl Validator {
 /// # Errors
 ///
 /// The property that has no such form.
+#[cfg(feature = "server")]
 pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
     let mut properties = match schema.remove("properties") {
         Some(Value::Object(properties)) => properties,
@@ -143,6 +148,7 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
 }
 
 /// The choices of an enum's variant, or of several that have no documentation: each a value with a title.
+#[cfg(feature = "server")]
 fn titled(choice: &Value) -> Vec<Value> {
     let title = choice.get("title").or_else(|| choice.get("description"));
     let values = match (choice.get("const"), choice.get("enum")) {

@@ -3,11 +3,12 @@
 use crate::completion::Completion;
 use crate::connection::{Change, Hub};
 use crate::content::Icon;
+use crate::contents::ResourceContents;
 use crate::context::Context;
 use crate::error::{Error, ServeError};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::resource::{Resource, ResourceContents, ResourceRequest};
+use crate::resource::{Resource, ResourceRequest};
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
 use futures::future::BoxFuture;

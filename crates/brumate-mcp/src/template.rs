@@ -5,12 +5,8 @@
 //! may leave the place its variable has: `..` as a segment, NUL, and, except for `{+name}`, slashes do not match, so that
 //! what a handler makes of it (a path, for instance) stays below where the template put it.
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str};
+use percent_encoding::percent_decode_str;
 use std::collections::BTreeMap;
-
-/// What is encoded in a path of several segments.
-pub(crate) const PATH: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}');
 
 /// The longest address that is matched, in bytes.
 const MAX_URI: usize = 16 * 1024;

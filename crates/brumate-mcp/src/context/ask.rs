@@ -6,8 +6,9 @@
 //! earlier rounds travels with the client, sealed.
 
 use super::Context;
+use crate::answers::{Answer, Root, Sampled, UrlAnswer};
 use crate::error::Error;
-use crate::prompt::Message;
+use crate::message::Message;
 use crate::schema::{self, Validator};
 use rmcp::model as wire;
 use rmcp::service::{OriginatingRequestId, ServiceError};
@@ -116,30 +117,6 @@ impl<T> Elicitation<T> {
     }
 }
 
-/// What the user made of a form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<T> {
-    /// Filled in and sent.
-    Accepted(T),
-    /// Refused.
-    Declined,
-    /// Put away without a choice.
-    Cancelled,
-}
-
-impl<T> Answer<T> {
-    /// What was filled in, if it was.
-    pub fn accepted(self) -> Option<T> {
-        match self {
-            Self::Accepted(value) => Some(value),
-            Self::Declined | Self::Cancelled => None,
-        }
-    }
-}
-
-/// What the user made of a page to visit.
-pub type UrlAnswer = Answer<()>;
-
 /// A request to the client's model.
 ///
 /// Deprecated by the protocol (SEP-2577), which keeps it until July 2027 at least.
@@ -192,40 +169,6 @@ impl Sampling {
         self.key = Some(key.into());
         self
     }
-}
-
-/// What the client's model said.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Sampled {
-    /// The model's name.
-    pub model: String,
-    /// Why it stopped, such as `endTurn`.
-    #[serde(default)]
-    pub stop_reason: Option<String>,
-    /// The content block or blocks, as in the protocol.
-    pub content: Value,
-}
-
-impl Sampled {
-    /// The text of all text blocks.
-    pub fn text(&self) -> String {
-        let blocks = match &self.content {
-            Value::Array(blocks) => blocks.as_slice(),
-            block => std::slice::from_ref(block),
-        };
-        blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect()
-    }
-}
-
-/// A directory or file that the client says the server may work with.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Root {
-    /// Its address, a `file:` one.
-    pub uri: String,
-    /// Its name for people.
-    #[serde(default)]
-    pub name: Option<String>,
 }
 
 impl Context {

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
 mod asking;
+mod client;
 mod clients;
 mod conformance;
 mod http;

@@ -1,0 +1,359 @@
+//! What a client does with what its server sends by itself.
+
+use super::questions::Answerers;
+use crate::answers::Root;
+use crate::level::Level;
+use rmcp::ErrorData;
+use rmcp::model as wire;
+use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification};
+use rmcp::service::RequestContext;
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, broadcast};
+
+/// Questions of the server that are open at a time, at most. More are refused.
+pub const MAX_OPEN_QUESTIONS: usize = 64;
+
+/// Log messages that are shown in a second, at most. More are counted.
+pub const MAX_LOG_MESSAGES: u32 = 1000;
+
+/// Changes that a subscription keeps until they are read, at most. Older ones are left out.
+const MAX_CHANGES: usize = 1024;
+
+/// Reports of progress that are kept for requests that are just being sent.
+const MAX_EARLY: usize = 64;
+
+/// A log message of the server.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LogMessage {
+    /// How much it matters.
+    pub level: Level,
+    /// Which part of the server says it.
+    pub logger: Option<String>,
+    /// What it says: a text, or any other JSON.
+    pub data: Value,
+}
+
+/// How far a request has come.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What is done, in the server's unit.
+    pub done: f64,
+    /// What there is to do, if that is known.
+    pub total: Option<f64>,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
+/// Something that has changed at the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of resources, or that of templates.
+    Resources,
+    /// The list of prompts.
+    Prompts,
+    /// The resource with this address, which the client has subscribed to.
+    Resource(String),
+}
+
+pub(super) type OnLog = Arc<dyn Fn(LogMessage) + Send + Sync>;
+pub(super) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+pub(super) type OnChange = Arc<dyn Fn(Change) + Send + Sync>;
+
+/// The callbacks of one client.
+pub struct Callbacks {
+    config: wire::ClientConfig,
+    answerers: Answerers,
+    on_log: Option<OnLog>,
+    on_change: Option<OnChange>,
+    progress: Mutex<ProgressCallbacks>,
+    logs: Mutex<LogBudget>,
+    questions: Semaphore,
+    changes: broadcast::Sender<Change>,
+    /// The list of tools has changed since it was read.
+    tools_changed: AtomicBool,
+}
+
+#[derive(Default)]
+struct ProgressCallbacks {
+    callbacks: HashMap<ProgressToken, OnProgress>,
+    /// Reports whose request is not known yet: its token becomes known when it is sent.
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+struct LogBudget {
+    second: Instant,
+    shown: u32,
+    dropped: u32,
+}
+
+impl Callbacks {
+    pub(super) fn new(
+        implementation: wire::Implementation,
+        answerers: Answerers,
+        on_log: Option<OnLog>,
+        on_change: Option<OnChange>,
+    ) -> Self {
+        let capabilities = serde_json::from_value(answerers.capabilities()).unwrap_or_default();
+        Self {
+            config: wire::ClientConfig::new(capabilities, implementation)
+                .with_protocol_version(wire::ProtocolVersion::LATEST_WITH_INITIALIZE),
+            answerers,
+            on_log,
+            on_change,
+            progress: Mutex::default(),
+            logs: Mutex::new(LogBudget { second: Instant::now(), shown: 0, dropped: 0 }),
+            questions: Semaphore::new(MAX_OPEN_QUESTIONS),
+            changes: broadcast::channel(MAX_CHANGES).0,
+            tools_changed: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn answerers(&self) -> &Answerers {
+        &self.answerers
+    }
+
+    pub(super) fn config(&self) -> &wire::ClientConfig {
+        &self.config
+    }
+
+    pub(super) fn wants_changes(&self) -> bool {
+        self.on_change.is_some()
+    }
+
+    /// Returns the changes from here on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Tells whether the list of tools has changed since this was asked.
+    pub(super) fn take_tools_changed(&self) -> bool {
+        self.tools_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Has `callback` called with the progress of the request with this token, until the value is dropped.
+    pub(super) fn follow_progress(self: &Arc<Self>, token: ProgressToken, callback: OnProgress) -> Following {
+        let early = {
+            let mut progress = lock(&self.progress);
+            let (early, others) = progress.early.drain(..).partition(|report| report.progress_token == token);
+            progress.early = others;
+            progress.callbacks.insert(token.clone(), callback.clone());
+            early
+        };
+        let early: VecDeque<ProgressNotificationParam> = early;
+        early.into_iter().for_each(|report| call(&callback, progress_of(report)));
+        Following { callbacks: self.clone(), token }
+    }
+
+    /// Shows a notification to whom it concerns, in the order in which they come. Returns whether nobody else needs it.
+    pub(super) fn notice(&self, notification: &ServerNotification) -> bool {
+        use rmcp::model::GetMeta as _;
+        if notification.get_meta().subscription_id().is_some() {
+            // It belongs to a subscription.
+            return false;
+        }
+        match notification {
+            ServerNotification::LoggingMessageNotification(message) => self.notice_log(&message.params),
+            ServerNotification::ProgressNotification(report) => self.notice_progress(&report.params),
+            ServerNotification::ToolListChangedNotification(_) => self.notice_change(Change::Tools),
+            ServerNotification::ResourceListChangedNotification(_) => self.notice_change(Change::Resources),
+            ServerNotification::PromptListChangedNotification(_) => self.notice_change(Change::Prompts),
+            ServerNotification::ResourceUpdatedNotification(update) => {
+                self.notice_change(Change::Resource(update.params.uri.clone()));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    #[expect(deprecated, reason = "logging, which the protocol keeps until July 2027 at least")]
+    fn notice_log(&self, message: &wire::LoggingMessageNotificationParam) {
+        let Some(callback) = &self.on_log else { return };
+        let dropped = {
+            let mut logs = lock(&self.logs);
+            let mut dropped = 0;
+            if logs.second.elapsed() >= Duration::from_secs(1) {
+                dropped = std::mem::take(&mut logs.dropped);
+                (logs.second, logs.shown) = (Instant::now(), 0);
+            }
+            if logs.shown == MAX_LOG_MESSAGES {
+                logs.dropped = logs.dropped.saturating_add(1);
+                return;
+            }
+            logs.shown += 1;
+            dropped
+        };
+        if dropped > 0 {
+            tracing::warn!(dropped, "the server sends more log messages than {MAX_LOG_MESSAGES} a second");
+        }
+        let (level, logger) = (Level::from_wire(message.level), message.logger.clone());
+        call(callback, LogMessage { level, logger, data: message.data.clone() });
+    }
+
+    fn notice_progress(&self, report: &ProgressNotificationParam) {
+        let callback = {
+            let mut progress = lock(&self.progress);
+            let callback = progress.callbacks.get(&report.progress_token).cloned();
+            if callback.is_none() {
+                if progress.early.len() == MAX_EARLY {
+                    progress.early.pop_front();
+                }
+                progress.early.push_back(report.clone());
+            }
+            callback
+        };
+        if let Some(callback) = callback {
+            call(&callback, progress_of(report.clone()));
+        }
+    }
+
+    pub(super) fn notice_change(&self, change: Change) {
+        if change == Change::Tools {
+            self.tools_changed.store(true, Ordering::Release);
+        }
+        // There may be no subscription.
+        let _ = self.changes.send(change.clone());
+        if let Some(callback) = &self.on_change {
+            call(callback, change);
+        }
+    }
+
+    fn enter(&self) -> Result<tokio::sync::SemaphorePermit<'_>, ErrorData> {
+        let refused = || format!("more than {MAX_OPEN_QUESTIONS} questions at once");
+        self.questions.try_acquire().map_err(|_| ErrorData::internal_error(refused(), None))
+    }
+}
+
+/// Reports of one request's progress come until this is dropped.
+pub(super) struct Following {
+    callbacks: Arc<Callbacks>,
+    token: ProgressToken,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        lock(&self.callbacks.progress).callbacks.remove(&self.token);
+    }
+}
+
+#[expect(deprecated, reason = "sampling and roots, which the protocol keeps until July 2027 at least")]
+impl ClientHandler for Callbacks {
+    fn get_info(&self) -> wire::ClientConfig {
+        self.config.clone()
+    }
+
+    async fn create_message(
+        &self,
+        params: wire::CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<wire::CreateMessageResult, ErrorData> {
+        let _place = self.enter()?;
+        let sampled = self.answerers.sample(serde_json::to_value(params).map_err(internal)?).await;
+        let sampled = serde_json::to_value(sampled.map_err(failed)?).map_err(internal)?;
+        let mut result = sampled;
+        result["role"] = json!("assistant");
+        serde_json::from_value(result).map_err(internal)
+    }
+
+    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<wire::ListRootsResult, ErrorData> {
+        let _place = self.enter()?;
+        let roots: Vec<Root> = self.answerers.list_roots().await.map_err(failed)?;
+        serde_json::from_value(json!({"roots": roots})).map_err(internal)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: wire::ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<wire::ElicitResult, ErrorData> {
+        let _place = self.enter()?;
+        let answer = self.answerers.elicit(serde_json::to_value(request).map_err(internal)?).await;
+        serde_json::from_value(answer.map_err(failed)?).map_err(internal)
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+fn failed(error: crate::error::Error) -> ErrorData {
+    error.as_protocol().unwrap_or_else(|| internal(error.message()))
+}
+
+fn progress_of(report: ProgressNotificationParam) -> Progress {
+    Progress { done: report.progress, total: report.total, message: report.message }
+}
+
+/// Calls a callback. The connection goes on when it panics.
+fn call<T>(callback: &Arc<dyn Fn(T) + Send + Sync>, value: T) {
+    if catch_unwind(AssertUnwindSafe(|| callback(value))).is_err() {
+        tracing::error!("a callback of an MCP client panicked");
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callbacks(on_log: Option<OnLog>) -> Arc<Callbacks> {
+        Arc::new(Callbacks::new(wire::Implementation::new("test", "0"), Answerers::default(), on_log, None))
+    }
+
+    fn report(token: i64, done: f64) -> ServerNotification {
+        let token = ProgressToken(wire::NumberOrString::Number(token));
+        ServerNotification::ProgressNotification(wire::ProgressNotification::new(ProgressNotificationParam::new(
+            token, done,
+        )))
+    }
+
+    #[test]
+    fn progress_that_comes_before_its_request_is_known_is_kept() {
+        let callbacks = callbacks(None);
+        for done in 0..3 {
+            assert!(callbacks.notice(&report(7, f64::from(done))));
+        }
+        (0..2 * MAX_EARLY as i64).for_each(|other| drop(callbacks.notice(&report(100 + other, 1.0))));
+        callbacks.notice(&report(7, 3.0));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let token = ProgressToken(wire::NumberOrString::Number(7));
+        let kept = seen.clone();
+        let following = callbacks.follow_progress(token, Arc::new(move |progress| lock(&kept).push(progress.done)));
+        callbacks.notice(&report(7, 4.0));
+        assert_eq!(*lock(&seen), [3.0, 4.0], "what is kept is bounded");
+        drop(following);
+        callbacks.notice(&report(7, 5.0));
+        assert_eq!(lock(&seen).len(), 2);
+    }
+
+    #[test]
+    #[expect(deprecated, reason = "logging")]
+    fn log_messages_are_bounded_and_a_panic_ends_nothing() {
+        let shown = Arc::new(Mutex::new(0));
+        let count = shown.clone();
+        let callbacks = callbacks(Some(Arc::new(move |_| {
+            *lock(&count) += 1;
+            panic!("of the test");
+        })));
+        let params = wire::LoggingMessageNotificationParam::new(wire::LoggingLevel::Info, json!("text"));
+        let message = ServerNotification::LoggingMessageNotification(wire::LoggingMessageNotification::new(params));
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        (0..MAX_LOG_MESSAGES + 10).for_each(|_| assert!(callbacks.notice(&message)));
+        std::panic::set_hook(hook);
+        assert!(*lock(&shown) >= MAX_LOG_MESSAGES && *lock(&shown) < MAX_LOG_MESSAGES + 10);
+    }
+}

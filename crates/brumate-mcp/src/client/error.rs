@@ -1,0 +1,120 @@
+//! What requests to a server fail with.
+
+use super::call::CallResult;
+use rmcp::service::{ClientInitializeError, ServiceError};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Why a client could not be connected, or a request of it failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The connection could not be set up.
+    #[error("{server}: the connection could not be set up: {reason}")]
+    Connect {
+        /// The server: a command or an address.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The server wants credentials, or others than those it was given.
+    #[error("the server wants other credentials: {challenge}")]
+    Unauthorized {
+        /// The `WWW-Authenticate` header of its answer (RFC 9110).
+        challenge: String,
+    },
+    /// The server answered with a JSON-RPC error.
+    #[error("the server answered with error {code}: {message}")]
+    Protocol {
+        /// The error's code.
+        code: i32,
+        /// The error's message.
+        message: String,
+        /// What the server added.
+        data: Option<Value>,
+    },
+    /// The tool failed; see [`CallResult::ok`].
+    #[error("the tool failed: {}", .0.text())]
+    Tool(Box<CallResult>),
+    /// There was no answer in time. The server has been told that nobody waits for it any more.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    /// The request was cancelled, here or by the server.
+    #[error("the request was cancelled{}", .0.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    Cancelled(Option<String>),
+    /// The server asks something that the client has no callback for, or the callback failed.
+    #[error("the server's question was not answered: {0}")]
+    Question(String),
+    /// The connection is closed.
+    #[error("the connection is closed")]
+    Closed,
+    /// The request could not be sent, or its answer was lost on the way.
+    #[error("the connection failed: {0}")]
+    Connection(String),
+    /// The answer is not what the protocol, or the tool's schema, says.
+    #[error("the server's answer cannot be used: {0}")]
+    InvalidResult(String),
+}
+
+impl ClientError {
+    pub(super) fn of_service(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => {
+                Self::Protocol { code: error.code.0, message: error.message.into_owned(), data: error.data }
+            }
+            ServiceError::TransportClosed => Self::Closed,
+            ServiceError::Cancelled { reason } => Self::Cancelled(reason),
+            ServiceError::UnexpectedResponse => {
+                Self::InvalidResult("it has another form than the request's".to_owned())
+            }
+            ServiceError::Timeout { timeout } => Self::Timeout(timeout),
+            ServiceError::TransportSend(error) => match challenge(error.error.as_ref()) {
+                Some(challenge) => Self::Unauthorized { challenge },
+                None => Self::Connection(causes(error.error.as_ref())),
+            },
+            other => Self::Connection(other.to_string()),
+        }
+    }
+
+    pub(super) fn of_start(server: &str, error: &ClientInitializeError) -> Self {
+        #[cfg(feature = "client-http")]
+        if let Some(challenge) = error.auth_challenge() {
+            return Self::Unauthorized { challenge: challenge.to_owned() };
+        }
+        Self::Connect { server: server.to_owned(), reason: causes(error) }
+    }
+}
+
+/// Returns an error and what caused it, in a line.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Finds the challenge of an answer with status 401 or 403 among an error's causes.
+fn challenge(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Option<String> {
+    #[cfg(feature = "client-http")]
+    {
+        use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
+        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(error) = source {
+            if let Some(required) = error.downcast_ref::<AuthRequiredError>() {
+                return Some(required.www_authenticate_header.clone());
+            }
+            if let Some(scope) = error.downcast_ref::<InsufficientScopeError>() {
+                return Some(scope.www_authenticate_header.clone());
+            }
+            source = error.source();
+        }
+    }
+    let _ = error;
+    None
+}

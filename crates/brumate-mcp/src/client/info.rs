@@ -1,0 +1,174 @@
+//! What servers say of themselves and of what they offer.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A server's name for itself.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ServerInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// A description.
+    pub description: Option<String>,
+    /// Its web page.
+    pub website_url: Option<String>,
+}
+
+/// A tool, as a server lists it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolInfo {
+    /// The name to call it by.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A description, for the model.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments, as the server wrote it.
+    pub input_schema: Map<String, Value>,
+    /// The JSON Schema of its structured results.
+    #[serde(default)]
+    pub output_schema: Option<Map<String, Value>>,
+    /// Hints about what it does, such as `readOnlyHint`. A server may say what it likes: they are no promises.
+    #[serde(default)]
+    pub annotations: Map<String, Value>,
+    /// Its `_meta`.
+    #[serde(default, rename = "_meta")]
+    pub meta: Map<String, Value>,
+}
+
+impl ToolInfo {
+    /// Returns the name to show people: the title, else the one among the annotations, else the name.
+    pub fn display_name(&self) -> &str {
+        let annotated = || self.annotations.get("title").and_then(Value::as_str);
+        self.title.as_deref().or_else(annotated).unwrap_or(&self.name)
+    }
+}
+
+/// A resource, as a server lists it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceInfo {
+    /// The address to read it by.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A description, for the model.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The media type of its contents.
+    #[serde(default)]
+    pub mime_type: Option<String>,
+    /// Its size, in bytes.
+    #[serde(default)]
+    pub size: Option<u64>,
+    /// Its `_meta`.
+    #[serde(default, rename = "_meta")]
+    pub meta: Map<String, Value>,
+}
+
+/// A template of resources, as a server lists it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TemplateInfo {
+    /// The addresses it stands for (RFC 6570).
+    pub uri_template: String,
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A description, for the model.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The media type of its resources' contents.
+    #[serde(default)]
+    pub mime_type: Option<String>,
+    /// Its `_meta`.
+    #[serde(default, rename = "_meta")]
+    pub meta: Map<String, Value>,
+}
+
+/// A prompt, as a server lists it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PromptInfo {
+    /// The name to ask for it by.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A description.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: Vec<PromptArgumentInfo>,
+    /// Its `_meta`.
+    #[serde(default, rename = "_meta")]
+    pub meta: Map<String, Value>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PromptArgumentInfo {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// A description.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Whether a value must be given.
+    #[serde(default)]
+    pub required: bool,
+}
+
+macro_rules! display_names {
+    ($($type:ident)*) => {$(
+        impl $type {
+            /// Returns the name to show people: the title, else the name.
+            pub fn display_name(&self) -> &str {
+                self.title.as_deref().unwrap_or(&self.name)
+            }
+        }
+    )*};
+}
+
+display_names!(ServerInfo ResourceInfo TemplateInfo PromptInfo PromptArgumentInfo);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn people_see_the_best_name() {
+        let tool = |extra: Value| {
+            let mut tool = json!({"name": "t", "inputSchema": {"type": "object"}});
+            tool.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            serde_json::from_value::<ToolInfo>(tool).unwrap().display_name().to_owned()
+        };
+        assert_eq!(tool(json!({})), "t");
+        assert_eq!(tool(json!({"annotations": {"title": "annotated"}})), "annotated");
+        assert_eq!(tool(json!({"title": "titled", "annotations": {"title": "annotated"}})), "titled");
+    }
+}

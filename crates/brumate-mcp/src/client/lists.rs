@@ -1,0 +1,87 @@
+//! What a server offers, all pages of it.
+
+use super::error::ClientError;
+use super::info::{PromptInfo, ResourceInfo, TemplateInfo, ToolInfo};
+use super::{Client, unexpected, with_timeout};
+use rmcp::model as wire;
+use rmcp::model::{ClientRequest, PaginatedRequestParams, ServerResult};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Items of one list, at most.
+pub const MAX_ITEMS: usize = 10_000;
+
+/// Pages of one list, at most.
+pub const MAX_PAGES: usize = 1000;
+
+macro_rules! lists {
+    ($($(#[$doc:meta])* $method:ident: $info:ident = $name:literal $request:ident, $result:ident . $field:ident;)*) => {
+        impl Client {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            ///
+            /// The request fails, or the list is longer than [`MAX_ITEMS`] or has more pages than [`MAX_PAGES`].
+            pub async fn $method(&self) -> Result<Vec<$info>, ClientError> {
+                let make = |params| ClientRequest::$request(match params {
+                    Some(params) => wire::$request::with_param(params),
+                    None => wire::$request::default(),
+                });
+                let take = |result| match result {
+                    ServerResult::$result(page) => Ok((read(page.$field)?, page.next_cursor)),
+                    other => Err(unexpected($name, &other)),
+                };
+                with_timeout(self.inner.timeout, self.pages($name, make, take)).await
+            }
+        )*}
+    };
+}
+
+lists! {
+    /// Returns the server's tools.
+    tools: ToolInfo = "tools/list" ListToolsRequest, ListToolsResult.tools;
+    /// Returns the server's resources.
+    resources: ResourceInfo = "resources/list" ListResourcesRequest, ListResourcesResult.resources;
+    /// Returns the server's templates of resources.
+    templates: TemplateInfo =
+        "resources/templates/list" ListResourceTemplatesRequest, ListResourceTemplatesResult.resource_templates;
+    /// Returns the server's prompts.
+    prompts: PromptInfo = "prompts/list" ListPromptsRequest, ListPromptsResult.prompts;
+}
+
+impl Client {
+    /// Reads pages until there are no more, or a cursor comes again.
+    async fn pages<T>(
+        &self,
+        name: &str,
+        make: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+        take: impl Fn(ServerResult) -> Result<(Vec<T>, Option<String>), ClientError>,
+    ) -> Result<Vec<T>, ClientError> {
+        let mut items = Vec::new();
+        let mut cursors: Vec<String> = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let params =
+                cursors.last().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.clone())));
+            let answer = self.inner.requests.send(make(params), &self.options()).await?;
+            let (page, cursor) = take(answer)?;
+            items.extend(page);
+            if items.len() > MAX_ITEMS {
+                return Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_ITEMS} items")));
+            }
+            match cursor {
+                Some(cursor) if !cursors.contains(&cursor) => cursors.push(cursor),
+                _ => return Ok(items),
+            }
+        }
+        Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_PAGES} pages")))
+    }
+}
+
+fn read<T: DeserializeOwned>(items: Vec<impl Serialize>) -> Result<Vec<T>, ClientError> {
+    let invalid = |error: serde_json::Error| ClientError::InvalidResult(error.to_string());
+    items
+        .into_iter()
+        .map(|item| serde_json::from_value(serde_json::to_value(item)?))
+        .collect::<Result<_, _>>()
+        .map_err(invalid)
+}

@@ -1,0 +1,109 @@
+//! HTTP+SSE, the transport of 2024-11-05: a stream of events names the address that messages are posted to.
+
+use super::error::{ClientError, causes};
+use super::http::{Backend, MAX_MESSAGE, events, media_type};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use rmcp::RoleClient;
+use rmcp::model::ServerJsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::Sse;
+use std::io;
+use std::time::Duration;
+use url::Url;
+
+/// How long a server may take to name the address.
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection.
+pub(super) struct SseTransport {
+    backend: Backend,
+    endpoint: Url,
+    /// Until it is closed.
+    events: Option<BoxStream<'static, Result<Sse, SseError>>>,
+}
+
+/// Opens the stream of events, and waits for the address of messages. It must have the origin of the server: credentials go there.
+pub(super) async fn connect(server: &str, url: &Url, backend: Backend) -> Result<SseTransport, ClientError> {
+    let failed = |reason: String| ClientError::Connect { server: server.to_owned(), reason };
+    let response = backend.get(url.as_str()).send().await;
+    let response = response.map_err(|error| failed(causes(&error.without_url())))?;
+    let status = response.status();
+    if status == ::http::StatusCode::UNAUTHORIZED {
+        let challenge = response.headers().get(::http::header::WWW_AUTHENTICATE);
+        let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        return Err(ClientError::Unauthorized { challenge });
+    }
+    if !status.is_success() || media_type(&response).as_deref() != Some("text/event-stream") {
+        return Err(failed(format!("HTTP {status} without a stream of events")));
+    }
+    let mut events = events(response);
+    let first = tokio::time::timeout(ENDPOINT_TIMEOUT, async {
+        loop {
+            match events.next().await {
+                Some(Ok(event)) if event.event.as_deref() == Some("endpoint") => {
+                    return Ok(event.data.unwrap_or_default());
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(causes(&error)),
+                None => return Err("the stream ended before it named an address for messages".to_owned()),
+            }
+        }
+    });
+    let silent = |_| Err(format!("it named no address for messages within {ENDPOINT_TIMEOUT:?}"));
+    let named = first.await.unwrap_or_else(silent).map_err(failed)?;
+    let endpoint = url.join(named.trim()).map_err(|error| failed(format!("its address for messages: {error}")))?;
+    if endpoint.origin() != url.origin() {
+        return Err(failed(format!(
+            "its address for messages has another origin: {}",
+            endpoint.origin().ascii_serialization()
+        )));
+    }
+    Ok(SseTransport { backend, endpoint, events: Some(events) })
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let request = self.backend.post(self.endpoint.as_str(), &item);
+        async move {
+            let response = request?.send().await.map_err(|error| io::Error::other(causes(&error.without_url())))?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(());
+            }
+            Err(io::Error::other(format!("HTTP {status}")))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let event = match self.events.as_mut()?.next().await? {
+                Ok(event) => event,
+                Err(error) => {
+                    tracing::warn!(%error, "a stream of events ended");
+                    return None;
+                }
+            };
+            if event.event.as_deref().is_some_and(|kind| kind != "message") {
+                continue;
+            }
+            let Some(data) = event.data.filter(|data| data.len() <= MAX_MESSAGE) else { continue };
+            match serde_json::from_str::<ServerJsonRpcMessage>(&data) {
+                Ok(message) => return Some(message),
+                Err(error) => tracing::debug!(%error, "an event is no message"),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.events = None;
+        Ok(())
+    }
+}

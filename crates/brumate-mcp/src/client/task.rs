@@ -1,0 +1,184 @@
+//! Calls that have become tasks (`io.modelcontextprotocol/tasks`, SEP-2663).
+
+use super::Client;
+use super::call::CallResult;
+use super::error::ClientError;
+use super::request::{Options, Requests};
+use rmcp::model as wire;
+use rmcp::model::{ClientRequest, ServerResult, TASKS_EXTENSION_ID, TaskPayload};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Bounds of the time between two questions how a task goes, whatever the server wants.
+const SHORTEST_POLL: Duration = Duration::from_millis(50);
+const LONGEST_POLL: Duration = Duration::from_secs(60);
+/// The time between two such questions where the server says nothing.
+const USUAL_POLL: Duration = Duration::from_secs(1);
+
+/// Work that goes on at the server under a name.
+#[derive(Clone)]
+pub struct Task {
+    requests: Requests,
+    id: String,
+    poll: Duration,
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// How a task goes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TaskStatus {
+    /// It goes on; with what the server says about it.
+    Working(Option<String>),
+    /// It waits for answers, which [`Task::result`] gives.
+    Asking(Option<String>),
+    /// It is done.
+    Done(CallResult),
+    /// It failed, with a JSON-RPC error.
+    Failed {
+        /// The error's code.
+        code: i32,
+        /// The error's message.
+        message: String,
+    },
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl Task {
+    pub(super) fn new(requests: &Requests, task: wire::Task) -> Self {
+        let poll = task.poll_interval_ms.map_or(USUAL_POLL, Duration::from_millis);
+        Self { requests: requests.clone(), id: task.task_id, poll: poll.clamp(SHORTEST_POLL, LONGEST_POLL) }
+    }
+
+    /// Returns the server's name for it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Asks how it goes.
+    ///
+    /// # Errors
+    ///
+    /// The server does not know it any more, or cannot be asked.
+    pub async fn status(&self) -> Result<TaskStatus, ClientError> {
+        let task = self.get().await?;
+        let message = task.task.status_message.clone();
+        match task.payload {
+            TaskPayload::Working => Ok(TaskStatus::Working(message)),
+            TaskPayload::InputRequired { .. } => Ok(TaskStatus::Asking(message)),
+            TaskPayload::Completed { result } => Ok(TaskStatus::Done(result_of(result)?)),
+            TaskPayload::Failed { error } => {
+                let (code, message) = error_of(error);
+                Ok(TaskStatus::Failed { code, message })
+            }
+            TaskPayload::Cancelled => Ok(TaskStatus::Cancelled),
+            other => Err(ClientError::InvalidResult(format!("a task in an unknown state: {other:?}"))),
+        }
+    }
+
+    /// Waits for its end, and answers what it asks meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// It failed or was cancelled, or the server cannot be asked.
+    pub async fn result(&self) -> Result<CallResult, ClientError> {
+        let mut answered = BTreeSet::new();
+        loop {
+            match self.get().await?.payload {
+                TaskPayload::Completed { result } => return result_of(result),
+                TaskPayload::Failed { error } => {
+                    let (code, message) = error_of(error);
+                    return Err(ClientError::Protocol { code, message, data: None });
+                }
+                TaskPayload::Cancelled => return Err(ClientError::Cancelled(Some("by the server".to_owned()))),
+                TaskPayload::InputRequired { input_requests } => {
+                    // A question stays until the server has seen its answer.
+                    let new: Vec<_> =
+                        input_requests.into_iter().filter(|(key, _)| answered.insert(key.clone())).collect();
+                    if !new.is_empty() {
+                        self.update(self.requests.answer(new).await?).await?;
+                    }
+                }
+                _ => {}
+            }
+            tokio::time::sleep(self.poll).await;
+        }
+    }
+
+    /// Asks the server to stop it. The server may finish it all the same.
+    ///
+    /// # Errors
+    ///
+    /// The server does not know it any more, or cannot be asked.
+    pub async fn cancel(&self) -> Result<(), ClientError> {
+        let request = wire::CancelTaskRequest::new(wire::CancelTaskParams::new(self.id.clone()));
+        self.acknowledged("tasks/cancel", ClientRequest::CancelTaskRequest(request)).await
+    }
+
+    async fn get(&self) -> Result<wire::DetailedTask, ClientError> {
+        let request = wire::GetTaskRequest::new(wire::GetTaskParams::new(self.id.clone()));
+        match self.send(ClientRequest::GetTaskRequest(request)).await? {
+            ServerResult::GetTaskResult(result) => Ok(result.task),
+            other => Err(super::unexpected("tasks/get", &other)),
+        }
+    }
+
+    async fn update(&self, answers: wire::InputResponses) -> Result<(), ClientError> {
+        let request = wire::UpdateTaskRequest::new(wire::UpdateTaskParams::new(self.id.clone(), answers));
+        self.acknowledged("tasks/update", ClientRequest::UpdateTaskRequest(request)).await
+    }
+
+    async fn acknowledged(&self, method: &str, request: ClientRequest) -> Result<(), ClientError> {
+        match self.send(request).await? {
+            ServerResult::TaskAckResult(_) | ServerResult::EmptyResult(_) => Ok(()),
+            other => Err(super::unexpected(method, &other)),
+        }
+    }
+
+    async fn send(&self, request: ClientRequest) -> Result<ServerResult, ClientError> {
+        let mut options = Options::default();
+        declare_in(&self.requests, &mut options);
+        self.requests.send(request, &options).await
+    }
+}
+
+fn result_of(result: wire::JsonObject) -> Result<CallResult, ClientError> {
+    let result: Result<wire::CallToolResult, _> = serde_json::from_value(result.into());
+    result.map(CallResult::from_wire).map_err(|error| ClientError::InvalidResult(error.to_string()))
+}
+
+fn error_of(error: wire::JsonObject) -> (i32, String) {
+    let code = error.get("code").and_then(serde_json::Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = error.get("message").and_then(|message| message.as_str()).unwrap_or("the task failed");
+    (code.unwrap_or(wire::ErrorCode::INTERNAL_ERROR.0), message.to_owned())
+}
+
+/// Says in a request that the client knows tasks.
+pub(super) fn declare(client: &Client, options: &mut Options) {
+    declare_in(&client.inner.requests, options);
+}
+
+fn declare_in(requests: &Requests, options: &mut Options) {
+    let mut capabilities = requests.callbacks.config().capabilities.clone();
+    let mut extensions = capabilities.extensions.take().unwrap_or_default();
+    extensions.entry(TASKS_EXTENSION_ID.to_owned()).or_default();
+    capabilities.extensions = Some(extensions);
+    options.meta.set_client_capabilities(capabilities);
+}
+
+/// Tells whether a request was refused because it did not say that the client knows tasks.
+pub(super) fn is_wanted(client: &Client, options: &Options, error: &ClientError) -> bool {
+    let ClientError::Protocol { code, data: Some(data), .. } = error else { return false };
+    let wanted = json!({TASKS_EXTENSION_ID: {}});
+    let asks = data["requiredCapabilities"]["extensions"].get(TASKS_EXTENSION_ID).is_some();
+    let said = options.meta.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+    let _ = (client, wanted);
+    *code == wire::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 && asks && !said
+}

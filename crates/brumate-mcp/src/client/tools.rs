@@ -1,0 +1,112 @@
+//! What is known of a server's tools: how their results must look.
+
+use super::Client;
+use super::call::CallResult;
+use super::callbacks::lock;
+use super::error::ClientError;
+use super::info::ToolInfo;
+use crate::schema::Validator;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// The largest output schema that results are checked against, in bytes of JSON.
+const MAX_SCHEMA: usize = 1 << 20;
+
+/// The tools of a server, as they were listed last.
+#[derive(Default)]
+pub(super) struct KnownTools {
+    tools: Mutex<Option<HashMap<String, Arc<KnownTool>>>>,
+}
+
+/// One of them.
+pub(super) struct KnownTool {
+    output: Option<Validator>,
+    has_output: bool,
+}
+
+impl KnownTool {
+    fn new(tool: &ToolInfo) -> Self {
+        let schema = tool.output_schema.as_ref();
+        let small = schema.filter(|schema| serde_json::to_string(schema).is_ok_and(|text| text.len() <= MAX_SCHEMA));
+        let output = small.and_then(|schema| match Validator::new(schema) {
+            Ok(validator) => Some(validator),
+            Err(error) => {
+                tracing::warn!(tool = tool.name, %error, "results of a tool are not checked: its output schema is none");
+                None
+            }
+        });
+        Self { output, has_output: schema.is_some() }
+    }
+
+    /// Checks a result against the tool's output schema.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit.
+    pub(super) fn check(&self, result: &CallResult) -> Result<(), ClientError> {
+        if result.is_error || !self.has_output {
+            return Ok(());
+        }
+        let Some(structured) = &result.structured else {
+            let reason = "the tool has an output schema, and its result no structured content";
+            return Err(ClientError::InvalidResult(reason.to_owned()));
+        };
+        match &self.output {
+            Some(output) => output.check(structured).map_err(|error| {
+                ClientError::InvalidResult(format!("it does not fit the tool's output schema: {error}"))
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Client {
+    /// Returns what is known of a tool. The list of tools is read when it is not known, or has changed: results are checked against
+    /// it, and over HTTP some arguments travel as headers that only it names.
+    pub(super) async fn known_tool(&self, name: &str) -> Option<Arc<KnownTool>> {
+        self.inner.capabilities.get("tools")?;
+        let known = &self.inner.tools;
+        if self.inner.requests.callbacks.take_tools_changed() {
+            *lock(&known.tools) = None;
+        }
+        if let Some(tools) = lock(&known.tools).as_ref() {
+            return tools.get(name).cloned();
+        }
+        self.known_tool_again(name).await
+    }
+
+    /// As [`Client::known_tool`], from a new list: it may have changed and nobody said so.
+    pub(super) async fn known_tool_again(&self, name: &str) -> Option<Arc<KnownTool>> {
+        // What cannot be listed can be called all the same.
+        let tools = self.tools().await.unwrap_or_default();
+        let tools: HashMap<String, Arc<KnownTool>> =
+            tools.iter().map(|tool| (tool.name.clone(), Arc::new(KnownTool::new(tool)))).collect();
+        let found = tools.get(name).cloned();
+        *lock(&self.inner.tools.tools) = Some(tools);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn results_are_checked_against_their_schema() {
+        let tool = |schema: serde_json::Value| {
+            let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema});
+            KnownTool::new(&serde_json::from_value(tool).unwrap())
+        };
+        let number = tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
+        let result = |structured| CallResult { structured, ..CallResult::default() };
+        number.check(&result(Some(json!({"n": 1})))).unwrap();
+        for structured in [None, Some(json!({"n": "one"}))] {
+            let error = number.check(&result(structured)).unwrap_err();
+            assert!(matches!(error, ClientError::InvalidResult(_)), "{error}");
+        }
+        number.check(&CallResult { is_error: true, ..CallResult::default() }).unwrap();
+        // References to other documents are not followed.
+        tool(json!({"$ref": "http://127.0.0.1:9/schema"})).check(&result(Some(json!(1)))).unwrap();
+    }
+}

@@ -1,0 +1,112 @@
+//! What resources hold.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model as wire;
+use serde_json::{Map, Value};
+
+/// What a resource holds: text or bytes, with an address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceContents {
+    pub(crate) uri: String,
+    body: Body,
+    mime_type: Option<String>,
+    meta: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Body {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl ResourceContents {
+    /// Text at `uri`.
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { uri: uri.into(), body: Body::Text(text.into()), mime_type: None, meta: Map::new() }
+    }
+
+    /// Bytes at `uri`.
+    pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { uri: uri.into(), body: Body::Bytes(bytes.into()), mime_type: None, meta: Map::new() }
+    }
+
+    /// The media type.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// An entry of `_meta`.
+    #[must_use]
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// The text, if it is some.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.body {
+            Body::Text(text) => Some(text),
+            Body::Bytes(_) => None,
+        }
+    }
+
+    /// The bytes, of text too.
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.body {
+            Body::Text(text) => text.as_bytes(),
+            Body::Bytes(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn or_mime_type(mut self, mime_type: Option<&str>) -> Self {
+        self.mime_type = self.mime_type.or_else(|| mime_type.map(str::to_owned));
+        self
+    }
+
+    /// Returns the address.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Returns the media type, if it is said.
+    pub fn media_type(&self) -> Option<&str> {
+        self.mime_type.as_deref()
+    }
+
+    pub(crate) fn into_wire(self) -> wire::ResourceContents {
+        let mut contents = match self.body {
+            Body::Text(text) => wire::ResourceContents::text(text, self.uri),
+            Body::Bytes(bytes) => wire::ResourceContents::blob(STANDARD.encode(bytes), self.uri),
+        };
+        // The constructors guess a type of their own; ours is the handler's or none.
+        match &mut contents {
+            wire::ResourceContents::TextResourceContents { mime_type, .. }
+            | wire::ResourceContents::BlobResourceContents { mime_type, .. } => *mime_type = self.mime_type,
+            _ => {}
+        }
+        if self.meta.is_empty() { contents } else { contents.with_meta(wire::MetaObject(self.meta)) }
+    }
+
+    /// Reads what the protocol carries.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no base64, or a form that the protocol does not have.
+    #[cfg(feature = "client")]
+    pub(crate) fn from_wire(contents: wire::ResourceContents) -> Result<Self, String> {
+        let (uri, body, mime_type, meta) = match contents {
+            wire::ResourceContents::TextResourceContents { uri, mime_type, text, meta } => {
+                (uri, Body::Text(text), mime_type, meta)
+            }
+            wire::ResourceContents::BlobResourceContents { uri, mime_type, blob, meta } => {
+                let bytes = STANDARD.decode(blob).map_err(|error| format!("resource `{uri}`: {error}"))?;
+                (uri, Body::Bytes(bytes), mime_type, meta)
+            }
+            other => return Err(format!("contents of an unknown form: {other:?}")),
+        };
+        Ok(Self { uri, body, mime_type, meta: meta.map(|meta| meta.0).unwrap_or_default() })
+    }
+}
