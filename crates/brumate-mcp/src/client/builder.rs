@@ -4,7 +4,6 @@ use super::callbacks::{Callbacks, Change, LogMessage, OnChange, OnLog};
 use super::child::ServerCommand;
 use super::error::ClientError;
 use super::incoming::Observed;
-use super::info::ServerInfo;
 use super::questions::{Answerers, FormRequest, SamplingRequest, UrlRequest};
 use super::request::{MAX_ROUNDS, Requests};
 use super::{Client, Inner};
@@ -382,7 +381,7 @@ impl Client {
         });
         let inner = Inner {
             requests: Requests { peer, callbacks, max_rounds },
-            server: server.and_then(|server| serde_json::from_value(server).ok()).unwrap_or_else(ServerInfo::default),
+            server: server.and_then(|server| serde_json::from_value(server).ok()).unwrap_or_default(),
             protocol_version: version.to_string(),
             instructions: info.and_then(|info| info.instructions.clone()),
             capabilities: match capabilities {

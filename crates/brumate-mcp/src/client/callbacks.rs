@@ -326,7 +326,9 @@ mod tests {
         for done in 0..3 {
             assert!(callbacks.notice(&report(7, f64::from(done))));
         }
-        (0..2 * MAX_EARLY as i64).for_each(|other| drop(callbacks.notice(&report(100 + other, 1.0))));
+        for other in 0..2 * MAX_EARLY as i64 {
+            callbacks.notice(&report(100 + other, 1.0));
+        }
         callbacks.notice(&report(7, 3.0));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let token = ProgressToken(wire::NumberOrString::Number(7));
@@ -352,7 +354,9 @@ mod tests {
         let message = ServerNotification::LoggingMessageNotification(wire::LoggingMessageNotification::new(params));
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        (0..MAX_LOG_MESSAGES + 10).for_each(|_| assert!(callbacks.notice(&message)));
+        for _ in 0..MAX_LOG_MESSAGES + 10 {
+            assert!(callbacks.notice(&message));
+        }
         std::panic::set_hook(hook);
         assert!(*lock(&shown) >= MAX_LOG_MESSAGES && *lock(&shown) < MAX_LOG_MESSAGES + 10);
     }
