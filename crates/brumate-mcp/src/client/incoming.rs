@@ -2,23 +2,45 @@
 //!
 //! rmcp gives each notification to a task of its own, so they would be seen in any order, and after the result of the request that
 //! they belong to. Here they are seen where they are read.
+//!
+//! It also tells rmcp what it takes for a failure: a server of an older protocol may answer `server/discover`, which it does not know,
+//! with any result.
 
-use super::callbacks::Callbacks;
+use super::callbacks::{Callbacks, lock};
 use rmcp::RoleClient;
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A transport whose notifications are observed.
 pub(super) struct Observed<T> {
     inner: T,
     callbacks: Arc<Callbacks>,
+    /// The request for `server/discover` that has no answer yet.
+    discovering: Mutex<Option<RequestId>>,
 }
 
 impl<T> Observed<T> {
     pub(super) fn new(inner: T, callbacks: Arc<Callbacks>) -> Self {
-        Self { inner, callbacks }
+        Self { inner, callbacks, discovering: Mutex::default() }
+    }
+
+    /// Returns the answer that is meant: an error where a server answers `server/discover` with something else.
+    fn meant(&self, message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+        let ServerJsonRpcMessage::Response(response) = &message else { return message };
+        let mut discovering = lock(&self.discovering);
+        if !discovering.as_ref().is_some_and(|id| *id == response.id) {
+            return message;
+        }
+        *discovering = None;
+        if matches!(response.result, ServerResult::DiscoverResult(_)) {
+            return message;
+        }
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "server/discover has a result of another kind", None);
+        ServerJsonRpcMessage::error(error, Some(response.id.clone()))
     }
 }
 
@@ -29,6 +51,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let ClientJsonRpcMessage::Request(request) = &item
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        {
+            *lock(&self.discovering) = Some(request.id.clone());
+        }
         self.inner.send(item)
     }
 
@@ -36,7 +63,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
         loop {
             match self.inner.receive().await? {
                 ServerJsonRpcMessage::Notification(message) if self.callbacks.notice(&message.notification) => {}
-                message => return Some(message),
+                message => return Some(self.meant(message)),
             }
         }
     }

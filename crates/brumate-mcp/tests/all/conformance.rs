@@ -1,4 +1,4 @@
-//! The protocol's official conformance suite against the example `conformance`.
+//! The protocol's official conformance suite against the examples `conformance` and `conformance_client`.
 //!
 //! The suite, a set of npm packages with a Node of its own, is named by an environment variable, which
 //! `cargo xtask test` sets after it has installed it. What may fail is in `conformance-failures.yml`, whose entries the
@@ -32,20 +32,25 @@ fn server() -> (Running, String) {
     (running, format!("{}/mcp", address.trim()))
 }
 
-fn suite(url: &str, arguments: &[&str]) -> (bool, String) {
+/// The suite with these arguments: whether all passed, and what it printed.
+fn run(arguments: &[&str]) -> (bool, String) {
     let Some(modules) = std::env::var_os(SUITE).map(PathBuf::from) else {
         panic!("{SUITE} is not set: it names the `node_modules` of the conformance suite; `cargo xtask test` sets it")
     };
     let output = Command::new(modules.join("node/bin/node"))
         .arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"))
-        .args(["server", "--url", url, "--expected-failures"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance-failures.yml"))
         .args(arguments)
         .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .output()
         .expect("the suite runs");
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.success(), text)
+}
+
+fn suite(url: &str, arguments: &[&str]) -> (bool, String) {
+    let failures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance-failures.yml");
+    let failures = failures.to_str().expect("a path in UTF-8");
+    run(&[&["server", "--url", url, "--expected-failures", failures], arguments].concat())
 }
 
 fn required(revision: &str) {
@@ -96,5 +101,33 @@ fn not_scored() {
     ] {
         let (passed, text) = suite(&url, &["--scenario", scenario, "--spec-version", revision]);
         assert!(passed, "{scenario} {revision}: {text}");
+    }
+}
+
+/// The scenarios for clients that need no authorization. One program plays them all, and does not know which one it plays.
+#[test]
+fn clients() {
+    let client = examples().join("conformance_client");
+    let client = client.to_str().expect("a path in UTF-8");
+    for (revision, scenarios) in [
+        ("2025-11-25", &["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"][..]),
+        (
+            "2026-07-28",
+            &[
+                "tools_call",
+                "request-metadata",
+                "sep-2322-client-request-state",
+                "http-standard-headers",
+                "http-custom-headers",
+                "http-invalid-tool-headers",
+                "json-schema-ref-no-deref",
+            ],
+        ),
+    ] {
+        for scenario in scenarios {
+            let arguments = ["client", "--command", client, "--scenario", scenario, "--spec-version", revision];
+            let (passed, text) = run(&arguments);
+            assert!(passed && text.contains("OVERALL: PASSED"), "{scenario} {revision}: {text}");
+        }
     }
 }

@@ -1,0 +1,104 @@
+//! A client that uses everything a server offers, whatever it is: `conformance_client [options] URL`. The conformance suite runs it.
+//!
+//! Tools are called with arguments made from their schemas, or with those that `MCP_CONFORMANCE_CONTEXT` names (`toolCalls`).
+
+use brumate_mcp::client::{ClientError, ToolInfo};
+use brumate_mcp::{Answer, Client, Root, Sampled};
+use serde_json::{Map, Value, json};
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// Makes a value that fits a schema, for a request to be sent at all.
+fn value(schema: &Value) -> Value {
+    let given = ["default", "const"].iter().find_map(|key| schema.get(*key));
+    if let Some(given) = given.or_else(|| schema.get("enum")?.get(0)) {
+        return given.clone();
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => Value::Object(arguments(schema)),
+        Some("null") => Value::Null,
+        _ => json!("text"),
+    }
+}
+
+fn arguments(schema: &Value) -> Map<String, Value> {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    fields.into_iter().flatten().map(|(name, field)| (name.clone(), value(field))).collect()
+}
+
+/// Returns the calls to make: tool and arguments.
+fn calls(tools: &[ToolInfo], context: &Value) -> Vec<(String, Value)> {
+    let named = context.get("toolCalls").and_then(Value::as_array);
+    let named = named.map(|calls| {
+        calls.iter().map(|call| (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone()))
+    });
+    match named {
+        Some(named) => named.collect(),
+        None => {
+            tools.iter().map(|tool| (tool.name.clone(), arguments(&tool.input_schema.clone().into()).into())).collect()
+        }
+    }
+}
+
+/// Shows what an answer says. What the server refuses is no failure of the client's.
+fn show<T: Debug>(what: &str, answer: Result<T, ClientError>) -> Result<(), ClientError> {
+    match answer {
+        Ok(answer) => eprintln!("{what}: {answer:?}"),
+        Err(error @ ClientError::Protocol { .. }) => eprintln!("{what}: {error}"),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+async fn use_everything(client: &Client, context: &Value) -> Result<(), ClientError> {
+    let offers = |what: &str| client.capabilities().contains_key(what);
+    if offers("tools") {
+        let tools = client.tools().await?;
+        for (tool, arguments) in calls(&tools, context) {
+            show(&tool, client.call(&tool).args(arguments).await)?;
+        }
+    }
+    if offers("resources") {
+        for resource in client.resources().await? {
+            show(&resource.uri, client.read(&resource.uri).await)?;
+        }
+    }
+    if offers("prompts") {
+        for prompt in client.prompts().await? {
+            let wanted = prompt.arguments.iter().filter(|argument| argument.required);
+            let call = wanted.fold(client.prompt(&prompt.name), |call, argument| call.arg(&argument.name, "text"));
+            show(&prompt.name, call.await)?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(url) = std::env::args().next_back() else { return ExitCode::FAILURE };
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let client = Client::http(url)
+        .name("conformance-client", env!("CARGO_PKG_VERSION"))
+        .on_form(|_| async { Answer::Accepted(Map::new()) })
+        .on_url(|_| async { Answer::Accepted(()) })
+        .on_sampling(|_| async { Ok::<_, ClientError>(Sampled::new("none", "text")) })
+        .roots([Root::new("/")])
+        .connect();
+    let done = async {
+        let client = client.await?;
+        let done = use_everything(&client, &context).await;
+        client.close().await;
+        done
+    };
+    match done.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The crate's client against servers of the Python SDK, 1.x and 2.x, over each of their transports, in both eras.
+
+use crate::conformance::Running;
+use brumate_mcp::client::{ClientBuilder, ClientError, LogMessage, Progress, Protocol, Target};
+use brumate_mcp::{Answer, Client, Level};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it listens.
+const START: Duration = Duration::from_secs(60);
+
+fn python(variable: &str) -> PathBuf {
+    let Some(python) = std::env::var_os(variable) else {
+        panic!("{variable} is not set: it names a Python interpreter that has `mcp`; `cargo xtask test` sets it")
+    };
+    python.into()
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_server.py")
+}
+
+/// Uses everything that the server has.
+async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>) -> Result<(), ClientError> {
+    let logged: Arc<Mutex<Vec<LogMessage>>> = Arc::default();
+    let log = logged.clone();
+    let client = builder
+        .on_form(|form| async move {
+            assert!(form.message.starts_with("Who"));
+            Answer::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
+        })
+        .log_level(Level::Info)
+        .on_log(move |message| log.lock().unwrap().push(message))
+        .timeout(START)
+        .connect()
+        .await?;
+    let tools: Vec<String> = client.tools().await?.into_iter().map(|tool| tool.name).collect();
+    assert_eq!(tools, ["add", "fails", "steps", "talks", "asks"], "{name}");
+    assert_eq!(client.call("add").arg("a", 2).await?.parse::<i64>()?, 3, "{name}");
+    let failed = client.call("fails").await?;
+    assert!(failed.is_error && failed.text().contains("it always does"), "{name}: {failed:?}");
+    let wrong = client.call("add").arg("a", "two").await;
+    assert!(wrong.is_err() || wrong.is_ok_and(|result| result.is_error), "{name}");
+    let seen: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let progress = seen.clone();
+    let stepped = client.call("steps").on_progress(move |step| progress.lock().unwrap().push(step)).await?;
+    assert_eq!(stepped.text(), "stepped", "{name}");
+    let done: Vec<f64> = seen.lock().unwrap().iter().map(|step| step.done).collect();
+    assert_eq!(done, (1..=10).map(f64::from).collect::<Vec<_>>(), "{name}");
+    assert_eq!(client.call("talks").await?.text(), "talked", "{name}");
+    let data: Vec<Value> = logged.lock().unwrap().iter().map(|message| message.data.clone()).collect();
+    assert_eq!(data, ["fact 0", "fact 1", "fact 2"], "{name}");
+    assert_eq!(client.call("asks").await?.text(), "accept Ada", "{name}");
+
+    assert_eq!(client.resources().await?[0].uri, "text://about", "{name}");
+    assert_eq!(client.read("text://about").await?[0].as_text(), Some("a server for tests"), "{name}");
+    assert_eq!(client.templates().await?[0].uri_template, "text://users/{name}", "{name}");
+    assert_eq!(client.read("text://users/Ada").await?[0].as_text(), Some("the user Ada"), "{name}");
+    client.read("text://nowhere").await.unwrap_err();
+    assert!(client.prompts().await?[0].arguments[0].required, "{name}");
+    let messages = client.prompt("greet").arg("name", "Ada").await?.messages;
+    assert_eq!(messages[0].content.as_text(), Some("Greet Ada."), "{name}");
+    client.prompt("greet").await.unwrap_err();
+    client.ping().await?;
+    client.close().await;
+    Ok(())
+}
+
+/// A server over HTTP, and the address it listens at.
+fn start(program: &Path, arguments: &[&str]) -> (Running, String) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = Command::new(program);
+    command.args(arguments).arg(port.to_string()).env("PYTHONDONTWRITEBYTECODE", "1");
+    let server = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts"));
+    let began = Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(began.elapsed() < START, "{} does not listen", program.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (server, format!("http://127.0.0.1:{port}"))
+}
+
+async fn against(variable: &str, protocols: &[Protocol]) {
+    let (python, script) = (python(variable), script());
+    for &protocol in protocols {
+        let builder = Client::stdio(&python, [script.as_os_str(), "stdio".as_ref()]).quiet().protocol(protocol);
+        exercise(&format!("{variable} stdio {protocol:?}"), builder).await.unwrap();
+    }
+    let script = script.to_str().unwrap();
+    let (_server, address) = start(&python, &[script, "streamable-http"]);
+    for &protocol in protocols {
+        let name = format!("{variable} HTTP {protocol:?}");
+        exercise(&name, Client::http(format!("{address}/mcp")).protocol(protocol)).await.unwrap();
+    }
+    let (_server, address) = start(&python, &[script, "sse"]);
+    exercise(&format!("{variable} SSE"), Client::sse(format!("{address}/sse"))).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_mcp1() {
+    against("BRUMATE_TEST_PYTHON_MCP1", &[Protocol::Auto, Protocol::Initialize]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_mcp2() {
+    against("BRUMATE_TEST_PYTHON_MCP2", &[Protocol::Auto, Protocol::Initialize, Protocol::Discover]).await;
+}
