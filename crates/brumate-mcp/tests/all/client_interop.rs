@@ -1,4 +1,4 @@
-//! The crate's client against servers of the Python SDK, 1.x and 2.x, over each of their transports, in both eras.
+//! The crate's client against servers of the Python and TypeScript SDKs, 1.x and 2.x, over each of their transports, in both eras.
 
 use crate::conformance::Running;
 use brumate_mcp::client::{ClientBuilder, ClientError, LogMessage, Progress, Protocol, Target};
@@ -19,12 +19,8 @@ fn python(variable: &str) -> PathBuf {
     python.into()
 }
 
-fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_server.py")
-}
-
-/// Uses everything that the server has.
-async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>) -> Result<(), ClientError> {
+/// Uses everything that the server has. One without sessions cannot ask before 2026-07-28, and keeps no log level.
+async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: bool) -> Result<(), ClientError> {
     let logged: Arc<Mutex<Vec<LogMessage>>> = Arc::default();
     let log = logged.clone();
     let client = builder
@@ -32,11 +28,10 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>) -> Result<()
             assert!(form.message.starts_with("Who"));
             Answer::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
         })
-        .log_level(Level::Info)
         .on_log(move |message| log.lock().unwrap().push(message))
-        .timeout(START)
-        .connect()
-        .await?;
+        .timeout(START);
+    let client = if in_session { client.log_level(Level::Info) } else { client };
+    let client = client.connect().await?;
     let tools: Vec<String> = client.tools().await?.into_iter().map(|tool| tool.name).collect();
     assert_eq!(tools, ["add", "fails", "steps", "talks", "asks"], "{name}");
     assert_eq!(client.call("add").arg("a", 2).await?.parse::<i64>()?, 3, "{name}");
@@ -53,7 +48,9 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>) -> Result<()
     assert_eq!(client.call("talks").await?.text(), "talked", "{name}");
     let data: Vec<Value> = logged.lock().unwrap().iter().map(|message| message.data.clone()).collect();
     assert_eq!(data, ["fact 0", "fact 1", "fact 2"], "{name}");
-    assert_eq!(client.call("asks").await?.text(), "accept Ada", "{name}");
+    if in_session {
+        assert_eq!(client.call("asks").await?.text(), "accept Ada", "{name}");
+    }
 
     assert_eq!(client.resources().await?[0].uri, "text://about", "{name}");
     assert_eq!(client.read("text://about").await?[0].as_text(), Some("a server for tests"), "{name}");
@@ -83,28 +80,73 @@ fn start(program: &Path, arguments: &[&str]) -> (Running, String) {
     (server, format!("http://127.0.0.1:{port}"))
 }
 
-async fn against(variable: &str, protocols: &[Protocol]) {
-    let (python, script) = (python(variable), script());
+async fn over_stdio(program: &Path, arguments: &[&str], protocols: &[Protocol]) {
     for &protocol in protocols {
-        let builder = Client::stdio(&python, [script.as_os_str(), "stdio".as_ref()]).quiet().protocol(protocol);
-        exercise(&format!("{variable} stdio {protocol:?}"), builder).await.unwrap();
+        let builder = Client::stdio(program, arguments).inherit_env().quiet().protocol(protocol);
+        exercise(&format!("{arguments:?} {protocol:?}"), builder, true).await.unwrap();
     }
+}
+
+/// In sessions, where `in_sessions` says so; requests of 2026-07-28 need none.
+async fn over_http(program: &Path, arguments: &[&str], protocols: &[Protocol], in_sessions: bool) {
+    let (_server, address) = start(program, arguments);
+    for &protocol in protocols {
+        let in_session = in_sessions || protocol != Protocol::Initialize;
+        let builder = Client::http(format!("{address}/mcp")).protocol(protocol);
+        exercise(&format!("{arguments:?} {protocol:?}"), builder, in_session).await.unwrap();
+    }
+}
+
+async fn over_sse(program: &Path, arguments: &[&str]) {
+    let (_server, address) = start(program, arguments);
+    exercise(&format!("{arguments:?}"), Client::sse(format!("{address}/sse")), true).await.unwrap();
+}
+
+/// What servers of the first and of the second line of an SDK can be asked in.
+const FIRST: &[Protocol] = &[Protocol::Auto, Protocol::Initialize];
+const SECOND: &[Protocol] = &[Protocol::Auto, Protocol::Initialize, Protocol::Discover];
+
+async fn against_python(variable: &str, protocols: &[Protocol]) {
+    let python = python(variable);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_server.py");
     let script = script.to_str().unwrap();
-    let (_server, address) = start(&python, &[script, "streamable-http"]);
-    for &protocol in protocols {
-        let name = format!("{variable} HTTP {protocol:?}");
-        exercise(&name, Client::http(format!("{address}/mcp")).protocol(protocol)).await.unwrap();
-    }
-    let (_server, address) = start(&python, &[script, "sse"]);
-    exercise(&format!("{variable} SSE"), Client::sse(format!("{address}/sse"))).await.unwrap();
+    over_stdio(&python, &[script, "stdio"], protocols).await;
+    over_http(&python, &[script, "streamable-http"], protocols, true).await;
+    over_sse(&python, &[script, "sse"]).await;
+}
+
+fn node() -> PathBuf {
+    let Some(modules) = std::env::var_os("BRUMATE_TEST_CLIENTS") else {
+        panic!("BRUMATE_TEST_CLIENTS is not set: it names the `node_modules` of the SDKs; `cargo xtask test` sets it")
+    };
+    Path::new(&modules).join("node/bin/node")
+}
+
+async fn against_typescript(major: &str, protocols: &[Protocol], in_sessions: bool) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/node/sdk_server.mjs");
+    let script = script.to_str().unwrap();
+    over_stdio(&node(), &[script, major, "stdio"], protocols).await;
+    over_http(&node(), &[script, major, "http"], protocols, in_sessions).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_of_mcp1() {
-    against("BRUMATE_TEST_PYTHON_MCP1", &[Protocol::Auto, Protocol::Initialize]).await;
+async fn servers_of_python_1() {
+    against_python("BRUMATE_TEST_PYTHON_MCP1", FIRST).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_of_mcp2() {
-    against("BRUMATE_TEST_PYTHON_MCP2", &[Protocol::Auto, Protocol::Initialize, Protocol::Discover]).await;
+async fn servers_of_python_2() {
+    against_python("BRUMATE_TEST_PYTHON_MCP2", SECOND).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_typescript_1() {
+    against_typescript("1", FIRST, true).await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/node/sdk_server.mjs");
+    over_sse(&node(), &[script.to_str().unwrap(), "1", "sse"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_typescript_2() {
+    against_typescript("2", SECOND, false).await;
 }

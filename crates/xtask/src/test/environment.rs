@@ -33,7 +33,13 @@ const CONFORMANCE_PACKAGES: &[&str] = &["@modelcontextprotocol/conformance@0.2.0
 const CONFORMANCE: &str = "BRUMATE_TEST_CONFORMANCE";
 
 /// The TypeScript SDK's clients, of both lines; and a Node for them.
-const CLIENT_PACKAGES: &[&str] = &["@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0", "node@22"];
+const CLIENT_PACKAGES: &[&str] = &[
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/server@2.4.0",
+    "@modelcontextprotocol/node@2.1.2",
+    "node@22",
+];
 
 const CLIENTS: &str = "BRUMATE_TEST_CLIENTS";
 
