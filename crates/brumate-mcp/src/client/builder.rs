@@ -55,6 +55,8 @@ pub struct ClientBuilder<T> {
     connect_timeout: Duration,
     protocol: Protocol,
     max_rounds: usize,
+    /// Listens to changes though there is no callback for them.
+    listens: bool,
 }
 
 impl<T> std::fmt::Debug for ClientBuilder<T> {
@@ -91,7 +93,7 @@ pub(super) mod sealed {
 
 /// A server that is started as a child process.
 #[derive(Clone, Debug)]
-pub struct StdioTarget(ServerCommand);
+pub struct StdioTarget(pub(super) ServerCommand);
 
 /// A server at the other end of two streams, a line for each message.
 #[derive(Debug)]
@@ -154,7 +156,7 @@ impl Client {
 }
 
 impl<T> ClientBuilder<T> {
-    fn new(target: T) -> Self {
+    pub(super) fn new(target: T) -> Self {
         Self {
             target,
             implementation: wire::Implementation::new("brumate-mcp", env!("CARGO_PKG_VERSION")),
@@ -166,6 +168,7 @@ impl<T> ClientBuilder<T> {
             connect_timeout: CONNECT_TIMEOUT,
             protocol: Protocol::default(),
             max_rounds: MAX_ROUNDS,
+            listens: false,
         }
     }
 
@@ -271,6 +274,12 @@ impl<T> ClientBuilder<T> {
         self
     }
 
+    /// Hears of changes at the server, for a group.
+    pub(super) fn listening(mut self) -> Self {
+        self.listens = true;
+        self
+    }
+
     /// Sets how many rounds of questions one request may have (2026-07-28); [`MAX_ROUNDS`] by default.
     pub fn max_rounds(mut self, rounds: usize) -> Self {
         self.max_rounds = rounds.max(1);
@@ -353,7 +362,9 @@ impl<T: Target> ClientBuilder<T> {
         if let Some(level) = self.log_level.filter(|_| !client.inner.is_modern && client.has("logging")) {
             client.set_log_level(level).await?;
         }
-        client.listen();
+        if self.listens || client.inner.requests.callbacks.wants_changes() {
+            client.listen();
+        }
         Ok(client)
     }
 }

@@ -88,8 +88,8 @@ impl CallResult {
 /// # }
 /// ```
 #[must_use = "a call is sent when it is awaited"]
-pub struct Call<'a> {
-    client: &'a Client,
+pub struct Call {
+    client: Client,
     name: String,
     arguments: Result<Map<String, Value>, String>,
     options: Options,
@@ -97,7 +97,7 @@ pub struct Call<'a> {
     token: Option<CancellationToken>,
 }
 
-impl std::fmt::Debug for Call<'_> {
+impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call").field("tool", &self.name).finish_non_exhaustive()
     }
@@ -112,10 +112,10 @@ pub enum TaskOr<T> {
     Done(T),
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(client: &'a Client, name: String) -> Self {
+impl Call {
+    pub(super) fn new(client: Client, name: String) -> Self {
         let timeout = client.inner.timeout;
-        Self { client, name, arguments: Ok(Map::new()), options: client.options(), timeout, token: None }
+        Self { name, arguments: Ok(Map::new()), options: client.options(), timeout, token: None, client }
     }
 
     /// Sets an argument.
@@ -170,7 +170,7 @@ impl<'a> Call<'a> {
     ///
     /// Those of the call.
     pub async fn as_task(mut self) -> Result<TaskOr<CallResult>, ClientError> {
-        super::task::declare(self.client, &mut self.options);
+        super::task::declare(&self.client, &mut self.options);
         self.run().await
     }
 
@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
         let arguments = arguments.map_err(ClientError::Question)?;
         let work = async {
             let tool = client.known_tool(&name).await;
-            let done = send(client, &name, arguments, &options).await?;
+            let done = send(&client, &name, arguments, &options).await?;
             if let (TaskOr::Done(result), Some(tool)) = (&done, tool)
                 && tool.check(result).is_err()
                 && let Some(tool) = client.known_tool_again(&name).await
@@ -237,9 +237,9 @@ async fn send(
     }
 }
 
-impl<'a> IntoFuture for Call<'a> {
+impl IntoFuture for Call {
     type Output = Result<CallResult, ClientError>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
     /// Sends the call; a task is waited for.
     fn into_future(self) -> Self::IntoFuture {

@@ -11,7 +11,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, broadcast};
@@ -80,8 +80,8 @@ pub struct Callbacks {
     logs: Mutex<LogBudget>,
     questions: Semaphore,
     changes: broadcast::Sender<Change>,
-    /// The list of tools has changed since it was read.
-    tools_changed: AtomicBool,
+    /// Counts changes of the list of tools.
+    tools_changed: AtomicU64,
 }
 
 #[derive(Default)]
@@ -115,7 +115,7 @@ impl Callbacks {
             logs: Mutex::new(LogBudget { second: Instant::now(), shown: 0, dropped: 0 }),
             questions: Semaphore::new(MAX_OPEN_QUESTIONS),
             changes: broadcast::channel(MAX_CHANGES).0,
-            tools_changed: AtomicBool::new(false),
+            tools_changed: AtomicU64::new(0),
         }
     }
 
@@ -136,9 +136,9 @@ impl Callbacks {
         self.changes.subscribe()
     }
 
-    /// Tells whether the list of tools has changed since this was asked.
-    pub(super) fn take_tools_changed(&self) -> bool {
-        self.tools_changed.swap(false, Ordering::AcqRel)
+    /// Returns how often the list of tools has changed.
+    pub(super) fn tools_changed(&self) -> u64 {
+        self.tools_changed.load(Ordering::Acquire)
     }
 
     /// Has `callback` called with the progress of the request with this token, until the value is dropped.
@@ -219,7 +219,7 @@ impl Callbacks {
 
     pub(super) fn notice_change(&self, change: Change) {
         if change == Change::Tools {
-            self.tools_changed.store(true, Ordering::Release);
+            self.tools_changed.fetch_add(1, Ordering::AcqRel);
         }
         // There may be no subscription.
         let _ = self.changes.send(change.clone());

@@ -25,7 +25,9 @@ mod builder;
 mod call;
 mod callbacks;
 mod child;
+mod config;
 mod error;
+mod group;
 #[cfg(feature = "client-http")]
 mod http;
 mod incoming;
@@ -49,7 +51,9 @@ pub use builder::{ClientBuilder, Protocol, StdioTarget, StreamTarget, Target};
 pub use call::{Call, CallResult, TaskOr};
 pub use callbacks::{Change, LogMessage, MAX_LOG_MESSAGES, MAX_OPEN_QUESTIONS, Progress};
 pub use child::INHERITED;
+pub use config::{ConfigError, ServerConfig, read_config};
 pub use error::ClientError;
+pub use group::{ClientGroup, GroupTool, Member};
 pub use info::{PromptArgumentInfo, PromptInfo, ResourceInfo, ServerInfo, TemplateInfo, ToolInfo};
 pub use lists::{MAX_ITEMS, MAX_PAGES};
 pub use questions::{FormRequest, SamplingRequest, UrlRequest};
@@ -171,8 +175,8 @@ impl Client {
     }
 
     /// Calls a tool.
-    pub fn call(&self, tool: impl Into<String>) -> Call<'_> {
-        Call::new(self, tool.into())
+    pub fn call(&self, tool: impl Into<String>) -> Call {
+        Call::new(self.clone(), tool.into())
     }
 
     /// Reads a resource.
@@ -203,8 +207,8 @@ impl Client {
     }
 
     /// Asks for a prompt; `.await` sends the request.
-    pub fn prompt(&self, name: impl Into<String>) -> PromptCall<'_> {
-        PromptCall { client: self, name: name.into(), arguments: Map::new() }
+    pub fn prompt(&self, name: impl Into<String>) -> PromptCall {
+        PromptCall { client: self.clone(), name: name.into(), arguments: Map::new() }
     }
 
     /// Asks for suggestions for the argument `name` of `of`, of which `typed` has been typed.
@@ -305,6 +309,16 @@ impl Client {
         self.inner.closed.is_cancelled()
     }
 
+    /// Returns how often the list of tools has changed.
+    fn tools_changed(&self) -> u64 {
+        self.inner.requests.callbacks.tools_changed()
+    }
+
+    /// Fires when the connection has ended; does not keep it.
+    fn closed_token(&self) -> CancellationToken {
+        self.inner.closed.clone()
+    }
+
     /// What requests are sent with, unless they say otherwise.
     fn options(&self) -> Options {
         let mut options = Options::default();
@@ -331,13 +345,13 @@ impl Client {
 /// A request for a prompt; `.await` sends it.
 #[derive(Debug)]
 #[must_use = "a request is sent when it is awaited"]
-pub struct PromptCall<'a> {
-    client: &'a Client,
+pub struct PromptCall {
+    client: Client,
     name: String,
     arguments: Map<String, Value>,
 }
 
-impl PromptCall<'_> {
+impl PromptCall {
     /// Sets an argument.
     pub fn arg(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments.insert(name.into(), Value::String(value.into()));
@@ -345,13 +359,14 @@ impl PromptCall<'_> {
     }
 
     async fn run(self) -> Result<PromptMessages, ClientError> {
-        let requests = &self.client.inner.requests;
+        let client = &self.client;
+        let requests = &client.inner.requests;
         let mut params = wire::GetPromptRequestParams::new(self.name);
         params.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
         let mut rounds = Rounds::new(requests.max_rounds);
         loop {
             let request = wire::GetPromptRequest::new(params.clone());
-            match requests.send(ClientRequest::GetPromptRequest(request), &self.client.options()).await? {
+            match requests.send(ClientRequest::GetPromptRequest(request), &client.options()).await? {
                 ServerResult::GetPromptResult(result) => {
                     let messages = result.messages.into_iter().map(Message::from_wire).collect();
                     return Ok(PromptMessages { description: result.description, messages });
@@ -365,12 +380,13 @@ impl PromptCall<'_> {
     }
 }
 
-impl<'a> IntoFuture for PromptCall<'a> {
+impl IntoFuture for PromptCall {
     type Output = Result<PromptMessages, ClientError>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { with_timeout(self.client.inner.timeout, self.run()).await })
+        let timeout = self.client.inner.timeout;
+        Box::pin(async move { with_timeout(timeout, self.run()).await })
     }
 }
 

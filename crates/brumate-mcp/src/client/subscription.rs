@@ -99,11 +99,10 @@ impl Drop for Changes {
 }
 
 impl Client {
-    /// Listens to changes of what the server offers, where there is a callback for them and the protocol has a stream for that
-    /// (2026-07-28). Ends with the client.
+    /// Listens to changes of what the server offers, where the protocol has a stream for that (2026-07-28). Ends with the client.
     pub(super) fn listen(&self) {
         let callbacks = &self.inner.requests.callbacks;
-        if !self.inner.is_modern || !callbacks.wants_changes() {
+        if !self.inner.is_modern {
             return;
         }
         let changes = |capability: &str| {

@@ -15,7 +15,13 @@ const MAX_SCHEMA: usize = 1 << 20;
 /// The tools of a server, as they were listed last.
 #[derive(Default)]
 pub(super) struct KnownTools {
-    tools: Mutex<Option<HashMap<String, Arc<KnownTool>>>>,
+    tools: Mutex<Option<Listed>>,
+}
+
+/// A list of tools, and how often it had changed before.
+struct Listed {
+    changes: u64,
+    tools: HashMap<String, Arc<KnownTool>>,
 }
 
 /// One of them.
@@ -65,24 +71,22 @@ impl Client {
     /// it, and over HTTP some arguments travel as headers that only it names.
     pub(super) async fn known_tool(&self, name: &str) -> Option<Arc<KnownTool>> {
         self.inner.capabilities.get("tools")?;
-        let known = &self.inner.tools;
-        if self.inner.requests.callbacks.take_tools_changed() {
-            *lock(&known.tools) = None;
-        }
-        if let Some(tools) = lock(&known.tools).as_ref() {
-            return tools.get(name).cloned();
+        let changes = self.inner.requests.callbacks.tools_changed();
+        if let Some(listed) = lock(&self.inner.tools.tools).as_ref().filter(|listed| listed.changes == changes) {
+            return listed.tools.get(name).cloned();
         }
         self.known_tool_again(name).await
     }
 
     /// As [`Client::known_tool`], from a new list: it may have changed and nobody said so.
     pub(super) async fn known_tool_again(&self, name: &str) -> Option<Arc<KnownTool>> {
+        let changes = self.inner.requests.callbacks.tools_changed();
         // What cannot be listed can be called all the same.
         let tools = self.tools().await.unwrap_or_default();
         let tools: HashMap<String, Arc<KnownTool>> =
             tools.iter().map(|tool| (tool.name.clone(), Arc::new(KnownTool::new(tool)))).collect();
         let found = tools.get(name).cloned();
-        *lock(&self.inner.tools.tools) = Some(tools);
+        *lock(&self.inner.tools.tools) = Some(Listed { changes, tools });
         found
     }
 }

@@ -4,6 +4,7 @@
 
 mod asking;
 mod client;
+mod client_group;
 mod client_interop;
 mod clients;
 mod conformance;

@@ -1,0 +1,294 @@
+//! Several servers as one.
+
+use super::Client;
+use super::builder::{ClientBuilder, StdioTarget, Target};
+use super::call::Call;
+use super::callbacks::lock;
+use super::child::ServerCommand;
+use super::config::ServerConfig;
+use super::error::ClientError;
+use super::info::ToolInfo;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+
+/// Members whose end nobody has asked for, at most.
+const MAX_ENDED: usize = 1024;
+
+/// A server of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Member(u64);
+
+/// A tool of a group.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GroupTool {
+    /// The name to call it by in the group.
+    pub name: String,
+    /// The server that has it.
+    pub member: Member,
+    /// What that server says of it.
+    pub tool: ToolInfo,
+}
+
+type Naming = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
+
+/// Clients of several servers, whose tools are called by one name each.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), brumate_mcp::client::ClientError> {
+/// use brumate_mcp::Client;
+/// use brumate_mcp::client::ClientGroup;
+///
+/// let group = ClientGroup::new().named(|tool, server| format!("{server}_{tool}"));
+/// group.connect(Client::stdio("python", ["weather.py"])).await?;
+/// group.connect(Client::stdio("python", ["files.py"])).await?;
+/// let report = group.call("weather_report").await?.arg("city", "Graz").await?.text();
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A server that ends leaves the group, and the others stay; see [`ClientGroup::ended`]. Tools that come and go at a server come and go in
+/// the group.
+pub struct ClientGroup {
+    naming: Naming,
+    members: Arc<Mutex<Members>>,
+    /// One connects at a time: their tools must not have the same names.
+    connecting: AsyncMutex<()>,
+    ended: AsyncMutex<mpsc::Receiver<(Member, String)>>,
+    ends: mpsc::Sender<(Member, String)>,
+}
+
+#[derive(Default)]
+struct Members {
+    next: u64,
+    by_id: BTreeMap<Member, Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    name: String,
+    client: Client,
+    /// Its tools, and how often they had changed when they were listed.
+    tools: Vec<ToolInfo>,
+    changes: u64,
+}
+
+impl std::fmt::Debug for ClientGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientGroup").field("members", &lock(&self.members).by_id.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for ClientGroup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ClientGroup {
+    /// A group without members, whose tools have their servers' names for them.
+    pub fn new() -> Self {
+        let (ends, ended) = mpsc::channel(MAX_ENDED);
+        let (members, connecting) = (Arc::default(), AsyncMutex::default());
+        Self { naming: Arc::new(|tool, _| tool.to_owned()), members, connecting, ended: AsyncMutex::new(ended), ends }
+    }
+
+    /// Sets how tools are named: of the tool's name and its server's. Servers can have tools of the same name then.
+    #[must_use]
+    pub fn named(mut self, naming: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Self {
+        self.naming = Arc::new(naming);
+        self
+    }
+
+    /// Connects to a server; its name is the one that it gives itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ClientBuilder::connect`]; [`ClientError::Connect`] when a tool of it has the name of another server's.
+    pub async fn connect<T: Target>(&self, builder: ClientBuilder<T>) -> Result<Member, ClientError> {
+        let client = builder.listening().connect().await?;
+        let name = client.server_info().name.clone();
+        self.add(name, client).await
+    }
+
+    /// As [`ClientGroup::connect`], under a name.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn connect_as<T: Target>(
+        &self,
+        name: impl Into<String>,
+        builder: ClientBuilder<T>,
+    ) -> Result<Member, ClientError> {
+        let client = builder.listening().connect().await?;
+        self.add(name.into(), client).await
+    }
+
+    /// Connects to a server of a file ([`read_config`](super::read_config)), under its name there.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClientGroup::connect`].
+    pub async fn connect_configured(&self, name: &str, config: &ServerConfig) -> Result<Member, ClientError> {
+        let failed = |reason: &str| ClientError::Connect { server: name.to_owned(), reason: reason.to_owned() };
+        match (config.transport.as_deref(), &config.command, &config.url) {
+            (None | Some("stdio"), Some(program), _) => {
+                let arguments = config.args.iter().map(Into::into).collect();
+                let mut command = ServerCommand::new(program.into(), arguments);
+                command.environment = config.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+                command.directory.clone_from(&config.cwd);
+                self.connect_as(name, ClientBuilder::new(StdioTarget(command))).await
+            }
+            #[cfg(feature = "client-http")]
+            (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
+                let client =
+                    config.headers.iter().fold(Client::http(url), |client, (name, value)| client.header(name, value));
+                self.connect_as(name, client).await
+            }
+            #[cfg(feature = "client-http")]
+            (Some("sse"), _, Some(url)) => {
+                let client =
+                    config.headers.iter().fold(Client::sse(url), |client, (name, value)| client.header(name, value));
+                self.connect_as(name, client).await
+            }
+            (None, None, None) => Err(failed("it has neither a `command` nor a `url`")),
+            (Some("stdio"), None, _) => Err(failed("it has no `command`")),
+            (Some("http" | "streamable-http" | "streamableHttp" | "sse"), _, None) => Err(failed("it has no `url`")),
+            (Some(other), ..) => Err(failed(&format!("its type `{other}` is none of stdio, http, sse"))),
+            #[cfg(not(feature = "client-http"))]
+            (None, None, Some(_)) => Err(failed("this program has no client for HTTP (feature `client-http`)")),
+        }
+    }
+
+    /// Adds a client that is connected, under a name.
+    ///
+    /// # Errors
+    ///
+    /// Its tools cannot be listed, or one of them has the name of another server's.
+    pub async fn add(&self, name: String, client: Client) -> Result<Member, ClientError> {
+        let _connecting = self.connecting.lock().await;
+        let changes = client.tools_changed();
+        let tools = if client.has("tools") { client.tools().await? } else { Vec::new() };
+        let entry = Entry { name, client: client.clone(), tools, changes };
+        let member = {
+            let mut members = lock(&self.members);
+            let names = members.names(&self.naming);
+            for tool in &entry.tools {
+                let full = (self.naming)(&tool.name, &entry.name);
+                if let Some(other) = names.get(&full).and_then(|(member, _)| members.by_id.get(member)) {
+                    let reason = format!(
+                        "its tool `{}` would be `{full}` in the group, as one of `{}` is",
+                        tool.name, other.name
+                    );
+                    return Err(ClientError::Connect { server: entry.name.clone(), reason });
+                }
+            }
+            members.next += 1;
+            let member = Member(members.next);
+            members.by_id.insert(member, entry);
+            member
+        };
+        let (members, ends) = (Arc::downgrade(&self.members), self.ends.clone());
+        let closed = client.closed_token();
+        drop(client);
+        tokio::spawn(async move {
+            closed.cancelled().await;
+            let Some(members) = members.upgrade() else { return };
+            let left = lock(&members).by_id.remove(&member);
+            if let Some(entry) = left {
+                // When nobody asks, those that ended first are known.
+                let _ = ends.try_send((member, entry.name));
+            }
+        });
+        Ok(member)
+    }
+
+    /// Returns the client of a member.
+    pub fn client(&self, member: Member) -> Option<Client> {
+        lock(&self.members).by_id.get(&member).map(|entry| entry.client.clone())
+    }
+
+    /// Returns the members with their names, in the order in which they came.
+    pub fn members(&self) -> Vec<(Member, String)> {
+        lock(&self.members).by_id.iter().map(|(member, entry)| (*member, entry.name.clone())).collect()
+    }
+
+    /// Returns the tools of all members. Lists that have changed are read again; a tool that has got the name of an earlier one is left
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// A list cannot be read.
+    pub async fn tools(&self) -> Result<Vec<GroupTool>, ClientError> {
+        self.refresh().await?;
+        let names = lock(&self.members).names(&self.naming);
+        Ok(names.into_iter().map(|(name, (member, tool))| GroupTool { name, member, tool }).collect())
+    }
+
+    /// Calls the tool that has this name in the group.
+    ///
+    /// # Errors
+    ///
+    /// There is no such tool; those of [`ClientGroup::tools`].
+    pub async fn call(&self, name: &str) -> Result<Call, ClientError> {
+        self.refresh().await?;
+        let members = lock(&self.members);
+        let found = members.names(&self.naming).remove(name);
+        let found = found.and_then(|(member, tool)| Some(members.by_id.get(&member)?.client.call(tool.name)));
+        found.ok_or_else(|| ClientError::Protocol {
+            code: rmcp::model::ErrorCode::INVALID_PARAMS.0,
+            message: format!("no server of the group has a tool `{name}`"),
+            data: None,
+        })
+    }
+
+    /// Ends the connection to a member.
+    pub async fn disconnect(&self, member: Member) {
+        let left = lock(&self.members).by_id.remove(&member);
+        if let Some(entry) = left {
+            entry.client.close().await;
+        }
+    }
+
+    /// Waits until a member's connection has ended by itself; returns it with its name. It has left the group.
+    pub async fn ended(&self) -> (Member, String) {
+        let mut ended = self.ended.lock().await;
+        match ended.recv().await {
+            Some(member) => member,
+            // The group has a sender itself.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Reads lists of tools again that have changed.
+    async fn refresh(&self) -> Result<(), ClientError> {
+        let changed: Vec<(Member, Client)> = {
+            let members = lock(&self.members);
+            let changed = members.by_id.iter().filter(|(_, entry)| entry.client.tools_changed() != entry.changes);
+            changed.map(|(member, entry)| (*member, entry.client.clone())).collect()
+        };
+        for (member, client) in changed {
+            let changes = client.tools_changed();
+            let tools = client.tools().await?;
+            if let Some(entry) = lock(&self.members).by_id.get_mut(&member) {
+                (entry.tools, entry.changes) = (tools, changes);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Members {
+    /// All tools by their names in the group; the first one keeps a name.
+    fn names(&self, naming: &Naming) -> BTreeMap<String, (Member, ToolInfo)> {
+        let mut names = BTreeMap::new();
+        for (member, entry) in &self.by_id {
+            for tool in &entry.tools {
+                names.entry(naming(&tool.name, &entry.name)).or_insert_with(|| (*member, tool.clone()));
+            }
+        }
+        names
+    }
+}
