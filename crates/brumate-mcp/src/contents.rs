@@ -61,6 +61,11 @@ impl ResourceContents {
         }
     }
 
+    /// Returns what the protocol has for it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self.clone().into_wire()).unwrap_or_default()
+    }
+
     pub(crate) fn or_mime_type(mut self, mime_type: Option<&str>) -> Self {
         self.mime_type = self.mime_type.or_else(|| mime_type.map(str::to_owned));
         self

@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// A mode, and the options that it takes besides its own: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 16] = [
+const MODES: [(&str, &[&str]); 17] = [
     ("stdio", &["general", "run", "server", "packages"]),
     ("pipe", &["general", "run", "server", "packages"]),
     ("streamable-http", &["general", "run", "server", "packages", "http"]),
@@ -19,6 +19,7 @@ const MODES: [(&str, &[&str]); 16] = [
     ("doctor", &["general", "run", "data", "packages"]),
     ("token", &["general"]),
     ("health", &[]),
+    ("client", &[]),
     ("completions", &[]),
     ("man", &[]),
 ];

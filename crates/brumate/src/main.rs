@@ -93,6 +93,7 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse => commands::http::run(settings).await,
             Mode::Token(arguments) => commands::token::run(arguments),
             Mode::Health(arguments) => commands::health::run(arguments).await,
+            Mode::Client(arguments) => commands::client::run(arguments).await,
             Mode::Completions(arguments) => commands::completions::completions(arguments),
             Mode::Man(arguments) => commands::completions::manual(arguments),
         }

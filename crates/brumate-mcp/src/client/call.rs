@@ -11,7 +11,7 @@ use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,19 @@ impl CallResult {
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
+    }
+
+    /// Returns what the protocol has for it.
+    pub fn to_json(&self) -> Value {
+        let content: Vec<wire::ContentBlock> = self.content.iter().cloned().map(Content::into_wire).collect();
+        let mut result = json!({"content": content, "isError": self.is_error});
+        if let Some(structured) = &self.structured {
+            result["structuredContent"] = structured.clone();
+        }
+        if !self.meta.is_empty() {
+            result["_meta"] = self.meta.clone().into();
+        }
+        result
     }
 
     /// Returns the result unless the tool failed.
@@ -271,7 +284,6 @@ impl IntoFuture for Call {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn result(structured: Option<Value>, text: &str) -> CallResult {
         CallResult { content: vec![Content::text(text)], structured, ..CallResult::default() }

@@ -292,13 +292,13 @@ fn bounded<E: std::error::Error + Send + Sync + 'static>(
     let check = move |part: Result<Bytes, E>| {
         let part = part.map_err(io::Error::other)?;
         for byte in &part {
+            since += 1;
             match byte {
                 b'\n' if at_line_start => since = 0,
                 b'\n' => at_line_start = true,
                 b'\r' => {}
                 _ => at_line_start = false,
             }
-            since += 1;
             if since > limit {
                 return Err(io::Error::other(format!("an event of more than {limit} bytes")));
             }

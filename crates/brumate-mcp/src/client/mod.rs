@@ -120,6 +120,18 @@ pub struct PromptMessages {
     pub messages: Vec<Message>,
 }
 
+impl PromptMessages {
+    /// Returns what the protocol has for it.
+    pub fn to_json(&self) -> Value {
+        let messages: Vec<wire::PromptMessage> = self.messages.iter().cloned().map(Message::into_wire).collect();
+        let mut result = serde_json::json!({"messages": messages});
+        if let Some(description) = &self.description {
+            result["description"] = description.as_str().into();
+        }
+        result
+    }
+}
+
 /// Suggestions for an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -63,7 +63,9 @@ fn no_example_is_forgotten() {
     written.sort();
     assert_eq!(told, written);
     let cases = include_str!("../../../../tests/python/sdk_examples.py");
-    for name in told.iter().filter(|name| !["conformance", "conformance_client", "interop", "load"].contains(&name.as_str())) {
+    for name in
+        told.iter().filter(|name| !["conformance", "conformance_client", "interop", "load"].contains(&name.as_str()))
+    {
         assert!(cases.contains(&format!("async def {name}()")), "nobody runs {name}");
     }
 }

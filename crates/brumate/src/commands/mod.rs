@@ -1,6 +1,7 @@
 //! One file per mode.
 
 pub(crate) mod bundle;
+pub(crate) mod client;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod example;

@@ -300,3 +300,27 @@ fn a_server_that_is_not_there_is_not_healthy() {
     assert_eq!((status, output.as_str()), (Some(1), ""));
     assert!(errors.contains(&format!("the server at port {free} of this machine does not answer")), "{errors}");
 }
+
+/// A server of tools as a client of the command line sees it: this program's own.
+#[test]
+fn a_servers_tools_are_listed_and_called() {
+    let cache = brumate_test_support::cache_directory();
+    let server = [env!("CARGO_BIN_EXE_brumate"), "stdio", "--cache-dir", cache.to_str().unwrap()];
+    let client = |arguments: &[&str]| support::brumate(&[&["client"], arguments, &["--"], &server[..]].concat());
+    let (status, output, errors) = client(&["list"]);
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(
+        output.starts_with("brumate ") && output.contains("run_python_code(") && output.contains("2026-07-28"),
+        "{output}"
+    );
+    let (status, output, errors) = client(&["call", "run_python_code", "python_code=print(6 * 7)"]);
+    assert!(status == Some(0) && output.contains("42"), "{output}{errors}");
+    let (status, output, _) = client(&["call", "run_python_code", "--json", "python_code=1 / 0"]);
+    let result: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("ZeroDivisionError"), "{status:?} {result}");
+    let (status, _, errors) = client(&["call", "nothing"]);
+    assert!(status == Some(1) && errors.contains("unknown tool: nothing"), "{errors}");
+    let (status, _, errors) = support::brumate(&["client", "list", "--url", "http://127.0.0.1:9/mcp"]);
+    assert!(status == Some(1) && errors.contains("http://127.0.0.1:9/mcp"), "{errors}");
+    assert_eq!(support::brumate(&["client", "list"]).0, Some(2), "it says no server");
+}

@@ -1,0 +1,230 @@
+//! `brumate client`: an MCP server's tools, resources and prompts from the command line.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use brumate_mcp::client::{CallResult, ClientBuilder, ClientError, PromptMessages, Target};
+use brumate_mcp::{Client, Content, ResourceContents};
+use serde_json::{Map, Value, json};
+
+use super::{complain, print};
+use crate::cli::{ClientAction, ClientArgs, Connection};
+use crate::exit_status;
+
+/// The most of a description that a list shows, in characters.
+const SHOWN: usize = 100;
+
+/// The width up to which names are lined up, in characters.
+const NAMES: usize = 32;
+
+pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
+    let server = match &arguments.action {
+        ClientAction::List { server }
+        | ClientAction::Call { server, .. }
+        | ClientAction::Read { server, .. }
+        | ClientAction::Prompt { server, .. } => server,
+    };
+    let done = async {
+        let client = connect(server).await?;
+        let done = act(&client, &arguments.action).await;
+        client.close().await;
+        done
+    };
+    match done.await {
+        Ok(status) => Ok(status),
+        Err(Failure::Output(error)) => Err(error.into()),
+        Err(Failure::Server(error)) => {
+            complain(&format!("brumate: {error}"));
+            Ok(exit_status::FAILURE)
+        }
+    }
+}
+
+/// Why an action ends early.
+enum Failure {
+    Server(ClientError),
+    Output(std::io::Error),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Server(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+async fn connect(server: &Connection) -> Result<Client, ClientError> {
+    if let Some(url) = &server.url {
+        let client = Client::http(url);
+        let client = server.headers.iter().fold(client, |client, (name, value)| client.header(name, value));
+        return finish(client, server).await;
+    }
+    if let Some(url) = &server.sse {
+        let client = Client::sse(url);
+        let client = server.headers.iter().fold(client, |client, (name, value)| client.header(name, value));
+        return finish(client, server).await;
+    }
+    let (program, arguments) = server.command.split_first().map_or(("", &[][..]), |(program, rest)| (program, rest));
+    let client = Client::stdio(program, arguments);
+    finish(server.env.iter().fold(client, |client, (name, value)| client.env(name, value)), server).await
+}
+
+async fn finish<T: Target>(client: ClientBuilder<T>, server: &Connection) -> Result<Client, ClientError> {
+    client.name("brumate", env!("CARGO_PKG_VERSION")).timeout(server.wait).connect_timeout(server.wait).connect().await
+}
+
+async fn act(client: &Client, action: &ClientAction) -> Result<u8, Failure> {
+    match action {
+        ClientAction::List { server } => list(client, server.json).await,
+        ClientAction::Call { tool, arguments, server } => {
+            let result = client.call(tool).args(Value::Object(values(arguments))).await?;
+            show_result(&result, server.json)?;
+            Ok(if result.is_error { exit_status::FAILURE } else { exit_status::SUCCESS })
+        }
+        ClientAction::Read { uri, server } => {
+            let contents = client.read(uri).await?;
+            show_contents(&contents, server.json)?;
+            Ok(exit_status::SUCCESS)
+        }
+        ClientAction::Prompt { name, arguments, server } => {
+            let call = arguments.iter().fold(client.prompt(name), |call, (name, value)| call.arg(name, value));
+            show_prompt(&call.await?, server.json)?;
+            Ok(exit_status::SUCCESS)
+        }
+    }
+}
+
+/// Reads the values of arguments: JSON, or a text.
+fn values(arguments: &[(String, String)]) -> Map<String, Value> {
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    arguments.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+}
+
+async fn list(client: &Client, as_json: bool) -> Result<u8, Failure> {
+    let has = |capability: &str| client.capabilities().contains_key(capability);
+    let tools = if has("tools") { client.tools().await? } else { Vec::new() };
+    let (resources, templates) = match has("resources") {
+        true => (client.resources().await?, client.templates().await?),
+        false => (Vec::new(), Vec::new()),
+    };
+    let prompts = if has("prompts") { client.prompts().await? } else { Vec::new() };
+    if as_json {
+        let all = json!({
+            "serverInfo": client.server_info(),
+            "protocolVersion": client.protocol_version(),
+            "instructions": client.instructions(),
+            "capabilities": client.capabilities(),
+            "tools": tools,
+            "resources": resources,
+            "resourceTemplates": templates,
+            "prompts": prompts,
+        });
+        print(&format!("{all:#}"))?;
+        return Ok(exit_status::SUCCESS);
+    }
+    let info = client.server_info();
+    print(&format!("{} {} ({})", info.display_name(), info.version, client.protocol_version()))?;
+    let mut sections: BTreeMap<u8, (&str, Vec<(String, Option<String>)>)> = BTreeMap::new();
+    sections.insert(
+        0,
+        (
+            "Tools",
+            tools.into_iter().map(|tool| (signature(&tool.name, &tool.input_schema), tool.description)).collect(),
+        ),
+    );
+    let resources = resources.into_iter().map(|resource| (resource.uri, resource.description.or(Some(resource.name))));
+    let templates =
+        templates.into_iter().map(|template| (template.uri_template, template.description.or(Some(template.name))));
+    sections.insert(1, ("Resources", resources.chain(templates).collect()));
+    let prompts = prompts.into_iter().map(|prompt| {
+        let arguments: Vec<String> =
+            prompt.arguments.iter().map(|argument| optional(&argument.name, argument.required)).collect();
+        (format!("{}({})", prompt.name, arguments.join(", ")), prompt.description)
+    });
+    sections.insert(2, ("Prompts", prompts.collect()));
+    for (title, rows) in sections.into_values().filter(|(_, rows)| !rows.is_empty()) {
+        print(&format!("\n{title}"))?;
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(NAMES);
+        for (name, description) in rows {
+            let first = description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+            let shown: String = first.unwrap_or_default().trim().chars().take(SHOWN).collect();
+            print(format!("  {name:width$}  {shown}").trim_end())?;
+        }
+    }
+    Ok(exit_status::SUCCESS)
+}
+
+/// Shows a tool as a function: its name and its arguments.
+fn signature(name: &str, schema: &Map<String, Value>) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |field: &str| required.is_some_and(|required| required.iter().any(|name| name == field));
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<String> =
+        fields.into_iter().flatten().map(|(field, _)| optional(field, is_required(field))).collect();
+    format!("{name}({})", fields.join(", "))
+}
+
+fn optional(name: &str, required: bool) -> String {
+    if required { name.to_owned() } else { format!("[{name}]") }
+}
+
+fn show_result(result: &CallResult, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        print(&format!("{:#}", result.to_json()))?;
+    } else if result.is_error {
+        complain(&result.text());
+    } else {
+        for block in &result.content {
+            print(&shown(block))?;
+        }
+    }
+    Ok(())
+}
+
+/// Shows a block of content; of what is no text, what it is.
+fn shown(block: &Content) -> String {
+    if let Some(text) = block.as_text() {
+        text.to_owned()
+    } else if let Some(image) = block.as_image() {
+        format!("[{}, {} bytes]", image.mime_type, image.data.len())
+    } else if let Some(audio) = block.as_audio() {
+        format!("[{}, {} bytes]", audio.mime_type, audio.data.len())
+    } else if let Some(resource) = block.as_resource() {
+        resource
+            .as_text()
+            .map_or_else(|| format!("[{}, {} bytes]", resource.uri(), resource.as_bytes().len()), str::to_owned)
+    } else if let Some(uri) = block.as_link() {
+        format!("[{uri}]")
+    } else {
+        "[content that this version does not know]".to_owned()
+    }
+}
+
+fn show_contents(contents: &[ResourceContents], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let all: Vec<Value> = contents.iter().map(ResourceContents::to_json).collect();
+        print(&format!("{:#}", json!({"contents": all})))?;
+        return Ok(());
+    }
+    let mut output = std::io::stdout().lock();
+    for part in contents {
+        output.write_all(part.as_bytes())?;
+    }
+    Ok(output.flush()?)
+}
+
+fn show_prompt(prompt: &PromptMessages, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        print(&format!("{:#}", prompt.to_json()))?;
+        return Ok(());
+    }
+    for message in &prompt.messages {
+        print(&format!("{:?}: {}", message.role, shown(&message.content)))?;
+    }
+    Ok(())
+}
