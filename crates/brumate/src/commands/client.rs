@@ -1,6 +1,5 @@
 //! `brumate client`: an MCP server's tools, resources and prompts from the command line.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use brumate_mcp::client::{CallResult, ClientBuilder, ClientError, PromptMessages, Target};
@@ -129,34 +128,35 @@ async fn list(client: &Client, as_json: bool) -> Result<u8, Failure> {
     }
     let info = client.server_info();
     print(&format!("{} {} ({})", info.display_name(), info.version, client.protocol_version()))?;
-    let mut sections: BTreeMap<u8, (&str, Vec<(String, Option<String>)>)> = BTreeMap::new();
-    sections.insert(
-        0,
-        (
-            "Tools",
-            tools.into_iter().map(|tool| (signature(&tool.name, &tool.input_schema), tool.description)).collect(),
-        ),
-    );
+    let tools = tools.into_iter().map(|tool| (signature(&tool.name, &tool.input_schema), tool.description));
     let resources = resources.into_iter().map(|resource| (resource.uri, resource.description.or(Some(resource.name))));
     let templates =
         templates.into_iter().map(|template| (template.uri_template, template.description.or(Some(template.name))));
-    sections.insert(1, ("Resources", resources.chain(templates).collect()));
     let prompts = prompts.into_iter().map(|prompt| {
         let arguments: Vec<String> =
             prompt.arguments.iter().map(|argument| optional(&argument.name, argument.required)).collect();
         (format!("{}({})", prompt.name, arguments.join(", ")), prompt.description)
     });
-    sections.insert(2, ("Prompts", prompts.collect()));
-    for (title, rows) in sections.into_values().filter(|(_, rows)| !rows.is_empty()) {
-        print(&format!("\n{title}"))?;
-        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(NAMES);
-        for (name, description) in rows {
-            let first = description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-            let shown: String = first.unwrap_or_default().trim().chars().take(SHOWN).collect();
-            print(format!("  {name:width$}  {shown}").trim_end())?;
-        }
-    }
+    section("Tools", tools)?;
+    section("Resources", resources.chain(templates))?;
+    section("Prompts", prompts)?;
     Ok(exit_status::SUCCESS)
+}
+
+/// Prints names with the first lines of their descriptions, if there are any.
+fn section(title: &str, rows: impl Iterator<Item = (String, Option<String>)>) -> std::io::Result<()> {
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    print(&format!("\n{title}"))?;
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(NAMES);
+    for (name, description) in rows {
+        let first = description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+        let shown: String = first.unwrap_or_default().trim().chars().take(SHOWN).collect();
+        print(format!("  {name:width$}  {shown}").trim_end())?;
+    }
+    Ok(())
 }
 
 /// Shows a tool as a function: its name and its arguments.

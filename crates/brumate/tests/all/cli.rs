@@ -310,7 +310,7 @@ fn a_servers_tools_are_listed_and_called() {
     let (status, output, errors) = client(&["list"]);
     assert_eq!(status, Some(0), "{errors}");
     assert!(
-        output.starts_with("brumate ") && output.contains("run_python_code(") && output.contains("2026-07-28"),
+        output.starts_with("Brumate ") && output.contains("run_python_code(") && output.contains("2026-07-28"),
         "{output}"
     );
     let (status, output, errors) = client(&["call", "run_python_code", "python_code=print(6 * 7)"]);
