@@ -1,4 +1,4 @@
-//! A tool, a resource and a prompt that give back what they are given. Over standard input and output.
+//! A tool, a resource and a prompt that give back what they are given, over what the command line says: `echo --transport http`.
 
 use brumate_mcp::{ServeError, Server, prompt, resource, tool};
 
@@ -25,5 +25,5 @@ async fn echo_prompt(message: String) -> String {
 
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
-    Server::new("Echo").tool(echo).resource(echo_resource).prompt(echo_prompt).run_stdio().await
+    Server::new("Echo").tool(echo).resource(echo_resource).prompt(echo_prompt).run_from_args().await
 }

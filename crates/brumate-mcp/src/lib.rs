@@ -95,6 +95,8 @@ mod answers;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
+mod command_line;
+#[cfg(feature = "server")]
 mod completion;
 #[cfg(feature = "server")]
 mod connection;
@@ -128,6 +130,8 @@ mod run;
 mod schema;
 #[cfg(feature = "server")]
 mod server;
+#[cfg(feature = "server")]
+mod several;
 #[cfg(feature = "server")]
 mod stdio;
 #[cfg(feature = "server")]
@@ -168,9 +172,29 @@ pub use result::{IntoToolResult, Json, ToolResult};
 #[cfg(feature = "server")]
 pub use server::{CacheScope, Server};
 #[cfg(feature = "server")]
+pub use several::{PromptSet, ResourceSet, ToolSet};
+#[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
 #[cfg(feature = "server")]
 pub use tool::Tool;
+
+/// The versions of these crates whose traits show here: `#[serde(crate = "brumate_mcp::serde")]` and
+/// `#[schemars(crate = "brumate_mcp::schemars")]` derive them without a dependency of one's own.
+#[cfg(feature = "server")]
+pub use schemars;
+pub use {serde, serde_json};
+
+/// What most programs use: `use brumate_mcp::prelude::*;`.
+pub mod prelude {
+    #[cfg(feature = "client")]
+    pub use crate::Client;
+    pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
+    #[cfg(feature = "server")]
+    pub use crate::{
+        App, Context, Elicitation, HttpOptions, Json, Prompt, Resource, Sampling, ServeError, Server, State, Tool,
+        ToolResult, completion, prompt, resource, tool,
+    };
+}
 
 #[cfg(feature = "server")]
 #[doc(hidden)]

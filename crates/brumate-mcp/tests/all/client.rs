@@ -107,9 +107,8 @@ fn server() -> Server {
     let tasks = [("trains", TaskSupport::Optional), ("must", TaskSupport::Required)]
         .map(|(name, support)| Tool::new(name).tasks(support).handler(slow));
     let server = Server::new("Everything").version("1.2").instructions("Use it.").page_size(2);
-    let server = server.tool(add).tool(fails).tool(picture).tool(talks).tool(steps).tool(asks).tool(waits);
-    let server = server.resource(resource).resource(greeting).prompt(review).completion(languages);
-    tasks.into_iter().fold(server, Server::tool)
+    let server = server.tools((add, fails, picture, talks, steps, asks, waits)).tools(tasks);
+    server.resources((resource, greeting)).prompts((review,)).completion(languages)
 }
 
 async fn plain(protocol: Protocol) -> Client {
