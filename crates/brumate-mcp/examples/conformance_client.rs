@@ -1,8 +1,11 @@
 //! A client that uses everything a server offers, whatever it is: `conformance_client [options] URL`. The conformance suite runs it.
 //!
-//! Tools are called with arguments made from their schemas, or with those that `MCP_CONFORMANCE_CONTEXT` names (`toolCalls`).
+//! Tools are called with arguments made from their schemas, or with those that `MCP_CONFORMANCE_CONTEXT` names (`toolCalls`). Credentials
+//! come from there, too: a client that has been registered, or a program's own.
 
-use brumate_mcp::client::{ClientError, ToolInfo};
+use brumate_mcp::client::{
+    AuthError, ClientBuilder, ClientCredentials, ClientError, HttpTarget, OAuth, Registered, SigningAlgorithm, ToolInfo,
+};
 use brumate_mcp::{Answer, Client, Root, Sampled};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
@@ -76,6 +79,34 @@ async fn use_everything(client: &Client, context: &Value) -> Result<(), ClientEr
     Ok(())
 }
 
+/// What a browser does: opens a page, and goes where it is sent.
+async fn visit(page: String) -> Result<String, AuthError> {
+    let failed = |error: reqwest::Error| AuthError::new(error.to_string());
+    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().map_err(failed)?;
+    let answer = browser.get(page).send().await.map_err(failed)?;
+    let target = answer.headers().get("location").and_then(|target| target.to_str().ok());
+    target.map(str::to_owned).ok_or_else(|| AuthError::new(format!("the page sends nowhere: {}", answer.status())))
+}
+
+/// Gives the client the credentials that there are.
+fn with_credentials(client: ClientBuilder<HttpTarget>, scenario: &str, context: &Value) -> ClientBuilder<HttpTarget> {
+    let text = |key: &str| context.get(key).and_then(Value::as_str);
+    let id = text("client_id").unwrap_or_default();
+    if let Some(key) = text("private_key_pem") {
+        return client.auth(ClientCredentials::private_key(id, key, SigningAlgorithm::Es256));
+    }
+    if let Some(secret) = text("client_secret").filter(|_| scenario.starts_with("auth/client-credentials")) {
+        return client.auth(ClientCredentials::secret(id, secret));
+    }
+    let oauth = OAuth::new("Conformance client")
+        .client_metadata_url("https://conformance-test.local/client-metadata.json")
+        .on_authorize("http://localhost:3000/callback", visit);
+    client.auth(match text("client_secret") {
+        Some(secret) => oauth.registered(Registered::secret(id, secret)),
+        None => oauth,
+    })
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let Some(url) = std::env::args().next_back() else { return ExitCode::FAILURE };
@@ -86,10 +117,11 @@ async fn main() -> ExitCode {
         .on_form(|_| async { Answer::Accepted(Map::new()) })
         .on_url(|_| async { Answer::Accepted(()) })
         .on_sampling(|_| async { Ok::<_, ClientError>(Sampled::new("none", "text")) })
-        .roots([Root::new("/")])
-        .connect();
+        .roots([Root::new("/")]);
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let client = with_credentials(client, &scenario, &context);
     let done = async {
-        let client = client.await?;
+        let client = client.connect().await?;
         let done = use_everything(&client, &context).await;
         client.close().await;
         done

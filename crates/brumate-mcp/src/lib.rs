@@ -82,11 +82,12 @@
 //! | `server` | servers | yes |
 //! | `client` | clients of child processes, streams and servers in the same process | yes |
 //! | `client-http` | clients of servers over HTTP | yes |
+//! | `auth` | authorization of clients: OAuth 2.1, client credentials | yes |
 //! | `sqlite` | sessions and events that outlive the process | no |
 //!
 //! # What it is not
 //!
-//! An authorization server or a client of one.
+//! An authorization server.
 
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
@@ -115,6 +116,8 @@ mod level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
 mod message;
+#[cfg(feature = "auth")]
+mod outbound;
 #[cfg(feature = "server")]
 mod prompt;
 #[cfg(feature = "server")]

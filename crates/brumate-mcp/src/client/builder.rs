@@ -26,6 +26,10 @@ use tokio_util::sync::CancellationToken;
 /// How long a server may take until the connection is set up, unless the client says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The same, where a person may have to authorize the client.
+#[cfg(feature = "auth")]
+const AUTHORIZE_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// Which protocol to speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -320,6 +324,15 @@ macro_rules! endpoint_methods {
             /// Sends a header with every request.
             pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
                 self.target.0.header(name.as_ref(), value.as_ref());
+                self
+            }
+
+            /// Gets tokens for the server, and sends them with every request. The time of [`ClientBuilder::connect_timeout`] is the
+            /// person's, too, who authorizes the client: ten minutes, unless it is set afterwards.
+            #[cfg(feature = "auth")]
+            pub fn auth(mut self, authorization: impl super::auth::Authorization) -> Self {
+                self.connect_timeout = AUTHORIZE_TIMEOUT;
+                self.target.0.authorize(authorization);
                 self
             }
 

@@ -23,6 +23,9 @@ pub enum ClientError {
         /// The `WWW-Authenticate` header of its answer (RFC 9110).
         challenge: String,
     },
+    /// The client could not get credentials that the server takes.
+    #[error("authorization: {0}")]
+    Authorization(String),
     /// The server answered with a JSON-RPC error.
     #[error("the server answered with error {code}: {message}")]
     Protocol {
@@ -68,18 +71,16 @@ impl ClientError {
                 Self::InvalidResult("it has another form than the request's".to_owned())
             }
             ServiceError::Timeout { timeout } => Self::Timeout(timeout),
-            ServiceError::TransportSend(error) => match challenge(error.error.as_ref()) {
-                Some(challenge) => Self::Unauthorized { challenge },
-                None => Self::Connection(causes(error.error.as_ref())),
-            },
+            ServiceError::TransportSend(error) => {
+                of_credentials(error.error.as_ref()).unwrap_or_else(|| Self::Connection(causes(error.error.as_ref())))
+            }
             other => Self::Connection(other.to_string()),
         }
     }
 
     pub(super) fn of_start(server: &str, error: &ClientInitializeError) -> Self {
-        #[cfg(feature = "client-http")]
-        if let Some(challenge) = error.auth_challenge() {
-            return Self::Unauthorized { challenge: challenge.to_owned() };
+        if let Some(error) = of_credentials(error) {
+            return error;
         }
         Self::Connect { server: server.to_owned(), reason: causes(error) }
     }
@@ -99,20 +100,31 @@ pub(super) fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Finds the challenge of an answer with status 401 or 403 among an error's causes.
-fn challenge(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Option<String> {
+/// Finds a failure of credentials among an error's causes.
+fn of_credentials(error: &(dyn std::error::Error + 'static)) -> Option<ClientError> {
     #[cfg(feature = "client-http")]
     {
         use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
-        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        let mut source = Some(error);
         while let Some(error) = source {
+            #[cfg(feature = "auth")]
+            if let Some(error) = error.downcast_ref::<super::auth::AuthError>() {
+                return Some(ClientError::Authorization(error.to_string()));
+            }
             if let Some(required) = error.downcast_ref::<AuthRequiredError>() {
-                return Some(required.www_authenticate_header.clone());
+                return Some(ClientError::Unauthorized { challenge: required.www_authenticate_header.clone() });
             }
             if let Some(scope) = error.downcast_ref::<InsufficientScopeError>() {
-                return Some(scope.www_authenticate_header.clone());
+                return Some(ClientError::Unauthorized { challenge: scope.www_authenticate_header.clone() });
             }
-            source = error.source();
+            // An error of rmcp's that wraps one of another transport's does not name it as its source.
+            source = match error.downcast_ref::<rmcp::service::ClientInitializeError>() {
+                Some(rmcp::service::ClientInitializeError::TransportError { error, .. }) => Some(error.error.as_ref()),
+                Some(rmcp::service::ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
+                    Some(fallback.as_ref())
+                }
+                _ => error.source(),
+            };
         }
     }
     let _ = error;

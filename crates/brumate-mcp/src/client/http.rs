@@ -46,11 +46,28 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) struct Endpoint {
     pub(super) url: String,
     headers: Result<HeaderMap, String>,
+    /// Makes what gives tokens, once.
+    #[cfg(feature = "auth")]
+    authorization: Option<Arc<std::sync::Mutex<Option<MakeAuthorizer>>>>,
 }
+
+#[cfg(feature = "auth")]
+type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn super::auth::Authorizer>, super::auth::AuthError> + Send>;
 
 impl Endpoint {
     pub(super) fn new(url: String) -> Self {
-        Self { url, headers: Ok(HeaderMap::new()) }
+        Self {
+            url,
+            headers: Ok(HeaderMap::new()),
+            #[cfg(feature = "auth")]
+            authorization: None,
+        }
+    }
+
+    #[cfg(feature = "auth")]
+    pub(super) fn authorize(&mut self, authorization: impl super::auth::Authorization) {
+        let make: MakeAuthorizer = Box::new(move |url| authorization.for_server(url));
+        self.authorization = Some(Arc::new(std::sync::Mutex::new(Some(make))));
     }
 
     pub(super) fn header(&mut self, name: &str, value: &str) {
@@ -86,7 +103,21 @@ impl Endpoint {
             .user_agent(concat!("brumate-mcp/", env!("CARGO_PKG_VERSION")))
             .build();
         let client = client.map_err(|error| failed(causes(&error)))?;
-        Ok((url, Backend { client, headers }))
+        #[cfg(feature = "auth")]
+        let authorizer = match &self.authorization {
+            Some(authorization) => {
+                let authorization = authorization.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                authorization.map(|make| make(&url)).transpose().map_err(|error| failed(error.to_string()))?
+            }
+            None => None,
+        };
+        let backend = Backend {
+            client,
+            headers,
+            #[cfg(feature = "auth")]
+            authorizer,
+        };
+        Ok((url, backend))
     }
 }
 
@@ -95,17 +126,24 @@ impl Endpoint {
 pub(super) struct Backend {
     client: reqwest::Client,
     headers: HeaderMap,
+    #[cfg(feature = "auth")]
+    authorizer: Option<Arc<dyn super::auth::Authorizer>>,
 }
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct BackendError(String);
+pub(super) enum BackendError {
+    #[error("{0}")]
+    Failed(String),
+    #[cfg(feature = "auth")]
+    #[error("{0}")]
+    Authorization(#[source] super::auth::AuthError),
+}
 
 type Failure = StreamableHttpError<BackendError>;
 
 fn failure(error: reqwest::Error) -> Failure {
-    StreamableHttpError::Client(BackendError(causes(&error.without_url())))
+    StreamableHttpError::Client(BackendError::Failed(causes(&error.without_url())))
 }
 
 impl Backend {
@@ -113,11 +151,76 @@ impl Backend {
         self.client.get(url).headers(self.headers.clone()).header(ACCEPT, EVENT_STREAM)
     }
 
-    pub(super) fn post(&self, url: &str, message: &ClientJsonRpcMessage) -> Result<RequestBuilder, serde_json::Error> {
-        let body = serde_json::to_vec(message)?;
+    pub(super) fn post(&self, url: &str, body: Bytes) -> RequestBuilder {
         let request = self.client.post(url).headers(self.headers.clone());
-        Ok(request.header(ACCEPT, format!("{JSON}, {EVENT_STREAM}")).header(CONTENT_TYPE, JSON).body(body))
+        request.header(ACCEPT, format!("{JSON}, {EVENT_STREAM}")).header(CONTENT_TYPE, JSON).body(body)
     }
+}
+
+impl Backend {
+    /// Sends a request, with a token where there is authorization. An answer that wants another token gets it, a few times.
+    pub(super) async fn send(&self, make: impl Fn() -> RequestBuilder) -> Result<Response, Failure> {
+        #[cfg(feature = "auth")]
+        if let Some(authorizer) = &self.authorizer {
+            let failed = |error| StreamableHttpError::Client(BackendError::Authorization(error));
+            let mut attempts = 0;
+            loop {
+                let token = authorizer.token().await.map_err(failed)?;
+                let mut request = make();
+                if let Some(token) = &token {
+                    request = request.bearer_auth(token.expose());
+                }
+                let response = request.send().await.map_err(failure)?;
+                let status = response.status();
+                let challenges = challenges(&response);
+                let wants = match status {
+                    StatusCode::UNAUTHORIZED => true,
+                    StatusCode::FORBIDDEN => challenges.iter().any(|header| header.contains("insufficient_scope")),
+                    _ => false,
+                };
+                if !wants || attempts == super::auth::MAX_AUTHORIZATIONS {
+                    return Ok(response);
+                }
+                attempts += 1;
+                drop(response);
+                authorizer.challenged(status.as_u16(), challenges, token).await.map_err(failed)?;
+            }
+        }
+        make().send().await.map_err(failure)
+    }
+
+    /// Gets a token before the protocol begins, where none is known: the beginning has no patience with a person in a browser.
+    #[cfg(feature = "auth")]
+    async fn prepare(&self, url: &Url) -> Result<(), ClientError> {
+        let Some(authorizer) = &self.authorizer else { return Ok(()) };
+        let failed = |error: super::auth::AuthError| ClientError::Authorization(error.to_string());
+        if authorizer.token().await.map_err(failed)?.is_some() {
+            return Ok(());
+        }
+        let version = rmcp::model::ProtocolVersion::LATEST;
+        let meta = serde_json::json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientInfo": {"name": "brumate-mcp", "version": env!("CARGO_PKG_VERSION")},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body =
+            serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}});
+        let body = Bytes::from(body.to_string());
+        let request = || {
+            let request = self.post(url.as_str(), body.clone()).header("mcp-method", "server/discover");
+            request.header("mcp-protocol-version", version.as_str())
+        };
+        match self.send(request).await {
+            Err(StreamableHttpError::Client(BackendError::Authorization(error))) => Err(failed(error)),
+            // Whatever else it is, the protocol's beginning meets it again.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn challenges(response: &Response) -> Vec<String> {
+    let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    headers.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
 }
 
 impl StreamableHttpClient for Backend {
@@ -131,12 +234,17 @@ impl StreamableHttpClient for Backend {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let mut request = self.post(&uri, &message)?.headers(custom_headers.into_iter().collect());
         let in_session = session_id.is_some();
-        if let Some(session) = session_id {
-            request = request.header(SESSION_ID, session.as_ref());
-        }
-        let response = request.send().await.map_err(failure)?;
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let headers: HeaderMap = custom_headers.into_iter().collect();
+        let make = || {
+            let request = self.post(&uri, body.clone()).headers(headers.clone());
+            match &session_id {
+                Some(session) => request.header(SESSION_ID, session.as_ref()),
+                None => request,
+            }
+        };
+        let response = self.send(make).await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && in_session {
             return Err(StreamableHttpError::SessionExpired);
@@ -166,9 +274,12 @@ impl StreamableHttpClient for Backend {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        let request = self.client.delete(uri.as_ref()).headers(self.headers.clone());
-        let request = request.headers(custom_headers.into_iter().collect()).header(SESSION_ID, session_id.as_ref());
-        let response = request.send().await.map_err(failure)?;
+        let headers: HeaderMap = custom_headers.into_iter().collect();
+        let make = || {
+            let request = self.client.delete(uri.as_ref()).headers(self.headers.clone()).headers(headers.clone());
+            request.header(SESSION_ID, session_id.as_ref())
+        };
+        let response = self.send(make).await?;
         match response.status() {
             // The server keeps its sessions, or does not know this one any more.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => Ok(()),
@@ -185,14 +296,18 @@ impl StreamableHttpClient for Backend {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let mut request = self.get(&uri).headers(custom_headers.into_iter().collect());
-        if let Some(session) = session_id {
-            request = request.header(SESSION_ID, session.as_ref());
-        }
-        if let Some(id) = last_event_id {
-            request = request.header(LAST_EVENT_ID, id);
-        }
-        let response = request.send().await.map_err(failure)?;
+        let headers: HeaderMap = custom_headers.into_iter().collect();
+        let make = || {
+            let mut request = self.get(&uri).headers(headers.clone());
+            if let Some(session) = &session_id {
+                request = request.header(SESSION_ID, session.as_ref());
+            }
+            if let Some(id) = &last_event_id {
+                request = request.header(LAST_EVENT_ID, id);
+            }
+            request
+        };
+        let response = self.send(make).await?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => Err(challenged(&response)
@@ -247,8 +362,7 @@ async fn refused(
 
 /// The error of an answer that wants other credentials.
 fn challenged(response: &Response) -> Option<Failure> {
-    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-    let challenge = challenges.collect::<Vec<_>>().join(", ");
+    let challenge = challenges(response).join(", ");
     match response.status() {
         StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
         StatusCode::FORBIDDEN if !challenge.is_empty() => {
@@ -318,6 +432,8 @@ impl sealed::Target for HttpTarget {
 
     async fn start(self, callbacks: Arc<Callbacks>, lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
         let (url, backend) = self.0.open()?;
+        #[cfg(feature = "auth")]
+        backend.prepare(&url).await?;
         let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
             .max_concurrent_requests(CONCURRENT_REQUESTS)
             .reinit_on_expired_session(true);

@@ -7,6 +7,7 @@
 //! with any result.
 
 use super::callbacks::{Callbacks, lock};
+use futures::future::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult,
@@ -15,17 +16,44 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::sync::{Arc, Mutex};
 
+/// Why a transport failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct TransportError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+/// A transport of any kind. rmcp's machinery is compiled for this one alone: it is large.
+trait AnyTransport: Send {
+    fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> BoxFuture<'static, Result<(), TransportError>>;
+    fn receive(&mut self) -> BoxFuture<'_, Option<RxJsonRpcMessage<RoleClient>>>;
+    fn close(&mut self) -> BoxFuture<'_, Result<(), TransportError>>;
+}
+
+impl<T: Transport<RoleClient>> AnyTransport for T {
+    fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> BoxFuture<'static, Result<(), TransportError>> {
+        let sent = Transport::send(self, item);
+        Box::pin(async move { sent.await.map_err(|error| TransportError(Box::new(error))) })
+    }
+
+    fn receive(&mut self) -> BoxFuture<'_, Option<RxJsonRpcMessage<RoleClient>>> {
+        Box::pin(Transport::receive(self))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move { Transport::close(self).await.map_err(|error| TransportError(Box::new(error))) })
+    }
+}
+
 /// A transport whose notifications are observed.
-pub(super) struct Observed<T> {
-    inner: T,
+pub(super) struct Observed {
+    inner: Box<dyn AnyTransport>,
     callbacks: Arc<Callbacks>,
     /// The request for `server/discover` that has no answer yet.
     discovering: Mutex<Option<RequestId>>,
 }
 
-impl<T> Observed<T> {
-    pub(super) fn new(inner: T, callbacks: Arc<Callbacks>) -> Self {
-        Self { inner, callbacks, discovering: Mutex::default() }
+impl Observed {
+    pub(super) fn new(inner: impl Transport<RoleClient> + 'static, callbacks: Arc<Callbacks>) -> Self {
+        Self { inner: Box::new(inner), callbacks, discovering: Mutex::default() }
     }
 
     /// Returns the answer that is meant: an error where a server answers `server/discover` with something else.
@@ -44,8 +72,8 @@ impl<T> Observed<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
-    type Error = T::Error;
+impl Transport<RoleClient> for Observed {
+    type Error = TransportError;
 
     fn send(
         &mut self,

@@ -21,6 +21,8 @@
 //! [`MAX_OPEN_QUESTIONS`] questions are answered at a time. A client gives a child process no variables of its own but
 //! [`INHERITED`].
 
+#[cfg(feature = "auth")]
+mod auth;
 mod builder;
 mod call;
 mod callbacks;
@@ -41,6 +43,11 @@ mod subscription;
 mod task;
 mod tools;
 
+#[cfg(feature = "auth")]
+pub use auth::{
+    AuthError, Authorization, Bearer, ClientCredentials, FileTokens, MemoryTokens, OAuth, Registered, Secret,
+    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError,
+};
 #[cfg(feature = "client-http")]
 pub use builder::HttpTarget;
 #[cfg(feature = "server")]

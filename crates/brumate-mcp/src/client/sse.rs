@@ -2,6 +2,7 @@
 
 use super::error::{ClientError, causes};
 use super::http::{Backend, MAX_MESSAGE, events, media_type};
+use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use rmcp::RoleClient;
@@ -28,8 +29,8 @@ pub(super) struct SseTransport {
 /// Opens the stream of events, and waits for the address of messages. It must have the origin of the server: credentials go there.
 pub(super) async fn connect(server: &str, url: &Url, backend: Backend) -> Result<SseTransport, ClientError> {
     let failed = |reason: String| ClientError::Connect { server: server.to_owned(), reason };
-    let response = backend.get(url.as_str()).send().await;
-    let response = response.map_err(|error| failed(causes(&error.without_url())))?;
+    let response = backend.send(|| backend.get(url.as_str())).await;
+    let response = response.map_err(|error| failed(causes(&error)))?;
     let status = response.status();
     if status == ::http::StatusCode::UNAUTHORIZED {
         let challenge = response.headers().get(::http::header::WWW_AUTHENTICATE);
@@ -71,9 +72,11 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let request = self.backend.post(self.endpoint.as_str(), &item);
+        let (backend, endpoint, body) = (self.backend.clone(), self.endpoint.clone(), serde_json::to_vec(&item));
         async move {
-            let response = request?.send().await.map_err(|error| io::Error::other(causes(&error.without_url())))?;
+            let body = Bytes::from(body?);
+            let response = backend.send(|| backend.post(endpoint.as_str(), body.clone())).await;
+            let response = response.map_err(io::Error::other)?;
             let status = response.status();
             if status.is_success() {
                 return Ok(());

@@ -1,0 +1,148 @@
+//! Programs that ask for tokens for themselves (client credentials grant; SEP-1046).
+
+use super::challenge::Challenge;
+use super::metadata;
+use super::signing::{SigningAlgorithm, SigningKey};
+use super::token::{self, Identity, Tokens};
+use super::{AuthError, Authorization, Authorizer, Secret};
+use crate::outbound::{Outbound, Policy};
+use futures::future::BoxFuture;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::sync::Mutex as AsyncMutex;
+use url::Url;
+
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+type Assert = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
+
+/// Tokens for a program itself, and not for a person.
+pub struct ClientCredentials {
+    id: String,
+    proof: Result<Proof, AuthError>,
+    scopes: Vec<String>,
+}
+
+#[derive(Clone)]
+enum Proof {
+    Secret(Secret),
+    Key(Arc<SigningKey>),
+    Assertion(Assert),
+}
+
+impl std::fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientCredentials").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl ClientCredentials {
+    /// A client that shows a secret.
+    pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self { id: id.into(), proof: Ok(Proof::Secret(Secret::new(secret))), scopes: Vec::new() }
+    }
+
+    /// A client that signs with its private key, PKCS #8 in PEM (RFC 7523).
+    pub fn private_key(id: impl Into<String>, pem: &str, algorithm: SigningAlgorithm) -> Self {
+        let key = SigningKey::read(pem, algorithm).map(|key| Proof::Key(Arc::new(key)));
+        Self { id: id.into(), proof: key, scopes: Vec::new() }
+    }
+
+    /// A client whose assertions come from elsewhere, such as from the platform it runs on: `assert` makes one for an authorization
+    /// server.
+    pub fn assertion<F, Fut>(id: impl Into<String>, assert: F) -> Self
+    where
+        F: Fn(String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
+    {
+        let assert: Assert = Arc::new(move |issuer| Box::pin(assert(issuer)));
+        Self { id: id.into(), proof: Ok(Proof::Assertion(assert)), scopes: Vec::new() }
+    }
+
+    /// Adds scopes to those that the server asks for.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+}
+
+impl Authorization for ClientCredentials {
+    fn for_server(self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError> {
+        let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
+        let (id, scopes, server) = (self.id, self.scopes, server.clone());
+        Ok(Arc::new(Session { id, proof: self.proof?, scopes, server, outbound, current: AsyncMutex::default() }))
+    }
+}
+
+struct Session {
+    id: String,
+    proof: Proof,
+    scopes: Vec<String>,
+    server: Url,
+    outbound: Outbound,
+    current: AsyncMutex<Option<Tokens>>,
+}
+
+impl Authorizer for Session {
+    fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>> {
+        Box::pin(async move {
+            let current = self.current.lock().await;
+            Ok(current.as_ref().filter(|tokens| !tokens.is_over()).map(|tokens| tokens.access.clone()))
+        })
+    }
+
+    fn challenged<'a>(
+        &'a self,
+        _status: u16,
+        challenges: Vec<String>,
+        used: Option<Secret>,
+    ) -> BoxFuture<'a, Result<(), AuthError>> {
+        Box::pin(async move {
+            let mut current = self.current.lock().await;
+            if current.as_ref().is_some_and(|tokens| !tokens.is_over() && used.as_ref() != Some(&tokens.access)) {
+                // Another request has got it meanwhile.
+                return Ok(());
+            }
+            let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
+            *current = Some(self.ask(&challenge).await?);
+            Ok(())
+        })
+    }
+}
+
+impl Session {
+    async fn ask(&self, challenge: &Challenge) -> Result<Tokens, AuthError> {
+        let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
+        let issuer = found.issuers.first().ok_or_else(|| AuthError::new("the server names no authorization server"))?;
+        let server = metadata::authorization_server(&self.outbound, issuer).await?;
+        let mut form = vec![
+            ("grant_type".to_owned(), "client_credentials".to_owned()),
+            ("resource".to_owned(), found.resource.clone()),
+        ];
+        let mut scopes: BTreeSet<String> =
+            challenge.scopes().or(found.scopes).unwrap_or_default().into_iter().collect();
+        scopes.extend(self.scopes.iter().cloned());
+        if !scopes.is_empty() {
+            form.push(("scope".to_owned(), scopes.into_iter().collect::<Vec<_>>().join(" ")));
+        }
+        let secret = match &self.proof {
+            Proof::Secret(secret) => Some(secret.clone()),
+            Proof::Key(key) => {
+                form.extend(assertion(key.assertion(&self.id, &server.issuer)?));
+                None
+            }
+            Proof::Assertion(assert) => {
+                form.extend(assertion(assert(server.issuer.clone()).await?));
+                None
+            }
+        };
+        let method = secret.is_none().then(|| "private_key_jwt".to_owned());
+        let identity = Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None };
+        Ok(token::ask(&self.outbound, &server, &identity, form).await?.tokens)
+    }
+}
+
+fn assertion(signed: String) -> [(String, String); 2] {
+    [("client_assertion_type".to_owned(), ASSERTION_TYPE.to_owned()), ("client_assertion".to_owned(), signed)]
+}

@@ -1,0 +1,403 @@
+//! The authorization code flow, and what replaces tokens afterwards.
+
+use super::challenge::Challenge;
+use super::metadata::{self, Discovered, ServerMetadata};
+use super::store::StoredTokens;
+use super::token::{self, Denied, Identity, now};
+use super::{AuthError, Authorizer, OAuth, Registered, Secret};
+use crate::outbound::{Outbound, Policy};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::BoxFuture;
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Mutex as AsyncMutex;
+use url::Url;
+
+/// The authorization of one client for one server.
+pub(super) struct Session {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: OAuth,
+    server: Url,
+    /// The server's name in the store.
+    key: String,
+    outbound: Outbound,
+    /// One authorizes at a time; others wait for its end.
+    current: AsyncMutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    is_loaded: bool,
+    stored: Option<StoredTokens>,
+    /// The token came from a refresh: when it is refused, another refresh does not help.
+    is_refreshed: bool,
+}
+
+/// Returns a text of 256 bits that nobody can guess.
+pub(super) fn random_text() -> Result<String, AuthError> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| AuthError::new("there are no random numbers"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+impl Session {
+    pub(super) fn new(config: OAuth, server: &Url) -> Result<Self, AuthError> {
+        let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
+        let key = metadata::canonical(server);
+        let inner = Inner { config, server: server.clone(), key, outbound, current: AsyncMutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+impl Authorizer for Session {
+    fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>> {
+        Box::pin(self.inner.token())
+    }
+
+    fn challenged<'a>(
+        &'a self,
+        status: u16,
+        challenges: Vec<String>,
+        used: Option<Secret>,
+    ) -> BoxFuture<'a, Result<(), AuthError>> {
+        let inner = self.inner.clone();
+        Box::pin(async move {
+            // In a task of its own: whoever waits may give up, and the person's work is not lost.
+            let work = tokio::spawn(async move { inner.challenged(status, &challenges, used).await });
+            work.await.unwrap_or_else(|error| Err(AuthError::of(error)))
+        })
+    }
+}
+
+impl Inner {
+    async fn load(&self, current: &mut Current) -> Result<(), AuthError> {
+        if !current.is_loaded {
+            current.stored = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
+            current.is_loaded = true;
+        }
+        Ok(())
+    }
+
+    async fn save(&self, current: &mut Current, stored: StoredTokens) -> Result<(), AuthError> {
+        self.config.store.save(&self.key, &stored).await.map_err(AuthError::of)?;
+        current.stored = Some(stored);
+        Ok(())
+    }
+
+    async fn token(&self) -> Result<Option<Secret>, AuthError> {
+        let mut current = self.current.lock().await;
+        self.load(&mut current).await?;
+        let Some(tokens) = current.stored.as_ref().and_then(|stored| stored.tokens.clone()) else { return Ok(None) };
+        if tokens.is_over() {
+            if tokens.refresh.is_some() && self.refresh(&mut current, None).await? {
+                return Ok(current.stored.as_ref().and_then(|stored| Some(stored.tokens.as_ref()?.access.clone())));
+            }
+            return Ok(None);
+        }
+        Ok(Some(tokens.access))
+    }
+
+    async fn challenged(&self, status: u16, challenges: &[String], used: Option<Secret>) -> Result<(), AuthError> {
+        let mut current = self.current.lock().await;
+        self.load(&mut current).await?;
+        let tokens = current.stored.as_ref().and_then(|stored| stored.tokens.as_ref());
+        if status == 401 && tokens.is_some_and(|tokens| used.as_ref() != Some(&tokens.access)) && used.is_some() {
+            // Another request has got a new one meanwhile.
+            return Ok(());
+        }
+        let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
+        let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
+        if status == 401
+            && used.is_some()
+            && !current.is_refreshed
+            && tokens.is_some_and(|tokens| tokens.refresh.is_some())
+            && self.refresh(&mut current, Some(&found)).await?
+        {
+            return Ok(());
+        }
+        let scopes = self.wanted_scopes(&current, &challenge, &found, status);
+        self.authorize(&mut current, &found, scopes).await
+    }
+
+    /// Returns the scopes to ask for: those of the challenge, else all of the resource; after a refusal for too few those that were
+    /// granted besides.
+    fn wanted_scopes(
+        &self,
+        current: &Current,
+        challenge: &Challenge,
+        found: &Discovered,
+        status: u16,
+    ) -> Option<BTreeSet<String>> {
+        let mut scopes: Option<BTreeSet<String>> =
+            challenge.scopes().or_else(|| found.scopes.clone()).map(|scopes| scopes.into_iter().collect());
+        if status == 403
+            && let Some(stored) = &current.stored
+        {
+            scopes.get_or_insert_default().extend(stored.scopes.iter().cloned());
+        }
+        if !self.config.scopes.is_empty() {
+            scopes.get_or_insert_default().extend(self.config.scopes.iter().cloned());
+        }
+        scopes
+    }
+
+    /// Replaces the tokens by the refresh token; tells whether there are others now. With what was `found` out about the server, not at
+    /// an authorization server that it does not name any more.
+    async fn refresh(&self, current: &mut Current, found: Option<&Discovered>) -> Result<bool, AuthError> {
+        let _alone = self.config.store.lock(&self.key).await.map_err(AuthError::of)?;
+        let before = current.stored.clone();
+        // Another process may have done so meanwhile, and the old refresh token is of no use then.
+        if let Some(kept) = self.config.store.load(&self.key).await.map_err(AuthError::of)? {
+            let is_new = before.as_ref().and_then(|stored| stored.tokens.as_ref()) != kept.tokens.as_ref();
+            let holds = kept.tokens.as_ref().is_some_and(|tokens| !tokens.is_over());
+            current.stored = Some(kept);
+            if is_new && holds {
+                current.is_refreshed = false;
+                return Ok(true);
+            }
+        }
+        let Some(mut stored) = current.stored.clone() else { return Ok(false) };
+        let Some(refresh) = stored.tokens.as_ref().and_then(|tokens| tokens.refresh.clone()) else { return Ok(false) };
+        if found.is_some_and(|found| !found.issuers.contains(&stored.issuer)) {
+            return Ok(false);
+        }
+        let server = metadata::authorization_server(&self.outbound, &stored.issuer).await?;
+        let form = vec![
+            ("grant_type".to_owned(), "refresh_token".to_owned()),
+            ("refresh_token".to_owned(), refresh.expose().to_owned()),
+            ("resource".to_owned(), stored.resource.clone()),
+        ];
+        match token::ask(&self.outbound, &server, &stored.identity, form).await {
+            Ok(mut granted) => {
+                // A server that gives no new one lets the old one hold.
+                granted.tokens.refresh = granted.tokens.refresh.or(Some(refresh));
+                if let Some(scopes) = granted.scopes {
+                    stored.scopes = scopes;
+                }
+                stored.tokens = Some(granted.tokens);
+                self.save(current, stored).await?;
+                current.is_refreshed = true;
+                Ok(true)
+            }
+            Err(Denied::Error { .. }) => {
+                // The tokens have ended; who the client is holds.
+                stored.tokens = None;
+                self.save(current, stored).await?;
+                Ok(false)
+            }
+            Err(Denied::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn authorize(
+        &self,
+        current: &mut Current,
+        found: &Discovered,
+        scopes: Option<BTreeSet<String>>,
+    ) -> Result<(), AuthError> {
+        let known = current.stored.as_ref().map(|stored| &stored.issuer);
+        let issuer = found.issuers.iter().find(|issuer| Some(*issuer) == known).or(found.issuers.first());
+        let issuer = issuer.ok_or_else(|| AuthError::new("the server names no authorization server"))?;
+        let server = metadata::authorization_server(&self.outbound, issuer).await?;
+        let Some(endpoint) = &server.authorization_endpoint else {
+            return Err(AuthError(format!("the authorization server `{issuer}` has no authorization endpoint")));
+        };
+        self.outbound.check(endpoint).map_err(AuthError::of)?;
+        let methods = server.code_challenge_methods_supported.as_deref().unwrap_or_default();
+        if !methods.iter().any(|method| method == "S256") && !self.config.assumes_pkce {
+            let text = format!(
+                "the authorization server `{issuer}` does not say that it knows PKCE with S256, which codes need"
+            );
+            return Err(AuthError(text));
+        }
+        let mut scopes = scopes;
+        if server.scopes_supported.as_ref().is_some_and(|known| known.iter().any(|scope| scope == "offline_access")) {
+            scopes.get_or_insert_default().insert("offline_access".to_owned());
+        }
+        let kept =
+            current.stored.as_ref().filter(|stored| stored.issuer == *issuer).map(|stored| stored.identity.clone());
+        let redirect = kept.as_ref().and_then(|identity| identity.redirect.clone());
+        let page = self.config.pages.prepare(redirect.as_deref()).await?;
+        let identity = self.identify(&server, kept, page.redirect()).await?;
+
+        let (verifier, state) = (random_text()?, random_text()?);
+        let mut url = endpoint.clone();
+        {
+            let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+            let mut query = url.query_pairs_mut();
+            query.append_pair("response_type", "code").append_pair("client_id", &identity.id);
+            query.append_pair("redirect_uri", page.redirect()).append_pair("state", &state);
+            query.append_pair("code_challenge", &challenge).append_pair("code_challenge_method", "S256");
+            query.append_pair("resource", &found.resource);
+            if let Some(scopes) = scopes.as_ref().filter(|scopes| !scopes.is_empty()) {
+                query.append_pair("scope", &join(scopes));
+            }
+        }
+        let redirect = page.redirect().to_owned();
+        let answer = page.visit(url.as_str()).await?;
+        let code = read_answer(&answer, &state, &server)?;
+        let form = vec![
+            ("grant_type".to_owned(), "authorization_code".to_owned()),
+            ("code".to_owned(), code),
+            ("redirect_uri".to_owned(), redirect),
+            ("code_verifier".to_owned(), verifier),
+            ("resource".to_owned(), found.resource.clone()),
+        ];
+        let granted = token::ask(&self.outbound, &server, &identity, form).await?;
+        let scopes = granted.scopes.unwrap_or_else(|| scopes.unwrap_or_default().into_iter().collect());
+        let (issuer, resource, tokens) = (issuer.clone(), found.resource.clone(), Some(granted.tokens));
+        self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await?;
+        current.is_refreshed = false;
+        Ok(())
+    }
+
+    /// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document, or by a new
+    /// registration.
+    async fn identify(
+        &self,
+        server: &ServerMetadata,
+        kept: Option<Identity>,
+        redirect: &str,
+    ) -> Result<Identity, AuthError> {
+        let identity = |id: String, secret, method: Option<String>| {
+            let redirect = Some(redirect.to_owned());
+            Identity { id, secret, method, redirect, secret_ends: None }
+        };
+        if let Some(Registered { id, secret, issuer }) = &self.config.registered {
+            if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
+                let text =
+                    format!("the client is registered with `{issuer}`, and the server wants `{}`", server.issuer);
+                return Err(AuthError(text));
+            }
+            return Ok(identity(id.clone(), secret.clone(), None));
+        }
+        if let Some(url) = self.config.metadata_url.as_ref().filter(|_| server.client_id_metadata_document_supported) {
+            return Ok(identity(url.to_string(), None, Some("none".to_owned())));
+        }
+        let holds = |kept: &Identity| {
+            kept.redirect.as_deref() == Some(redirect) && kept.secret_ends.is_none_or(|ends| ends == 0 || ends > now())
+        };
+        if let Some(kept) = kept.filter(holds) {
+            return Ok(kept);
+        }
+        let Some(endpoint) = &server.registration_endpoint else {
+            return Err(AuthError(format!(
+                "the authorization server `{}` registers no clients: give the client an identifier that it knows \
+                 (`registered`), or the address of its metadata (`client_metadata_url`)",
+                server.issuer
+            )));
+        };
+        self.register(server, endpoint, redirect).await
+    }
+
+    /// Registers the client (RFC 7591).
+    async fn register(&self, server: &ServerMetadata, endpoint: &Url, redirect: &str) -> Result<Identity, AuthError> {
+        #[derive(Deserialize)]
+        struct Registration {
+            client_id: String,
+            client_secret: Option<Secret>,
+            client_secret_expires_at: Option<u64>,
+            token_endpoint_auth_method: Option<String>,
+        }
+        let is_local = Url::parse(redirect).is_ok_and(|redirect| crate::outbound::is_loopback(&redirect));
+        let mut request = json!({
+            "client_name": self.config.name,
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "application_type": if is_local { "native" } else { "web" },
+        });
+        let known = server.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+        let wanted = ["none", "client_secret_basic", "client_secret_post"];
+        if let Some(method) = wanted.into_iter().find(|method| known.iter().any(|known| known == method)) {
+            request["token_endpoint_auth_method"] = method.into();
+        }
+        let made: Registration = self
+            .outbound
+            .post_json(endpoint, &request)
+            .await
+            .map_err(|error| AuthError(format!("the client cannot be registered: {error}")))?;
+        Ok(Identity {
+            id: made.client_id,
+            secret: made.client_secret,
+            method: made.token_endpoint_auth_method,
+            redirect: Some(redirect.to_owned()),
+            secret_ends: made.client_secret_expires_at,
+        })
+    }
+}
+
+fn join(scopes: &BTreeSet<String>) -> String {
+    scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads the code from the address that the browser was sent back to (RFC 6749, section 4.1.2; RFC 9207).
+fn read_answer(answer: &str, state: &str, server: &ServerMetadata) -> Result<String, AuthError> {
+    let url = Url::parse(answer).map_err(|error| AuthError(format!("the browser came back to no address: {error}")))?;
+    let get = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let same = |given: &str| bool::from(given.as_bytes().ct_eq(state.as_bytes()));
+    if !get("state").is_some_and(|given| same(&given)) {
+        return Err(AuthError::new("the answer of the authorization server is not to this client's request (`state`)"));
+    }
+    // Before anything else of it is believed.
+    match get("iss") {
+        Some(issuer) if issuer != server.issuer => {
+            return Err(AuthError(format!("the answer is of another authorization server than `{}`", server.issuer)));
+        }
+        None if server.authorization_response_iss_parameter_supported => {
+            return Err(AuthError::new("the authorization server's answer does not say whose it is (`iss`)"));
+        }
+        _ => {}
+    }
+    if let Some(error) = get("error") {
+        let text = get("error_description").map(|text| format!(": {text}")).unwrap_or_default();
+        return Err(AuthError(format!("the authorization server refuses: {error}{text}")));
+    }
+    get("code").ok_or_else(|| AuthError::new("the authorization server's answer has no code"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(says_whose: bool) -> ServerMetadata {
+        let metadata = json!({
+            "issuer": "https://issuer",
+            "token_endpoint": "https://issuer/token",
+            "authorization_response_iss_parameter_supported": says_whose,
+        });
+        serde_json::from_value(metadata).unwrap()
+    }
+
+    #[test]
+    fn an_answer_must_be_to_the_request_and_of_the_issuer() {
+        let read =
+            |query: &str, says_whose| read_answer(&format!("http://localhost/cb?{query}"), "s", &server(says_whose));
+        assert_eq!(read("state=s&code=c", false).unwrap(), "c");
+        assert_eq!(read("state=s&code=c&iss=https%3A%2F%2Fissuer", true).unwrap(), "c");
+        for (query, says_whose) in [
+            ("code=c", false),
+            ("state=other&code=c", false),
+            ("state=s&code=c", true),
+            ("state=s&code=c&iss=https://issuer/", true),
+            ("state=s&code=c&iss=https://evil", false),
+            ("state=s", false),
+            ("state=s&error=access_denied", false),
+        ] {
+            read(query, says_whose).expect_err(query);
+        }
+        // What another server says is not shown.
+        let error =
+            read("state=s&error=x&error_description=click+here&iss=https://evil", false).unwrap_err().to_string();
+        assert!(!error.contains("click"), "{error}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Finding out who gives tokens for a server: metadata of the resource (RFC 9728) and of its authorization server (RFC 8414, OpenID
+//! Connect Discovery).
+
+use super::AuthError;
+use crate::outbound::{Outbound, OutboundError};
+use serde::Deserialize;
+use url::Url;
+
+/// What a server says of itself as a protected resource.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ResourceMetadata {
+    pub(super) resource: String,
+    #[serde(default)]
+    pub(super) authorization_servers: Vec<String>,
+    #[serde(default)]
+    pub(super) scopes_supported: Option<Vec<String>>,
+}
+
+/// What an authorization server says of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ServerMetadata {
+    pub(super) issuer: String,
+    #[serde(default)]
+    pub(super) authorization_endpoint: Option<Url>,
+    pub(super) token_endpoint: Url,
+    #[serde(default)]
+    pub(super) registration_endpoint: Option<Url>,
+    #[serde(default)]
+    pub(super) code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) scopes_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+/// Who gives tokens for a server, and for what.
+#[derive(Clone, Debug)]
+pub(super) struct Discovered {
+    /// What tokens are for (RFC 8707).
+    pub(super) resource: String,
+    pub(super) scopes: Option<Vec<String>>,
+    /// The authorization servers that the resource names.
+    pub(super) issuers: Vec<String>,
+}
+
+/// Returns the name of a server as a resource: its address without a fragment, and without a slash that is its whole path.
+pub(super) fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let text = url.to_string();
+    if url.path() == "/" && url.query().is_none() { text.trim_end_matches('/').to_owned() } else { text }
+}
+
+/// Tells whether what is named covers an address: the same, or a part of it by whole segments of the path.
+fn covers(named: &str, url: &Url) -> bool {
+    let Ok(named) = Url::parse(named) else { return false };
+    let path = named.path().trim_end_matches('/');
+    let rest = url.path().strip_prefix(path);
+    named.origin() == url.origin()
+        && named.query().is_none_or(|query| url.query() == Some(query))
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns `/.well-known/KIND` of an address, with its path behind it.
+fn well_known(url: &Url, kind: &str, with_path: bool) -> Url {
+    let mut found = url.clone();
+    let path = url.path().trim_end_matches('/').to_owned();
+    found.set_query(None);
+    found.set_fragment(None);
+    found.set_path(&format!("/.well-known/{kind}{}", if with_path { path.as_str() } else { "" }));
+    found
+}
+
+/// Reads a server's metadata as a resource, from where its challenge says, or where they usually are.
+///
+/// # Errors
+///
+/// They are those of another resource, or name no authorization server.
+pub(super) async fn discover(outbound: &Outbound, server: &Url, named: Option<&str>) -> Result<Discovered, AuthError> {
+    let mut places = Vec::new();
+    if let Some(named) = named {
+        let url = Url::parse(named)
+            .map_err(|error| AuthError::new(format!("the server's metadata are at `{named}`: {error}")))?;
+        places.push(url);
+    }
+    places.push(well_known(server, "oauth-protected-resource", true));
+    if server.path() != "/" {
+        places.push(well_known(server, "oauth-protected-resource", false));
+    }
+    for place in places {
+        let found: ResourceMetadata = match outbound.get_json(&place).await {
+            Ok(found) => found,
+            Err(OutboundError::Status(..)) => continue,
+            Err(error) => return Err(AuthError::new(format!("the server's metadata: {error}"))),
+        };
+        if !covers(&found.resource, server) {
+            let text = format!("the metadata at {place} are those of `{}`, and not of {server}", found.resource);
+            return Err(AuthError::new(text));
+        }
+        if found.authorization_servers.is_empty() {
+            return Err(AuthError::new(format!("the metadata at {place} name no authorization server")));
+        }
+        let (resource, issuers) = (found.resource, found.authorization_servers);
+        return Ok(Discovered { resource, scopes: found.scopes_supported, issuers });
+    }
+    // Before there were such metadata, a server was its own authorization server.
+    let origin = server.origin().ascii_serialization();
+    Ok(Discovered { resource: canonical(server), scopes: None, issuers: vec![origin] })
+}
+
+/// Reads an authorization server's metadata.
+///
+/// # Errors
+///
+/// There are none, or they are another server's.
+pub(super) async fn authorization_server(outbound: &Outbound, issuer: &str) -> Result<ServerMetadata, AuthError> {
+    let url =
+        Url::parse(issuer).map_err(|error| AuthError::new(format!("authorization server `{issuer}`: {error}")))?;
+    let mut places =
+        vec![well_known(&url, "oauth-authorization-server", true), well_known(&url, "openid-configuration", true)];
+    if !url.path().trim_end_matches('/').is_empty() {
+        let mut appended = url.clone();
+        appended.set_path(&format!("{}/.well-known/openid-configuration", url.path().trim_end_matches('/')));
+        places.push(appended);
+    }
+    for place in places {
+        let found: ServerMetadata = match outbound.get_json(&place).await {
+            Ok(found) => found,
+            Err(OutboundError::Status(..)) => continue,
+            Err(error) => return Err(AuthError::new(format!("the authorization server's metadata: {error}"))),
+        };
+        // RFC 8414, section 3.3: byte for byte, or another server could pass for it.
+        if found.issuer != issuer {
+            return Err(AuthError::new(format!(
+                "the metadata at {place} are those of `{}`, not of `{issuer}`",
+                found.issuer
+            )));
+        }
+        outbound.check(&found.token_endpoint).map_err(AuthError::of)?;
+        return Ok(found);
+    }
+    Err(AuthError::new(format!(
+        "the authorization server `{issuer}` has no metadata (RFC 8414, OpenID Connect Discovery)"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_covers_its_address_by_whole_segments() {
+        let server = Url::parse("https://a.example/team/mcp").unwrap();
+        for named in ["https://a.example", "https://a.example/", "https://a.example/team", "https://a.example/team/mcp"]
+        {
+            assert!(covers(named, &server), "{named}");
+        }
+        for named in [
+            "https://a.example/tea",
+            "https://a.example/team/mcp/x",
+            "http://a.example/team/mcp",
+            "https://b.example/",
+            "nonsense",
+        ] {
+            assert!(!covers(named, &server), "{named}");
+        }
+    }
+
+    #[test]
+    fn names_and_places_of_metadata() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        assert_eq!(canonical(&url("https://A.example:443/#x")), "https://a.example");
+        assert_eq!(canonical(&url("https://a.example/mcp/")), "https://a.example/mcp/");
+        let place = well_known(&url("https://a.example/team/mcp?x=1"), "oauth-protected-resource", true);
+        assert_eq!(place.as_str(), "https://a.example/.well-known/oauth-protected-resource/team/mcp");
+    }
+}

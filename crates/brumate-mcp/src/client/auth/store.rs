@@ -1,0 +1,251 @@
+//! Where tokens are kept.
+
+use super::token::{Identity, Tokens};
+use async_trait::async_trait;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Mutex as AsyncMutex;
+
+/// How often a lock is tried that another process has.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is kept for one server: who the client is to its authorization server, and the tokens. Only whoever made it can read it; a
+/// store keeps it as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredTokens {
+    pub(super) issuer: String,
+    pub(super) resource: String,
+    pub(super) identity: Identity,
+    pub(super) tokens: Option<Tokens>,
+    pub(super) scopes: Vec<String>,
+}
+
+/// Why tokens cannot be kept or found.
+#[derive(Debug, thiserror::Error)]
+#[error("tokens cannot be kept: {0}")]
+pub struct TokenStoreError(String);
+
+impl TokenStoreError {
+    /// A failure, in words for people.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl From<std::io::Error> for TokenStoreError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Keeps tokens, by the addresses of the servers that they are for.
+#[async_trait]
+pub trait TokenStore: Send + Sync + 'static {
+    /// Returns what is kept for a server.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be found out.
+    async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError>;
+
+    /// Keeps something for a server, in place of what was kept for it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept.
+    async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError>;
+
+    /// Forgets what is kept for a server.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    async fn remove(&self, server: &str) -> Result<(), TokenStoreError>;
+
+    /// Waits until nobody else replaces tokens of a server, in any process that shares the store; until the value is dropped nobody else
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// There are no locks.
+    async fn lock(&self, server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError>;
+}
+
+/// Keeps tokens in memory: they end with the process.
+#[derive(Debug, Default)]
+pub struct MemoryTokens {
+    kept: Mutex<HashMap<String, StoredTokens>>,
+    lock: Arc<AsyncMutex<()>>,
+}
+
+#[async_trait]
+impl TokenStore for MemoryTokens {
+    async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
+        Ok(self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
+    }
+
+    async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), stored.clone());
+        Ok(())
+    }
+
+    async fn remove(&self, server: &str) -> Result<(), TokenStoreError> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        Ok(())
+    }
+
+    async fn lock(&self, _server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError> {
+        Ok(Box::new(self.lock.clone().lock_owned().await))
+    }
+}
+
+/// Keeps tokens in a directory that only its owner can read, a file for each server. Processes that share it take turns when they
+/// replace tokens.
+#[derive(Clone, Debug)]
+pub struct FileTokens {
+    directory: PathBuf,
+}
+
+impl FileTokens {
+    /// Keeps them in a directory, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub fn new(directory: impl Into<PathBuf>) -> Result<Self, TokenStoreError> {
+        let directory = directory.into();
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        Ok(Self { directory })
+    }
+
+    /// Keeps them where programs keep their settings: `tokens` below the directory `program` of `$XDG_CONFIG_HOME`, or of `~/.config`.
+    ///
+    /// # Errors
+    ///
+    /// There is no home directory; those of [`FileTokens::new`].
+    pub fn in_config_dir(program: &str) -> Result<Self, TokenStoreError> {
+        let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = config.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
+        let config = config.ok_or_else(|| TokenStoreError("neither XDG_CONFIG_HOME nor HOME is set".to_owned()))?;
+        Self::new(config.join(program).join("tokens"))
+    }
+
+    fn path(&self, server: &str, ending: &str) -> PathBuf {
+        let name: String =
+            digest(&SHA256, server.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        self.directory.join(format!("{name}.{ending}"))
+    }
+}
+
+#[async_trait]
+impl TokenStore for FileTokens {
+    #[expect(clippy::disallowed_methods, reason = "the program's own directory")]
+    async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
+        match std::fs::read(self.path(server, "json")) {
+            Ok(bytes) => {
+                let stored = serde_json::from_slice(&bytes);
+                Ok(Some(stored.map_err(|error| TokenStoreError(format!("the file for {server} is damaged: {error}")))?))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
+        let text = serde_json::to_vec(stored).map_err(|error| TokenStoreError(error.to_string()))?;
+        let (path, fresh) = (self.path(server, "json"), self.path(server, &format!("{}.new", std::process::id())));
+        write_whole(&fresh, &text).and_then(|()| std::fs::rename(&fresh, &path))?;
+        Ok(File::open(&self.directory)?.sync_all()?)
+    }
+
+    async fn remove(&self, server: &str) -> Result<(), TokenStoreError> {
+        match std::fs::remove_file(self.path(server, "json")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn lock(&self, server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError> {
+        let path = self.path(server, "lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Box::new(file)),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Secret;
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn stored(token: &str) -> StoredTokens {
+        let identity = Identity { id: "id".into(), secret: None, method: None, redirect: None, secret_ends: None };
+        let tokens = Tokens { access: Secret::new(token), refresh: None, ends: None };
+        let (issuer, resource) = ("https://issuer".to_owned(), "https://server".to_owned());
+        StoredTokens { issuer, resource, identity, tokens: Some(tokens), scopes: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn files_are_their_owners_alone_and_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let tokens = FileTokens::new(directory.path().join("a/tokens")).unwrap();
+        assert_eq!(tokens.load("https://server").await.unwrap(), None);
+        tokens.save("https://server", &stored("one")).await.unwrap();
+        tokens.save("https://server", &stored("two")).await.unwrap();
+        assert_eq!(tokens.load("https://server").await.unwrap(), Some(stored("two")));
+        assert_eq!(tokens.load("https://other").await.unwrap(), None);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&tokens.directory), 0o700);
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(&tokens.directory).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert_eq!(mode(&files[0]), 0o600);
+        std::fs::write(&files[0], "{").unwrap();
+        let error = tokens.load("https://server").await.unwrap_err().to_string();
+        assert!(error.contains("https://server is damaged"), "{error}");
+        tokens.remove("https://server").await.unwrap();
+        tokens.remove("https://server").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_at_a_time_replaces_tokens() {
+        let directory = tempfile::tempdir().unwrap();
+        let stores: [Arc<dyn TokenStore>; 2] =
+            [Arc::new(MemoryTokens::default()), Arc::new(FileTokens::new(directory.path()).unwrap())];
+        for store in stores {
+            let held = store.lock("https://server").await.unwrap();
+            let other = store.clone();
+            let waiting = tokio::spawn(async move { drop(other.lock("https://server").await.unwrap()) });
+            tokio::time::sleep(Duration::from_millis(120)).await;
+            assert!(!waiting.is_finished());
+            drop(held);
+            waiting.await.unwrap();
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let text = format!("{:?}", stored("very secret"));
+        assert!(!text.contains("very secret") && text.contains("[secret]"), "{text}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The token endpoint: how a client shows who it is, and what it gets (RFC 6749).
+
+use super::metadata::ServerMetadata;
+use super::{AuthError, Secret};
+use crate::outbound::{Outbound, OutboundError};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long before their end tokens are replaced.
+const EARLY: Duration = Duration::from_secs(30);
+
+/// Who a client is to one authorization server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    pub(super) id: String,
+    pub(super) secret: Option<Secret>,
+    /// The method that the server has chosen, of those of RFC 8414.
+    pub(super) method: Option<String>,
+    /// The redirect address that it was registered with.
+    pub(super) redirect: Option<String>,
+    /// When the secret ends, in seconds since 1970.
+    pub(super) secret_ends: Option<u64>,
+}
+
+/// Tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Tokens {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// When the access token ends, in seconds since 1970.
+    pub(super) ends: Option<u64>,
+}
+
+impl Tokens {
+    /// Whether the access token has ended, or soon will have.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| ends <= now() + EARLY.as_secs())
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What a token endpoint answers.
+pub(super) struct Granted {
+    pub(super) tokens: Tokens,
+    /// The scopes, if they are others than those that were asked for.
+    pub(super) scopes: Option<Vec<String>>,
+}
+
+/// Why a token endpoint gave nothing.
+pub(super) enum Denied {
+    /// It refuses what it was shown; the code is of RFC 6749, section 5.2.
+    Error { code: String, text: String },
+    /// It could not be asked.
+    Failed(AuthError),
+}
+
+impl From<Denied> for AuthError {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Error { code, text } => AuthError(format!("the authorization server gives no token: {code}{text}")),
+            Denied::Failed(error) => error,
+        }
+    }
+}
+
+/// Asks for tokens.
+pub(super) async fn ask(
+    outbound: &Outbound,
+    server: &ServerMetadata,
+    identity: &Identity,
+    mut form: Vec<(String, String)>,
+) -> Result<Granted, Denied> {
+    #[derive(Deserialize)]
+    struct Answer {
+        access_token: String,
+        token_type: String,
+        expires_in: Option<u64>,
+        refresh_token: Option<String>,
+        scope: Option<String>,
+    }
+    let mut authorization = None;
+    match (method(server, identity), &identity.secret) {
+        ("client_secret_basic", Some(secret)) => {
+            let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = format!("{}:{}", encode(&identity.id), encode(secret.expose()));
+            authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
+        }
+        (_, secret) => {
+            form.push(("client_id".to_owned(), identity.id.clone()));
+            if let Some(secret) = secret {
+                form.push(("client_secret".to_owned(), secret.expose().to_owned()));
+            }
+        }
+    }
+    let answer: Answer = match outbound.post_form(&server.token_endpoint, &form, authorization.as_deref()).await {
+        Ok(answer) => answer,
+        Err(OutboundError::Status(place, status, body)) => {
+            #[derive(Deserialize)]
+            struct Refusal {
+                error: String,
+                #[serde(default)]
+                error_description: Option<String>,
+            }
+            return Err(match serde_json::from_slice::<Refusal>(&body) {
+                Ok(Refusal { error, error_description }) => {
+                    let text = error_description.map(|text| format!(" ({text})")).unwrap_or_default();
+                    Denied::Error { code: error, text }
+                }
+                Err(_) => Denied::Failed(AuthError(format!("{place}: HTTP {status}"))),
+            });
+        }
+        Err(error) => return Err(Denied::Failed(AuthError::of(error))),
+    };
+    if !answer.token_type.eq_ignore_ascii_case("bearer") {
+        return Err(Denied::Failed(AuthError(format!("the token is of type `{}`, not `Bearer`", answer.token_type))));
+    }
+    let tokens = Tokens {
+        access: Secret(answer.access_token),
+        refresh: answer.refresh_token.map(Secret),
+        ends: answer.expires_in.map(|seconds| now().saturating_add(seconds)),
+    };
+    let scopes = answer.scope.map(|scope| scope.split_ascii_whitespace().map(str::to_owned).collect());
+    Ok(Granted { tokens, scopes })
+}
+
+/// Returns how a client shows its secret: as the server has chosen when it was registered, else the first of these that the server
+/// knows. A server that says nothing knows the first (RFC 8414).
+fn method<'a>(server: &'a ServerMetadata, identity: &'a Identity) -> &'a str {
+    if let Some(method) = &identity.method {
+        return method;
+    }
+    let known = server.token_endpoint_auth_methods_supported.as_deref();
+    let knows = |method: &&str| known.is_none_or(|known| known.iter().any(|name| name == method));
+    ["client_secret_basic", "client_secret_post"].into_iter().find(knows).unwrap_or("none")
+}

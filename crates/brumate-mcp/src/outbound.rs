@@ -1,0 +1,356 @@
+//! Requests to addresses that somebody else names: of metadata, authorization servers, keys.
+//!
+//! A server can name any address, also one that only this machine reaches. So an address must be `https` (but on this machine),
+//! names are checked where they are resolved, and answers are small. See the specification's security best practices, "Server-side
+//! request forgery".
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt as _;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use url::{Host, Url};
+
+/// The largest answer, in bytes.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// How long a request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Redirects that are followed, at most, and only to the same origin.
+const MAX_REDIRECTS: usize = 3;
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On the internet.
+    Public,
+    /// In a network that the internet does not reach.
+    Private,
+    /// On this machine.
+    Loopback,
+    /// Nowhere that a request may go: link-local addresses (with the metadata of clouds), multicast, reserved ones.
+    Forbidden,
+}
+
+fn place(address: IpAddr) -> Place {
+    match address {
+        IpAddr::V4(address) => place_v4(address),
+        IpAddr::V6(address) => place_v6(address),
+    }
+}
+
+fn place_v4(address: Ipv4Addr) -> Place {
+    let [a, b, c, _] = address.octets();
+    if address.is_loopback() {
+        Place::Loopback
+    } else if address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation()
+        || a == 0
+        || a >= 240
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 198 && matches!(b, 18 | 19))
+    {
+        Place::Forbidden
+    } else if address.is_private() || (a == 100 && (64..128).contains(&b)) {
+        Place::Private
+    } else {
+        Place::Public
+    }
+}
+
+fn place_v6(address: Ipv6Addr) -> Place {
+    let segments = address.segments();
+    if let Some(inner) = address.to_ipv4_mapped() {
+        return place_v4(inner);
+    }
+    if address.is_loopback() {
+        return Place::Loopback;
+    }
+    match segments[0] {
+        // NAT64 (RFC 6052) and 6to4 (RFC 3056) have an address of the older protocol inside.
+        0x64 if segments[1] == 0xff9b => {
+            place_v4(Ipv4Addr::from((u32::from(segments[6]) << 16) | u32::from(segments[7])))
+        }
+        0x2002 => place_v4(Ipv4Addr::from((u32::from(segments[1]) << 16) | u32::from(segments[2]))),
+        0x2001 if segments[1] == 0xdb8 || segments[1] == 0 => Place::Forbidden,
+        first if first & 0xfe00 == 0xfc00 => Place::Private,
+        first if first & 0xe000 == 0x2000 => Place::Public,
+        _ => Place::Forbidden,
+    }
+}
+
+/// What addresses may be besides public ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    private: bool,
+    loopback: bool,
+}
+
+impl Policy {
+    /// The policy for what a server at `url` names: what is where it is itself may be reached too.
+    pub(crate) fn of_server(url: &Url) -> Self {
+        let place = match url.host() {
+            Some(Host::Ipv4(address)) => place_v4(address),
+            Some(Host::Ipv6(address)) => place_v6(address),
+            Some(Host::Domain(name)) if is_local_name(name) => Place::Loopback,
+            // A name without a dot is one of the own network.
+            Some(Host::Domain(name)) if !name.trim_end_matches('.').contains('.') => Place::Private,
+            _ => Place::Public,
+        };
+        Self { private: place == Place::Private, loopback: place == Place::Loopback }
+    }
+
+    fn admits(self, place: Place) -> bool {
+        match place {
+            Place::Public => true,
+            Place::Private => self.private,
+            Place::Loopback => self.loopback,
+            Place::Forbidden => false,
+        }
+    }
+}
+
+fn is_local_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Tells whether an address is on this machine, by its name.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => is_local_name(name),
+        None => false,
+    }
+}
+
+/// Resolves names, to those of their addresses that may be reached. The connection goes to one of these: no name is resolved twice.
+#[derive(Clone, Debug)]
+struct Resolver(Policy);
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let policy = self.0;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let admitted: Vec<SocketAddr> = found.filter(|address| policy.admits(place(address.ip()))).collect();
+            if admitted.is_empty() {
+                return Err(format!("`{}` has no address that may be reached", name.as_str()).into());
+            }
+            Ok(Box::new(admitted.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Why a request was not made, or has no answer that can be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutboundError {
+    #[error("{0} may not be reached: {1}")]
+    Refused(String, &'static str),
+    #[error("{0}: {1}")]
+    Failed(String, String),
+    #[error("{0}: HTTP {1}")]
+    Status(String, u16, Bytes),
+}
+
+/// A client for addresses that somebody else names.
+#[derive(Clone, Debug)]
+pub(crate) struct Outbound {
+    client: reqwest::Client,
+    policy: Policy,
+}
+
+impl Outbound {
+    /// # Errors
+    ///
+    /// There is no TLS.
+    pub(crate) fn new(policy: Policy) -> Result<Self, String> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let redirects = reqwest::redirect::Policy::custom(|attempt| {
+            let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+            match same && attempt.previous().len() <= MAX_REDIRECTS {
+                true => attempt.follow(),
+                false => attempt.stop(),
+            }
+        });
+        let client = reqwest::Client::builder()
+            .dns_resolver(Arc::new(Resolver(policy)))
+            .redirect(redirects)
+            .timeout(TIMEOUT)
+            .user_agent(concat!("brumate-mcp/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { client: client.map_err(|error| error.to_string())?, policy })
+    }
+
+    /// Checks an address as far as that is possible before its name is resolved.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), OutboundError> {
+        let refused = |reason| Err(OutboundError::Refused(shown(url), reason));
+        if !url.username().is_empty() || url.password().is_some() {
+            return refused("it has credentials");
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(url) => {}
+            _ => return refused("it is not `https`"),
+        }
+        let place = match url.host() {
+            Some(Host::Ipv4(address)) => place_v4(address),
+            Some(Host::Ipv6(address)) => place_v6(address),
+            Some(Host::Domain(name)) if is_local_name(name) => Place::Loopback,
+            Some(Host::Domain(_)) => Place::Public,
+            None => return refused("it has no host"),
+        };
+        if self.policy.admits(place) { Ok(()) } else { refused("it is in a network of its own") }
+    }
+
+    /// Reads a document of JSON.
+    pub(crate) async fn get_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, OutboundError> {
+        self.check(url)?;
+        let request = self.client.get(url.clone()).header(http::header::ACCEPT, "application/json");
+        self.json(url, request).await
+    }
+
+    /// Posts JSON, and reads JSON.
+    pub(crate) async fn post_json<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+        body: &serde_json::Value,
+    ) -> Result<T, OutboundError> {
+        self.check(url)?;
+        let request = self.client.post(url.clone()).header(http::header::CONTENT_TYPE, "application/json");
+        self.json(url, request.body(body.to_string())).await
+    }
+
+    /// Posts a form, and reads JSON.
+    pub(crate) async fn post_form<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+        form: &[(String, String)],
+        authorization: Option<&str>,
+    ) -> Result<T, OutboundError> {
+        self.check(url)?;
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let mut request =
+            self.client.post(url.clone()).header(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if let Some(authorization) = authorization {
+            request = request.header(http::header::AUTHORIZATION, authorization);
+        }
+        self.json(url, request.header(http::header::ACCEPT, "application/json").body(body)).await
+    }
+
+    async fn json<T: DeserializeOwned>(&self, url: &Url, request: RequestBuilder) -> Result<T, OutboundError> {
+        let failed = |reason: String| OutboundError::Failed(shown(url), reason);
+        let response = request.send().await.map_err(|error| failed(causes(&error.without_url())))?;
+        let status = response.status();
+        let body = read(response).await.map_err(failed)?;
+        if !status.is_success() {
+            return Err(OutboundError::Status(shown(url), status.as_u16(), body));
+        }
+        serde_json::from_slice(&body).map_err(|error| failed(format!("it is not the JSON that is expected: {error}")))
+    }
+}
+
+async fn read(response: Response) -> Result<Bytes, String> {
+    let mut body = BytesMut::new();
+    let mut stream = response.bytes_stream();
+    while let Some(part) = stream.try_next().await.map_err(|error| error.without_url().to_string())? {
+        if body.len() + part.len() > MAX_ANSWER {
+            return Err(format!("its answer has more than {MAX_ANSWER} bytes"));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body.freeze())
+}
+
+/// An address for people: without a query, which may be secret.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(server: &str, url: &str) -> Result<(), OutboundError> {
+        let outbound = Outbound::new(Policy::of_server(&Url::parse(server).unwrap())).unwrap();
+        outbound.check(&Url::parse(url).unwrap())
+    }
+
+    /// Each way of writing an address that must not be reached, for a server on the internet.
+    #[test]
+    fn addresses_of_other_networks_are_refused() {
+        for url in [
+            "http://example.org/",
+            "ftp://example.org/",
+            "file:///etc/passwd",
+            "https://user:password@example.org/",
+            "https://127.0.0.1/",
+            "https://127.1/",
+            "https://2130706433/",
+            "https://0x7f000001/",
+            "https://0177.0.0.1/",
+            "https://localhost/",
+            "https://LOCALHOST./",
+            "https://a.localhost/",
+            "https://[::1]/",
+            "https://[::ffff:127.0.0.1]/",
+            "https://[::ffff:169.254.169.254]/",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://[fe80::1]/",
+            "https://[fd00::1]/",
+            "https://[64:ff9b::7f00:1]/",
+            "https://[2002:7f00:1::]/",
+            "https://10.0.0.1/",
+            "https://172.16.0.1/",
+            "https://192.168.0.1/",
+            "https://100.64.0.1/",
+            "https://0.0.0.0/",
+            "https://[::]/",
+            "https://224.0.0.1/",
+            "https://255.255.255.255/",
+            "https://198.18.0.1/",
+        ] {
+            check("https://mcp.example.com/mcp", url).expect_err(url);
+        }
+        check("https://mcp.example.com/mcp", "https://auth.example.com/").unwrap();
+        check("https://mcp.example.com/mcp", "https://93.184.216.34/").unwrap();
+    }
+
+    #[test]
+    fn a_server_may_name_what_is_where_it_is() {
+        check("http://localhost:8000/mcp", "http://127.0.0.1:9000/").unwrap();
+        check("http://localhost:8000/mcp", "https://10.0.0.1/").unwrap_err();
+        check("https://10.0.0.1/mcp", "https://192.168.0.1/").unwrap();
+        check("https://10.0.0.1/mcp", "https://127.0.0.1/").unwrap_err();
+        check("http://127.0.0.1/mcp", "https://169.254.169.254/").unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn names_are_checked_where_they_are_resolved() {
+        // Whatever resolves it: this machine's own name for itself.
+        let resolver = Resolver(Policy::default());
+        let error = resolver.resolve("localhost".parse().unwrap()).await.err().expect("it is refused");
+        assert!(error.to_string().contains("no address that may be reached"), "{error}");
+        let resolver = Resolver(Policy { private: false, loopback: true });
+        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok_and(|mut found| found.next().is_some()));
+    }
+}
