@@ -319,7 +319,7 @@ fn a_servers_tools_are_listed_and_called() {
     let result: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert!(result["content"][0]["text"].as_str().unwrap().contains("ZeroDivisionError"), "{status:?} {result}");
     let (status, _, errors) = client(&["call", "nothing"]);
-    assert!(status == Some(1) && errors.contains("unknown tool: nothing"), "{errors}");
+    assert!(status == Some(1) && errors.contains("Unknown tool: nothing"), "{errors}");
     let (status, _, errors) = support::brumate(&["client", "list", "--url", "http://127.0.0.1:9/mcp"]);
     assert!(status == Some(1) && errors.contains("http://127.0.0.1:9/mcp"), "{errors}");
     assert_eq!(support::brumate(&["client", "list"]).0, Some(2), "it says no server");
