@@ -6,7 +6,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::stdio("python", ["server.py"]).connect().await?;
 //! for tool in client.tools().await? {
-//!     println!("{}: {}", tool.display_name(), tool.description.unwrap_or_default());
+//!     println!("{}: {}", tool.display_name(), tool.description.as_deref().unwrap_or_default());
 //! }
 //! let sum: i64 = client.call("add").arg("a", 1).arg("b", 2).await?.parse()?;
 //! # Ok(())
