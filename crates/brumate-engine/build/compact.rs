@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::pack::source_of;
-use super::{Result, rerun_if_changed};
+use super::{Result, read_list};
 
 /// The list of modules, below the directory of the bundle.
 const LIST: &str = "recipes/pyc/compact.txt";
@@ -27,10 +27,7 @@ impl Compact {
     /// # Errors
     /// When it cannot be read.
     pub(crate) fn read(runtime: &Path) -> Result<Compact> {
-        let path = runtime.join(LIST);
-        rerun_if_changed(&path);
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Compact { bytecode: text.lines().map(str::to_owned).collect() })
+        Ok(Compact { bytecode: read_list(&runtime.join(LIST))? })
     }
 
     /// Whether an entry of a wheel, or of the archive of bytecode, is kept.

@@ -22,6 +22,7 @@ mod usual;
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -253,6 +254,13 @@ fn hex(data: &[u8]) -> String {
 
 fn variable(name: &str) -> Result<String> {
     Ok(std::env::var(name).map_err(|error| format!("{name}: {error}"))?)
+}
+
+/// Reads a list, a name a line.
+fn read_list(path: &Path) -> Result<HashSet<String>> {
+    rerun_if_changed(path);
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 fn rerun_if_changed(path: &Path) {

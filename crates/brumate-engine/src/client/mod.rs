@@ -101,15 +101,15 @@ pub struct SandboxConfig {
     pub patience: Patience,
 }
 
-/// How a sandbox starts its zygotes: so that they fork fast, or so that they are there soon.
+/// How a sandbox starts its zygotes. The first run can come sooner at the price of slower forks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartMode {
-    /// They fork fast.
+    /// Zygotes take longer to start, and fork fast.
     #[default]
     Full,
-    /// They are there soon: few machines will be asked for.
+    /// Zygotes start soon, and fork slower. For few machines.
     Brief,
-    /// They are there soon, and are replaced by such that fork fast when they have served for a moment.
+    /// Zygotes start as with [`StartMode::Brief`]. A second later others replace them, which start as with [`StartMode::Full`].
     Quick,
 }
 

@@ -45,12 +45,12 @@ impl Shared {
         }
     }
 
-    /// The living zygote of an image as this Brumate makes it; a dead one is replaced.
+    /// Returns the pool of an image that this version makes. A dead zygote is replaced.
     pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         self.pool_of(&(image.clone(), None), urgency).await
     }
 
-    /// As [`Shared::pool`], also of images that others have made.
+    /// As [`Shared::pool`], also for images that other versions have made.
     pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Shared {
 /// Time that brief zygotes serve after a quick start.
 const QUICK: Duration = Duration::from_secs(1);
 
-/// Replaces the zygotes of a quick start by such that fork fast.
+/// Replaces the zygotes of a quick start by ones that fork fast.
 pub(super) async fn replace_brief(shared: Weak<Shared>) {
     tokio::time::sleep(QUICK).await;
     if let Some(shared) = shared.upgrade() {

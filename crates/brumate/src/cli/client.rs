@@ -13,7 +13,7 @@ pub(crate) struct ClientArgs {
     pub(crate) action: ClientAction,
 }
 
-/// What to do with the server.
+/// The actions of `client`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientAction {
     /// Show the server's tools, resources and prompts
@@ -25,7 +25,7 @@ pub(crate) enum ClientAction {
     Call {
         /// The tool's name
         tool: String,
-        /// Arguments, as NAME=VALUE: a value that is JSON is that, any other a text
+        /// Arguments, as NAME=VALUE. A value that is JSON is passed as JSON, any other as a text
         #[arg(value_name = "NAME=VALUE", value_parser = pair)]
         arguments: Vec<(String, String)>,
         #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) enum ClientAction {
     },
 }
 
-/// Which server, and how to talk to it.
+/// The server, and the options of the connection.
 #[derive(Debug, Args)]
 pub(crate) struct Connection {
     /// Address of a server over streamable HTTP

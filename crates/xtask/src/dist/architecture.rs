@@ -10,7 +10,7 @@ pub(super) enum Architecture {
 }
 
 impl Architecture {
-    /// This machine's.
+    /// Returns this machine's architecture.
     ///
     /// # Errors
     /// When packages are not made for it.
@@ -22,7 +22,7 @@ impl Architecture {
         }
     }
 
-    /// That of a program (elf(5), `e_machine`).
+    /// Returns the architecture of a program (elf(5), `e_machine`).
     ///
     /// # Errors
     /// When packages are not made for it.

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     releases: Option<String>,
 }
 
-/// What the packages of one architecture are made of.
+/// The parts of the packages of one architecture.
 pub(crate) struct Release {
     architecture: Architecture,
     /// The version of the workspace.

@@ -35,7 +35,7 @@ child.on("error", (error) => {
 child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
 "#;
 
-/// What every package's manifest says.
+/// Returns the fields of every package's manifest.
 fn common(release: &Release) -> Value {
     json!({"version": release.version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"})
 }

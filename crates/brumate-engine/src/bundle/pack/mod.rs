@@ -208,8 +208,8 @@ fn note_use(file: &File) {
     }
 }
 
-/// Removes bundles that no version has used for long, and what processes have left that ended while they unpacked: the caller has the
-/// lock, so none unpacks now. Whoever has mapped a bundle keeps it.
+/// Removes bundles that no version has used for long, and unfinished files of processes that ended while they unpacked. The caller has
+/// the lock: no process unpacks now. Processes that have mapped a bundle keep it.
 fn remove_unused(path: &Path) {
     let entries = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
     for entry in entries {
