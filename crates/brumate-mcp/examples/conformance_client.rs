@@ -4,7 +4,8 @@
 //! come from there, too: a client that has been registered, or a program's own.
 
 use brumate_mcp::client::{
-    AuthError, ClientBuilder, ClientCredentials, ClientError, HttpTarget, OAuth, Registered, SigningAlgorithm, ToolInfo,
+    AuthError, ClientBuilder, ClientCredentials, ClientError, ClientRegistration, HttpTarget, OAuth, SigningAlgorithm,
+    ToolInfo,
 };
 use brumate_mcp::{Answer, Client, Root, Sampled};
 use serde_json::{Map, Value, json};
@@ -46,7 +47,7 @@ fn calls(tools: &[ToolInfo], context: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// Shows what an answer says. What the server refuses is no failure of the client's.
+/// Prints an answer. A JSON-RPC error is an answer too: the client has not failed.
 fn show<T: Debug>(what: &str, answer: Result<T, ClientError>) -> Result<(), ClientError> {
     match answer {
         Ok(answer) => eprintln!("{what}: {answer:?}"),
@@ -79,7 +80,7 @@ async fn use_everything(client: &Client, context: &Value) -> Result<(), ClientEr
     Ok(())
 }
 
-/// What a browser does: opens a page, and goes where it is sent.
+/// Visits a page as a browser does, and returns the address it is redirected to.
 async fn visit(page: String) -> Result<String, AuthError> {
     let failed = |error: reqwest::Error| AuthError::new(error.to_string());
     let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().map_err(failed)?;
@@ -102,7 +103,7 @@ fn with_credentials(client: ClientBuilder<HttpTarget>, scenario: &str, context: 
         .client_metadata_url("https://conformance-test.local/client-metadata.json")
         .on_authorize("http://localhost:3000/callback", visit);
     client.auth(match text("client_secret") {
-        Some(secret) => oauth.registered(Registered::secret(id, secret)),
+        Some(secret) => oauth.registered(ClientRegistration::secret(id, secret)),
         None => oauth,
     })
 }

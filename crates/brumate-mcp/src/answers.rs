@@ -1,21 +1,21 @@
-//! What clients answer when servers ask them: their users' input, their models' words, their roots.
+//! Answers of clients to questions of servers: forms and pages, sampling, roots.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the user made of a form.
+/// The answer of a user to a form or a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<T> {
-    /// Filled in and sent.
+    /// The user accepted, with this content.
     Accepted(T),
-    /// Refused.
+    /// The user declined.
     Declined,
-    /// Put away without a choice.
+    /// The user closed it without a choice.
     Cancelled,
 }
 
 impl<T> Answer<T> {
-    /// What was filled in, if it was.
+    /// Returns the content, if the user accepted.
     pub fn accepted(self) -> Option<T> {
         match self {
             Self::Accepted(value) => Some(value),
@@ -24,10 +24,10 @@ impl<T> Answer<T> {
     }
 }
 
-/// What the user made of a page to visit.
+/// The answer of a user to a page. It has no content.
 pub type UrlAnswer = Answer<()>;
 
-/// What a client's model said.
+/// The answer of a client's model (`CreateMessageResult`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sampled {
@@ -41,13 +41,13 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// An answer of the model called `model`: text, after which it stopped by itself.
+    /// Makes an answer of the model called `model`: a text, after which the model stopped by itself (`endTurn`).
     pub fn new(model: impl Into<String>, text: impl Into<String>) -> Self {
         let content = serde_json::json!({"type": "text", "text": text.into()});
         Self { model: model.into(), stop_reason: Some("endTurn".to_owned()), content }
     }
 
-    /// The text of all text blocks.
+    /// Returns the text of all text blocks.
     pub fn text(&self) -> String {
         let blocks = match &self.content {
             Value::Array(blocks) => blocks.as_slice(),
@@ -68,14 +68,14 @@ pub struct Root {
 }
 
 impl Root {
-    /// The directory or file at an absolute path.
+    /// Names the directory or file at an absolute path.
     pub fn new(path: impl AsRef<std::path::Path>) -> Self {
         let path = path.as_ref().to_string_lossy();
         let encoded = percent_encoding::utf8_percent_encode(path.trim_start_matches('/'), crate::content::PATH);
         Self { uri: format!("file:///{encoded}"), name: None }
     }
 
-    /// Its name for people.
+    /// Sets its name for people.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

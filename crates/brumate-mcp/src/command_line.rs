@@ -1,4 +1,4 @@
-//! Serving as the command line says.
+//! Serves over the transport that the command line names.
 
 use crate::error::ServeError;
 use crate::http::{App, HttpOptions};
@@ -14,9 +14,9 @@ options:
   --host HOST                  the address to listen at [MCP_HOST; default: 127.0.0.1]
   --port PORT                  the port, 0 for any [MCP_PORT; default: 8000]";
 
-/// How a server is to be served.
+/// The arguments of the command line.
 #[derive(Debug, PartialEq, Eq)]
-struct Serving {
+struct ServeArguments {
     transport: Transport,
     host: String,
     port: u16,
@@ -29,7 +29,7 @@ enum Transport {
     Sse,
 }
 
-impl Serving {
+impl ServeArguments {
     /// Reads arguments and, where they say nothing, variables.
     fn read(
         arguments: impl IntoIterator<Item = String>,
@@ -74,8 +74,8 @@ impl Server {
     /// [`ServeError::Setup`] when the command line is wrong, with how it is right; those of [`Server::run_stdio`] and
     /// [`Server::run_http`].
     pub async fn run_from_args(self) -> Result<(), ServeError> {
-        let serving = Serving::read(std::env::args().skip(1), |name| std::env::var(name).ok());
-        let Serving { transport, host, port } = serving.map_err(ServeError::Setup)?;
+        let arguments = ServeArguments::read(std::env::args().skip(1), |name| std::env::var(name).ok());
+        let ServeArguments { transport, host, port } = arguments.map_err(ServeError::Setup)?;
         let (options, path) = match transport {
             Transport::Stdio => return self.run_stdio().await,
             Transport::Http => (HttpOptions::new(), "/mcp"),
@@ -93,18 +93,18 @@ impl Server {
 mod tests {
     use super::*;
 
-    fn read(arguments: &[&str], transport: Option<&str>) -> Result<Serving, String> {
+    fn read(arguments: &[&str], transport: Option<&str>) -> Result<ServeArguments, String> {
         let variable = |name: &str| (name == "MCP_TRANSPORT").then_some(transport?.to_owned());
-        Serving::read(arguments.iter().map(|argument| (*argument).to_owned()), variable)
+        ServeArguments::read(arguments.iter().map(|argument| (*argument).to_owned()), variable)
     }
 
     #[test]
     fn arguments_go_before_variables() {
-        let serving = |transport, host: &str, port| Ok(Serving { transport, host: host.to_owned(), port });
-        assert_eq!(read(&[], None), serving(Transport::Stdio, "127.0.0.1", 8000));
-        assert_eq!(read(&[], Some("sse")), serving(Transport::Sse, "127.0.0.1", 8000));
+        let expected = |transport, host: &str, port| Ok(ServeArguments { transport, host: host.to_owned(), port });
+        assert_eq!(read(&[], None), expected(Transport::Stdio, "127.0.0.1", 8000));
+        assert_eq!(read(&[], Some("sse")), expected(Transport::Sse, "127.0.0.1", 8000));
         let http = ["--transport", "http", "--host=::1", "--port", "0"];
-        assert_eq!(read(&http, Some("sse")), serving(Transport::Http, "::1", 0));
+        assert_eq!(read(&http, Some("sse")), expected(Transport::Http, "::1", 0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the server knows of one client: a session, or one request where there are no sessions.
 
 use crate::level::Level;
+use crate::sync::lock;
 use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
     ResourceUpdatedNotificationParam, ServerNotification, ToolListChangedNotification,
@@ -9,7 +10,7 @@ use rmcp::service::SubscriptionSink;
 use rmcp::{Peer, RoleServer};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// The most resources that one session may subscribe to.
@@ -161,8 +162,4 @@ impl Hub {
         });
         futures::future::join(futures::future::join_all(told), futures::future::join_all(heard)).await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

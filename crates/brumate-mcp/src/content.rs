@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// What is encoded in a path of several segments.
+/// Characters that are percent-encoded in a path of several segments.
 pub(crate) const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}');
 
@@ -194,7 +194,7 @@ enum ContentKind {
     Audio(Audio),
     Embedded(ResourceContents),
     Link(Value),
-    /// What this version does not know, as it came.
+    /// A block of a kind that this version does not know, as the protocol writes it.
     Other(Value),
 }
 

@@ -1,11 +1,11 @@
-//! What resources hold.
+//! Contents of resources.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model as wire;
 use serde_json::{Map, Value};
 
-/// What a resource holds: text or bytes, with an address.
+/// The contents of a resource: text or bytes, with an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     pub(crate) uri: String,
@@ -21,31 +21,31 @@ enum Body {
 }
 
 impl ResourceContents {
-    /// Text at `uri`.
+    /// Makes contents of text at `uri`.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self { uri: uri.into(), body: Body::Text(text.into()), mime_type: None, meta: Map::new() }
     }
 
-    /// Bytes at `uri`.
+    /// Makes contents of bytes at `uri`.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { uri: uri.into(), body: Body::Bytes(bytes.into()), mime_type: None, meta: Map::new() }
     }
 
-    /// The media type.
+    /// Sets the media type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// An entry of `_meta`.
+    /// Sets an entry of `_meta`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.meta.insert(key.into(), value.into());
         self
     }
 
-    /// The text, if it is some.
+    /// Returns the text, if the contents are text.
     pub fn as_text(&self) -> Option<&str> {
         match &self.body {
             Body::Text(text) => Some(text),
@@ -53,7 +53,7 @@ impl ResourceContents {
         }
     }
 
-    /// The bytes, of text too.
+    /// Returns the bytes; of text, its UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.body {
             Body::Text(text) => text.as_bytes(),
@@ -61,7 +61,7 @@ impl ResourceContents {
         }
     }
 
-    /// Returns what the protocol has for it.
+    /// Returns the contents as the protocol writes them.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self.clone().into_wire()).unwrap_or_default()
     }

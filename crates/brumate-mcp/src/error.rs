@@ -91,6 +91,21 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
     }
 }
 
+/// Returns an error and its causes in one line; a cause whose text the error has is left out.
+#[cfg(feature = "client")]
+pub(crate) fn causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}
+
 /// Why a server could not be set up, started or served.
 #[cfg(feature = "server")]
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
-//! How much log messages matter.
+//! Levels of log messages.
 
 #![expect(deprecated, reason = "logging, which the protocol keeps until July 2027 at least")]
 
 use rmcp::model as wire;
 
-/// How much a log message matters (RFC 5424).
+/// The level of a log message (RFC 5424).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are the standard's")]

@@ -112,6 +112,8 @@ mod error;
 mod handler;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "client-http")]
+mod http_client;
 mod level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
@@ -137,6 +139,7 @@ mod server;
 mod several;
 #[cfg(feature = "server")]
 mod stdio;
+mod sync;
 #[cfg(feature = "server")]
 mod tasks;
 #[cfg(feature = "server")]
@@ -187,7 +190,7 @@ pub use tool::Tool;
 pub use schemars;
 pub use {serde, serde_json};
 
-/// What most programs use: `use brumate_mcp::prelude::*;`.
+/// The names that most programs use: `use brumate_mcp::prelude::*;`.
 pub mod prelude {
     #[cfg(feature = "client")]
     pub use crate::Client;
@@ -207,8 +210,8 @@ pub use http::fuzzing;
 #[doc(hidden)]
 pub mod private;
 
-/// Bytes nobody can guess.
-#[cfg(feature = "server")]
+/// Returns random bytes that nobody can guess.
+#[cfg(any(feature = "server", feature = "auth"))]
 fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // The system's generator fails on no supported system; were it to, nothing here could be trusted.
@@ -216,7 +219,7 @@ fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// An identifier nobody can guess.
+/// Returns a random identifier that nobody can guess.
 #[cfg(feature = "server")]
 fn random_id() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()

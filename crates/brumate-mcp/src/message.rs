@@ -6,9 +6,9 @@ use rmcp::model as wire;
 /// A message of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who says it.
+    /// The role that speaks.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: Content,
 }
 

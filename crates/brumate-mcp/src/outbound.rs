@@ -4,10 +4,11 @@
 //! names are checked where they are resolved, and answers are small. See the specification's security best practices, "Server-side
 //! request forgery".
 
-use bytes::{Bytes, BytesMut};
-use futures::TryStreamExt as _;
+use crate::error::causes;
+use crate::http_client;
+use bytes::Bytes;
+use reqwest::RequestBuilder;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,15 +18,15 @@ use url::{Host, Url};
 /// The largest answer, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// How long a request may take.
+/// Time for a request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Redirects that are followed, at most, and only to the same origin.
 const MAX_REDIRECTS: usize = 3;
 
-/// Where an address is.
+/// The network that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum AddressScope {
     /// On the internet.
     Public,
     /// In a network that the internet does not reach.
@@ -36,17 +37,17 @@ enum Place {
     Forbidden,
 }
 
-fn place(address: IpAddr) -> Place {
+fn scope_of(address: IpAddr) -> AddressScope {
     match address {
-        IpAddr::V4(address) => place_v4(address),
-        IpAddr::V6(address) => place_v6(address),
+        IpAddr::V4(address) => scope_v4(address),
+        IpAddr::V6(address) => scope_v6(address),
     }
 }
 
-fn place_v4(address: Ipv4Addr) -> Place {
+fn scope_v4(address: Ipv4Addr) -> AddressScope {
     let [a, b, c, _] = address.octets();
     if address.is_loopback() {
-        Place::Loopback
+        AddressScope::Loopback
     } else if address.is_link_local()
         || address.is_multicast()
         || address.is_documentation()
@@ -55,36 +56,36 @@ fn place_v4(address: Ipv4Addr) -> Place {
         || (a == 192 && b == 0 && c == 0)
         || (a == 198 && matches!(b, 18 | 19))
     {
-        Place::Forbidden
+        AddressScope::Forbidden
     } else if address.is_private() || (a == 100 && (64..128).contains(&b)) {
-        Place::Private
+        AddressScope::Private
     } else {
-        Place::Public
+        AddressScope::Public
     }
 }
 
-fn place_v6(address: Ipv6Addr) -> Place {
+fn scope_v6(address: Ipv6Addr) -> AddressScope {
     let segments = address.segments();
     if let Some(inner) = address.to_ipv4_mapped() {
-        return place_v4(inner);
+        return scope_v4(inner);
     }
     if address.is_loopback() {
-        return Place::Loopback;
+        return AddressScope::Loopback;
     }
     match segments[0] {
         // NAT64 (RFC 6052) and 6to4 (RFC 3056) have an address of the older protocol inside.
         0x64 if segments[1] == 0xff9b => {
-            place_v4(Ipv4Addr::from((u32::from(segments[6]) << 16) | u32::from(segments[7])))
+            scope_v4(Ipv4Addr::from((u32::from(segments[6]) << 16) | u32::from(segments[7])))
         }
-        0x2002 => place_v4(Ipv4Addr::from((u32::from(segments[1]) << 16) | u32::from(segments[2]))),
-        0x2001 if segments[1] == 0xdb8 || segments[1] == 0 => Place::Forbidden,
-        first if first & 0xfe00 == 0xfc00 => Place::Private,
-        first if first & 0xe000 == 0x2000 => Place::Public,
-        _ => Place::Forbidden,
+        0x2002 => scope_v4(Ipv4Addr::from((u32::from(segments[1]) << 16) | u32::from(segments[2]))),
+        0x2001 if segments[1] == 0xdb8 || segments[1] == 0 => AddressScope::Forbidden,
+        first if first & 0xfe00 == 0xfc00 => AddressScope::Private,
+        first if first & 0xe000 == 0x2000 => AddressScope::Public,
+        _ => AddressScope::Forbidden,
     }
 }
 
-/// What addresses may be besides public ones.
+/// The scopes that requests may go to besides the public one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Policy {
     private: bool,
@@ -94,23 +95,22 @@ pub(crate) struct Policy {
 impl Policy {
     /// The policy for what a server at `url` names: what is where it is itself may be reached too.
     pub(crate) fn of_server(url: &Url) -> Self {
-        let place = match url.host() {
-            Some(Host::Ipv4(address)) => place_v4(address),
-            Some(Host::Ipv6(address)) => place_v6(address),
-            Some(Host::Domain(name)) if is_local_name(name) => Place::Loopback,
+        let scope = match url.host() {
             // A name without a dot is one of the own network.
-            Some(Host::Domain(name)) if !name.trim_end_matches('.').contains('.') => Place::Private,
-            _ => Place::Public,
+            Some(Host::Domain(name)) if !is_local_name(name) && !name.trim_end_matches('.').contains('.') => {
+                AddressScope::Private
+            }
+            _ => scope_of_url(url),
         };
-        Self { private: place == Place::Private, loopback: place == Place::Loopback }
+        Self { private: scope == AddressScope::Private, loopback: scope == AddressScope::Loopback }
     }
 
-    fn admits(self, place: Place) -> bool {
-        match place {
-            Place::Public => true,
-            Place::Private => self.private,
-            Place::Loopback => self.loopback,
-            Place::Forbidden => false,
+    fn admits(self, scope: AddressScope) -> bool {
+        match scope {
+            AddressScope::Public => true,
+            AddressScope::Private => self.private,
+            AddressScope::Loopback => self.loopback,
+            AddressScope::Forbidden => false,
         }
     }
 }
@@ -120,14 +120,21 @@ fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Tells whether an address is on this machine, by its name.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+/// Returns the scope of a URL as far as it shows before a name is resolved: a name that may be anywhere counts as public, a URL without a
+/// host as forbidden.
+fn scope_of_url(url: &Url) -> AddressScope {
     match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => is_local_name(name),
-        None => false,
+        Some(Host::Ipv4(address)) => scope_v4(address),
+        Some(Host::Ipv6(address)) => scope_v6(address),
+        Some(Host::Domain(name)) if is_local_name(name) => AddressScope::Loopback,
+        Some(Host::Domain(_)) => AddressScope::Public,
+        None => AddressScope::Forbidden,
     }
+}
+
+/// Returns whether a URL is on this machine, by its host's name or address.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    scope_of_url(url) == AddressScope::Loopback
 }
 
 /// Resolves names, to those of their addresses that may be reached. The connection goes to one of these: no name is resolved twice.
@@ -139,7 +146,7 @@ impl Resolve for Resolver {
         let policy = self.0;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let admitted: Vec<SocketAddr> = found.filter(|address| policy.admits(place(address.ip()))).collect();
+            let admitted: Vec<SocketAddr> = found.filter(|address| policy.admits(scope_of(address.ip()))).collect();
             if admitted.is_empty() {
                 return Err(format!("`{}` has no address that may be reached", name.as_str()).into());
             }
@@ -148,7 +155,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// Why a request was not made, or has no answer that can be used.
+/// The reason why a request was not made, or has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutboundError {
     #[error("{0} may not be reached: {1}")]
@@ -171,7 +178,6 @@ impl Outbound {
     ///
     /// There is no TLS.
     pub(crate) fn new(policy: Policy) -> Result<Self, String> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let redirects = reqwest::redirect::Policy::custom(|attempt| {
             let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
             match same && attempt.previous().len() <= MAX_REDIRECTS {
@@ -179,11 +185,10 @@ impl Outbound {
                 false => attempt.stop(),
             }
         });
-        let client = reqwest::Client::builder()
+        let client = http_client::builder()
             .dns_resolver(Arc::new(Resolver(policy)))
             .redirect(redirects)
             .timeout(TIMEOUT)
-            .user_agent(concat!("brumate-mcp/", env!("CARGO_PKG_VERSION")))
             .build();
         Ok(Self { client: client.map_err(|error| error.to_string())?, policy })
     }
@@ -199,14 +204,7 @@ impl Outbound {
             "http" if is_loopback(url) => {}
             _ => return refused("it is not `https`"),
         }
-        let place = match url.host() {
-            Some(Host::Ipv4(address)) => place_v4(address),
-            Some(Host::Ipv6(address)) => place_v6(address),
-            Some(Host::Domain(name)) if is_local_name(name) => Place::Loopback,
-            Some(Host::Domain(_)) => Place::Public,
-            None => return refused("it has no host"),
-        };
-        if self.policy.admits(place) { Ok(()) } else { refused("it is in a network of its own") }
+        if self.policy.admits(scope_of_url(url)) { Ok(()) } else { refused("it is in a network of its own") }
     }
 
     /// Reads a document of JSON.
@@ -248,24 +246,12 @@ impl Outbound {
         let failed = |reason: String| OutboundError::Failed(shown(url), reason);
         let response = request.send().await.map_err(|error| failed(causes(&error.without_url())))?;
         let status = response.status();
-        let body = read(response).await.map_err(failed)?;
+        let body = http_client::read(response, MAX_ANSWER).await.map_err(failed)?;
         if !status.is_success() {
             return Err(OutboundError::Status(shown(url), status.as_u16(), body));
         }
         serde_json::from_slice(&body).map_err(|error| failed(format!("it is not the JSON that is expected: {error}")))
     }
-}
-
-async fn read(response: Response) -> Result<Bytes, String> {
-    let mut body = BytesMut::new();
-    let mut stream = response.bytes_stream();
-    while let Some(part) = stream.try_next().await.map_err(|error| error.without_url().to_string())? {
-        if body.len() + part.len() > MAX_ANSWER {
-            return Err(format!("its answer has more than {MAX_ANSWER} bytes"));
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(body.freeze())
 }
 
 /// An address for people: without a query, which may be secret.
@@ -274,16 +260,6 @@ fn shown(url: &Url) -> String {
     url.set_query(None);
     url.set_fragment(None);
     url.to_string()
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -346,7 +322,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_are_checked_where_they_are_resolved() {
-        // Whatever resolves it: this machine's own name for itself.
+        // `localhost` resolves on every machine.
         let resolver = Resolver(Policy::default());
         let error = resolver.resolve("localhost".parse().unwrap()).await.err().expect("it is refused");
         assert!(error.to_string().contains("no address that may be reached"), "{error}");

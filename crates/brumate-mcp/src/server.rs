@@ -9,6 +9,7 @@ use crate::error::{Error, ServeError};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceRequest};
+use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
 use futures::future::BoxFuture;
@@ -17,7 +18,7 @@ use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -448,8 +449,4 @@ impl Server {
         let mime_type = resource.mime_type.as_deref();
         Ok((contents.into_iter().map(|c| c.or_mime_type(mime_type)).collect(), resource.cache))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

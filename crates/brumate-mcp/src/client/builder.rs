@@ -1,11 +1,13 @@
-//! Setting clients up, and connecting them.
+//! Sets clients up and connects them.
 
 use super::callbacks::{Callbacks, Change, LogMessage, OnChange, OnLog};
-use super::child::ServerCommand;
 use super::error::ClientError;
-use super::incoming::Observed;
-use super::questions::{Answerers, FormRequest, SamplingRequest, UrlRequest};
+use super::incoming::ObservedTransport;
+use super::questions::{Answerers, FormRequest, SamplingRequest, UrlRequest, infallible};
 use super::request::{MAX_ROUNDS, Requests};
+#[cfg(feature = "client-http")]
+use super::target::{HttpTarget, SseTarget};
+use super::target::{StdioTarget, Target};
 use super::{Client, Inner};
 use crate::answers::{Answer, Root, Sampled, UrlAnswer};
 use crate::error::Error;
@@ -14,19 +16,17 @@ use rmcp::RoleClient;
 use rmcp::model as wire;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
-use rmcp::transport::{IntoTransport, Transport};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-/// How long a server may take until the connection is set up, unless the client says otherwise.
+/// Default time to set up a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The same, where a person may have to authorize the client.
+/// Default time to set up a connection that a person may have to authorize.
 #[cfg(feature = "auth")]
 const AUTHORIZE_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -46,7 +46,7 @@ pub enum Protocol {
 
 /// A client that is set up, and not connected yet; see [`Client`].
 ///
-/// What a server may ask is what there is a callback for: each declares its capability.
+/// Each callback declares its capability to the server: a server asks only for what a callback can answer.
 #[must_use = "a client is connected by `connect`"]
 pub struct ClientBuilder<T> {
     target: T,
@@ -66,96 +66,6 @@ pub struct ClientBuilder<T> {
 impl<T> std::fmt::Debug for ClientBuilder<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder").field("name", &self.implementation.name).finish_non_exhaustive()
-    }
-}
-
-/// A running connection.
-#[allow(unreachable_pub, reason = "it shows in a sealed trait")]
-pub type Running = RunningService<RoleClient, Arc<Callbacks>>;
-
-/// What a client connects to.
-pub trait Target: sealed::Target {}
-
-impl<T: sealed::Target> Target for T {}
-
-pub(super) mod sealed {
-    use super::{Callbacks, ClientError, ClientLifecycleMode, Running};
-    use std::sync::Arc;
-
-    pub trait Target: Send {
-        /// Names it for people.
-        fn name(&self) -> String;
-
-        /// Connects.
-        fn start(
-            self,
-            callbacks: Arc<Callbacks>,
-            lifecycle: ClientLifecycleMode,
-        ) -> impl Future<Output = Result<Running, ClientError>> + Send;
-    }
-}
-
-/// A server that is started as a child process.
-#[derive(Clone, Debug)]
-pub struct StdioTarget(pub(super) ServerCommand);
-
-/// A server at the other end of two streams, a line for each message.
-#[derive(Debug)]
-pub struct StreamTarget<R, W> {
-    input: R,
-    output: W,
-}
-
-/// A server in this process.
-#[cfg(feature = "server")]
-#[derive(Debug)]
-pub struct ServerTarget(crate::Server);
-
-/// A server over streamable HTTP.
-#[cfg(feature = "client-http")]
-#[derive(Clone)]
-pub struct HttpTarget(pub(super) super::http::Endpoint);
-
-/// A server over HTTP+SSE, the transport of 2024-11-05.
-#[cfg(feature = "client-http")]
-#[derive(Clone)]
-pub struct SseTarget(pub(super) super::http::Endpoint);
-
-impl Client {
-    /// A server that is started as a child process, in a process group of its own, and ends with the client.
-    pub fn stdio(
-        program: impl Into<OsString>,
-        arguments: impl IntoIterator<Item = impl Into<OsString>>,
-    ) -> ClientBuilder<StdioTarget> {
-        let arguments = arguments.into_iter().map(Into::into).collect();
-        ClientBuilder::new(StdioTarget(ServerCommand::new(program.into(), arguments)))
-    }
-
-    /// A server at the other end of two streams, a line for each message: what it says comes from `input`.
-    pub fn streams<R, W>(input: R, output: W) -> ClientBuilder<StreamTarget<R, W>>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        ClientBuilder::new(StreamTarget { input, output })
-    }
-
-    /// A server in this process, without a socket: for tests, and programs that are both.
-    #[cfg(feature = "server")]
-    pub fn in_process(server: &crate::Server) -> ClientBuilder<ServerTarget> {
-        ClientBuilder::new(ServerTarget(server.clone()))
-    }
-
-    /// A server over streamable HTTP.
-    #[cfg(feature = "client-http")]
-    pub fn http(url: impl Into<String>) -> ClientBuilder<HttpTarget> {
-        ClientBuilder::new(HttpTarget(super::http::Endpoint::new(url.into())))
-    }
-
-    /// A server over HTTP+SSE, the deprecated transport of 2024-11-05.
-    #[cfg(feature = "client-http")]
-    pub fn sse(url: impl Into<String>) -> ClientBuilder<SseTarget> {
-        ClientBuilder::new(SseTarget(super::http::Endpoint::new(url.into())))
     }
 }
 
@@ -182,7 +92,7 @@ impl<T> ClientBuilder<T> {
         self
     }
 
-    /// Answers for a model (`sampling/createMessage`).
+    /// Answers requests to a model (`sampling/createMessage`).
     pub fn on_sampling<F, Fut, E>(mut self, callback: F) -> Self
     where
         F: Fn(SamplingRequest) -> Fut + Send + Sync + 'static,
@@ -202,10 +112,7 @@ impl<T> ClientBuilder<T> {
         F: Fn(FormRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Answer<Map<String, Value>>> + Send + 'static,
     {
-        self.answerers.form = Some(Arc::new(move |request| {
-            let answer = callback(request);
-            Box::pin(async move { Ok(answer.await) })
-        }));
+        self.answerers.form = Some(infallible(callback));
         self
     }
 
@@ -215,29 +122,23 @@ impl<T> ClientBuilder<T> {
         F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = UrlAnswer> + Send + 'static,
     {
-        self.answerers.url = Some(Arc::new(move |request| {
-            let answer = callback(request);
-            Box::pin(async move { Ok(answer.await) })
-        }));
+        self.answerers.url = Some(infallible(callback));
         self
     }
 
-    /// Tells the server which directories and files it may work with.
+    /// Sets the directories and files that the server may work with (`roots/list`).
     pub fn roots(self, roots: impl IntoIterator<Item = Root>) -> Self {
         let roots: Vec<Root> = roots.into_iter().collect();
         self.on_roots(move || std::future::ready(roots.clone()))
     }
 
-    /// As [`ClientBuilder::roots`], asked each time the server asks; see [`Client::notify_roots_changed`].
+    /// As [`ClientBuilder::roots`], with a callback that is called for each request of the server; see [`Client::notify_roots_changed`].
     pub fn on_roots<F, Fut>(mut self, callback: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<Root>> + Send + 'static,
     {
-        self.answerers.roots = Some(Arc::new(move |()| {
-            let roots = callback();
-            Box::pin(async move { Ok(roots.await) })
-        }));
+        self.answerers.roots = Some(infallible(move |()| callback()));
         self
     }
 
@@ -247,14 +148,14 @@ impl<T> ClientBuilder<T> {
         self
     }
 
-    /// Sets how much log messages have to matter to be sent. Without it servers before 2026-07-28 send what they like, those since
-    /// then nothing.
+    /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose, and later ones send
+    /// none.
     pub fn log_level(mut self, level: Level) -> Self {
         self.log_level = Some(level);
         self
     }
 
-    /// Tells of changes of what the server offers, in their order. The callback must not block.
+    /// Calls back when a list or a resource of the server changes, in order. The callback must not block.
     pub fn on_change(mut self, callback: impl Fn(Change) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(callback));
         self
@@ -278,7 +179,7 @@ impl<T> ClientBuilder<T> {
         self
     }
 
-    /// Hears of changes at the server, for a group.
+    /// Listens to changes at the server without a callback, for a group.
     pub(super) fn listening(mut self) -> Self {
         self.listens = true;
         self
@@ -295,6 +196,13 @@ impl ClientBuilder<StdioTarget> {
     /// Sets a variable of the server's environment.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.target.0.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets variables of the server's environment.
+    pub fn envs<N: Into<OsString>, V: Into<OsString>>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.target.0.environment.extend(variables);
         self
     }
 
@@ -325,6 +233,11 @@ macro_rules! endpoint_methods {
             pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
                 self.target.0.header(name.as_ref(), value.as_ref());
                 self
+            }
+
+            /// Sends headers with every request.
+            pub fn headers<N: AsRef<str>, V: AsRef<str>>(self, headers: impl IntoIterator<Item = (N, V)>) -> Self {
+                headers.into_iter().fold(self, |client, (name, value)| client.header(name, value))
             }
 
             /// Gets tokens for the server, and sends them with every request. The time of [`ClientBuilder::connect_timeout`] is the
@@ -366,10 +279,15 @@ impl<T: Target> ClientBuilder<T> {
             Protocol::Initialize => ClientLifecycleMode::Initialize,
             Protocol::Discover => ClientLifecycleMode::Discover { preferred_versions: newest },
         };
-        let started = tokio::time::timeout(self.connect_timeout, self.target.start(callbacks.clone(), lifecycle));
-        let running = started.await.unwrap_or_else(|_| {
+        let lifecycle = self.target.lifecycle(lifecycle);
+        let start = async {
+            let transport = ObservedTransport::new(self.target.open().await?, callbacks.clone());
+            let started = serve_client_with_lifecycle(callbacks.clone(), transport, lifecycle).await;
+            started.map_err(|error| ClientError::of_start(&name, &error))
+        };
+        let running = tokio::time::timeout(self.connect_timeout, start).await.unwrap_or_else(|_| {
             let reason = format!("it did not answer within {:?}", self.connect_timeout);
-            Err(ClientError::Connect { server: name, reason })
+            Err(ClientError::Connect { server: name.clone(), reason })
         })?;
         let client = Client::of_running(running, callbacks, self.max_rounds, self.timeout, self.log_level);
         if let Some(level) = self.log_level.filter(|_| !client.inner.is_modern && client.has("logging")) {
@@ -384,7 +302,7 @@ impl<T: Target> ClientBuilder<T> {
 
 impl Client {
     fn of_running(
-        running: Running,
+        running: RunningService<RoleClient, Arc<Callbacks>>,
         callbacks: Arc<Callbacks>,
         max_rounds: usize,
         timeout: Option<Duration>,
@@ -425,71 +343,5 @@ impl Client {
     /// Whether the server has a capability.
     pub(super) fn has(&self, capability: &str) -> bool {
         self.inner.capabilities.contains_key(capability)
-    }
-}
-
-/// Starts the protocol over a transport of rmcp's.
-pub(super) async fn serve<T>(
-    name: &str,
-    transport: T,
-    callbacks: Arc<Callbacks>,
-    lifecycle: ClientLifecycleMode,
-) -> Result<Running, ClientError>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    let transport = Observed::new(transport, callbacks.clone());
-    let started = serve_client_with_lifecycle(callbacks, transport, lifecycle).await;
-    started.map_err(|error| ClientError::of_start(name, &error))
-}
-
-impl sealed::Target for StdioTarget {
-    fn name(&self) -> String {
-        self.0.name()
-    }
-
-    async fn start(self, callbacks: Arc<Callbacks>, lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
-        serve(&self.name(), self.0.start()?, callbacks, lifecycle).await
-    }
-}
-
-impl<R, W> sealed::Target for StreamTarget<R, W>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    fn name(&self) -> String {
-        "the streams".to_owned()
-    }
-
-    async fn start(self, callbacks: Arc<Callbacks>, lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
-        let name = self.name();
-        let transport = IntoTransport::<RoleClient, _, _>::into_transport((self.input, self.output));
-        serve(&name, transport, callbacks, lifecycle).await
-    }
-}
-
-#[cfg(feature = "server")]
-impl sealed::Target for ServerTarget {
-    fn name(&self) -> String {
-        "the server in this process".to_owned()
-    }
-
-    async fn start(self, callbacks: Arc<Callbacks>, lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
-        /// Bytes on the way in one direction.
-        const PIPE: usize = 64 << 10;
-        let name = self.name();
-        let failed =
-            |error: crate::ServeError| ClientError::Connect { server: name.clone(), reason: error.to_string() };
-        self.0.start().await.map_err(failed)?;
-        let (ours, theirs) = tokio::io::duplex(PIPE);
-        let (input, output) = tokio::io::split(theirs);
-        tokio::spawn(async move {
-            if let Err(error) = self.0.serve_streams(input, output).await {
-                tracing::debug!(%error, "a server in this process did not begin");
-            }
-        });
-        let transport = IntoTransport::<RoleClient, _, _>::into_transport(tokio::io::split(ours));
-        serve(&name, transport, callbacks, lifecycle).await
     }
 }

@@ -2,7 +2,7 @@
 
 use super::callbacks::{OnProgress, Progress};
 use super::error::ClientError;
-use super::request::{Options, Requests, Rounds};
+use super::request::{Options, Requests};
 use super::task::Task;
 use super::{Client, with_timeout};
 use crate::content::Content;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What a tool returned.
+/// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CallResult {
-    /// What it says, block by block.
+    /// The content blocks.
     pub content: Vec<Content>,
-    /// The same as data, from tools that have an output schema.
+    /// The structured content, of tools with an output schema.
     pub structured: Option<Value>,
     /// Whether the tool failed; the content says why.
     pub is_error: bool,
@@ -46,7 +46,7 @@ impl CallResult {
         texts.join("\n")
     }
 
-    /// Returns what the protocol has for it.
+    /// Returns the result as the protocol writes it (`CallToolResult`).
     pub fn to_json(&self) -> Value {
         let content: Vec<wire::ContentBlock> = self.content.iter().cloned().map(Content::into_wire).collect();
         let mut result = json!({"content": content, "isError": self.is_error});
@@ -116,12 +116,12 @@ impl std::fmt::Debug for Call {
     }
 }
 
-/// What a call has become.
+/// The outcome of a call that may become a task.
 #[derive(Debug)]
 pub enum TaskOr<T> {
-    /// The server goes on with it; see [`Task`].
+    /// The server goes on with the call as a task.
     Task(Task),
-    /// It is done.
+    /// The call is done.
     Done(T),
 }
 
@@ -183,70 +183,71 @@ impl Call {
     ///
     /// Those of the call.
     pub async fn as_task(mut self) -> Result<TaskOr<CallResult>, ClientError> {
-        super::task::declare(&self.client, &mut self.options);
-        self.run().await
+        super::task::declare(&self.client.inner.requests, &mut self.options);
+        let (timeout, token) = (self.timeout, self.token.take());
+        within(timeout, token, self.run()).await
     }
 
     async fn run(self) -> Result<TaskOr<CallResult>, ClientError> {
-        let Call { client, name, arguments, options, timeout, token } = self;
+        let Call { client, name, arguments, options, .. } = self;
         let arguments = arguments.map_err(ClientError::Question)?;
-        let work = async {
-            let tool = client.known_tool(&name).await;
-            let done = send(&client, &name, arguments, &options).await?;
-            if let (TaskOr::Done(result), Some(tool)) = (&done, tool)
-                && tool.check(result).is_err()
-                && let Some(tool) = client.known_tool_again(&name).await
-            {
-                tool.check(result)?;
-            }
-            Ok(done)
-        };
-        let cancelled = async {
-            match &token {
-                Some(token) => token.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            done = with_timeout(timeout, work) => done,
-            () = cancelled => Err(ClientError::Cancelled(None)),
+        let tool = client.known_tool(&name).await;
+        let done = send(&client.inner.requests, &name, arguments, &options).await?;
+        if let (TaskOr::Done(result), Some(tool)) = (&done, tool)
+            && tool.check(result).is_err()
+            && let Some(tool) = client.known_tool_again(&name).await
+        {
+            tool.check(result)?;
         }
+        Ok(done)
+    }
+}
+
+/// Waits for `work`, but no longer than `timeout`, and not when `token` has fired.
+async fn within<T>(
+    timeout: Option<Duration>,
+    token: Option<CancellationToken>,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    let cancelled = async {
+        match &token {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        done = with_timeout(timeout, work) => done,
+        () = cancelled => Err(ClientError::Cancelled(None)),
     }
 }
 
 /// Sends the call, in as many rounds as the server asks for.
 async fn send(
-    client: &Client,
+    requests: &Requests,
     name: &str,
     arguments: Map<String, Value>,
     options: &Options,
 ) -> Result<TaskOr<CallResult>, ClientError> {
-    let requests: &Requests = &client.inner.requests;
-    let mut rounds = Rounds::new(requests.max_rounds);
     let mut params = wire::CallToolRequestParams::new(name.to_owned());
     params.arguments = Some(arguments);
-    let mut declared;
-    let mut options = options;
-    loop {
-        let request = ClientRequest::CallToolRequest(wire::CallToolRequest::new(params.clone()));
-        let answer = match requests.send(request, options).await {
-            Err(error) if super::task::is_wanted(client, options, &error) => {
-                // The tool is a task always: say that this client knows tasks, and wait for its end.
-                declared = options.clone();
-                super::task::declare(client, &mut declared);
-                options = &declared;
-                continue;
-            }
-            answer => answer?,
-        };
-        match answer {
-            ServerResult::CallToolResult(result) => return Ok(TaskOr::Done(CallResult::from_wire(result))),
-            ServerResult::CreateTaskResult(result) => return Ok(TaskOr::Task(Task::new(requests, result.task))),
-            ServerResult::InputRequiredResult(result) => {
-                (params.input_responses, params.request_state) = rounds.next(requests, result.into()).await?;
-            }
-            other => return Err(super::unexpected("tools/call", &other)),
+    let make = |answers, state| {
+        let mut params = params.clone();
+        (params.input_responses, params.request_state) = (answers, state);
+        ClientRequest::CallToolRequest(wire::CallToolRequest::new(params))
+    };
+    let answer = match requests.send_in_rounds(options, make).await {
+        Err(error) if super::task::is_wanted(options, &error) => {
+            // The tool is a task always: say that this client knows tasks, and wait for its end.
+            let mut declared = options.clone();
+            super::task::declare(requests, &mut declared);
+            requests.send_in_rounds(&declared, make).await?
         }
+        answer => answer?,
+    };
+    match answer {
+        ServerResult::CallToolResult(result) => Ok(TaskOr::Done(CallResult::from_wire(result))),
+        ServerResult::CreateTaskResult(result) => Ok(TaskOr::Task(Task::new(requests, result.task))),
+        other => Err(super::unexpected("tools/call", &other)),
     }
 }
 
@@ -255,28 +256,21 @@ impl IntoFuture for Call {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     /// Sends the call; a task is waited for.
-    fn into_future(self) -> Self::IntoFuture {
-        let (timeout, token) = (self.timeout, self.token.clone());
+    fn into_future(mut self) -> Self::IntoFuture {
+        let (timeout, token) = (self.timeout, self.token.take());
         Box::pin(async move {
-            match self.run().await? {
-                TaskOr::Done(result) => Ok(result),
-                TaskOr::Task(task) => {
-                    let cancelled = async {
-                        match &token {
-                            Some(token) => token.cancelled().await,
-                            None => std::future::pending().await,
-                        }
-                    };
-                    let done = tokio::select! {
-                        done = with_timeout(timeout, task.result()) => done,
-                        () = cancelled => Err(ClientError::Cancelled(None)),
-                    };
-                    if matches!(done, Err(ClientError::Timeout(_) | ClientError::Cancelled(None))) {
-                        let _ = task.cancel().await;
-                    }
-                    done
+            let mut started = None;
+            let work = async {
+                match self.run().await? {
+                    TaskOr::Done(result) => Ok(result),
+                    TaskOr::Task(task) => started.insert(task).result().await,
                 }
+            };
+            let done = within(timeout, token, work).await;
+            if let (Some(task), Err(ClientError::Timeout(_) | ClientError::Cancelled(None))) = (started, &done) {
+                let _ = task.cancel().await;
             }
+            done
         })
     }
 }

@@ -1,18 +1,20 @@
-//! What a client does with what its server sends by itself.
+//! Handles the messages that a server sends by itself: questions, progress, logs, changes.
 
 use super::questions::Answerers;
-use crate::answers::Root;
+use crate::error::Error;
 use crate::level::Level;
+use crate::sync::lock;
 use rmcp::ErrorData;
 use rmcp::model as wire;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification};
 use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, RoleClient};
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, broadcast};
 
@@ -32,27 +34,27 @@ const MAX_EARLY: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LogMessage {
-    /// How much it matters.
+    /// The level.
     pub level: Level,
-    /// Which part of the server says it.
+    /// The part of the server that logs.
     pub logger: Option<String>,
-    /// What it says: a text, or any other JSON.
+    /// The message: a text, or any other JSON.
     pub data: Value,
 }
 
-/// How far a request has come.
+/// A report of progress.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is done, in the server's unit.
+    /// The progress so far, in the server's unit.
     pub done: f64,
-    /// What there is to do, if that is known.
+    /// The total, if it is known.
     pub total: Option<f64>,
-    /// What is being done.
+    /// A text about the present step.
     pub message: Option<String>,
 }
 
-/// Something that has changed at the server.
+/// A change at the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -66,12 +68,25 @@ pub enum Change {
     Resource(String),
 }
 
+impl Change {
+    /// Returns the change that a notification tells of, if it tells of one.
+    pub(super) fn of(notification: &ServerNotification) -> Option<Self> {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_) => Some(Self::Tools),
+            ServerNotification::ResourceListChangedNotification(_) => Some(Self::Resources),
+            ServerNotification::PromptListChangedNotification(_) => Some(Self::Prompts),
+            ServerNotification::ResourceUpdatedNotification(update) => Some(Self::Resource(update.params.uri.clone())),
+            _ => None,
+        }
+    }
+}
+
 pub(super) type OnLog = Arc<dyn Fn(LogMessage) + Send + Sync>;
 pub(super) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 pub(super) type OnChange = Arc<dyn Fn(Change) + Send + Sync>;
 
 /// The callbacks of one client.
-pub struct Callbacks {
+pub(super) struct Callbacks {
     config: wire::ClientConfig,
     answerers: Answerers,
     on_log: Option<OnLog>,
@@ -142,7 +157,11 @@ impl Callbacks {
     }
 
     /// Has `callback` called with the progress of the request with this token, until the value is dropped.
-    pub(super) fn follow_progress(self: &Arc<Self>, token: ProgressToken, callback: OnProgress) -> Following {
+    pub(super) fn follow_progress(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        callback: OnProgress,
+    ) -> ProgressSubscription {
         let early = {
             let mut progress = lock(&self.progress);
             let (early, others) = progress.early.drain(..).partition(|report| report.progress_token == token);
@@ -152,10 +171,10 @@ impl Callbacks {
         };
         let early: VecDeque<ProgressNotificationParam> = early;
         early.into_iter().for_each(|report| call(&callback, progress_of(report)));
-        Following { callbacks: self.clone(), token }
+        ProgressSubscription { callbacks: self.clone(), token }
     }
 
-    /// Shows a notification to whom it concerns, in the order in which they come. Returns whether nobody else needs it.
+    /// Passes a notification to its callback. Returns whether it was handled: rmcp need not see it.
     pub(super) fn notice(&self, notification: &ServerNotification) -> bool {
         use rmcp::model::GetMeta as _;
         if notification.get_meta().subscription_id().is_some() {
@@ -165,13 +184,10 @@ impl Callbacks {
         match notification {
             ServerNotification::LoggingMessageNotification(message) => self.notice_log(&message.params),
             ServerNotification::ProgressNotification(report) => self.notice_progress(&report.params),
-            ServerNotification::ToolListChangedNotification(_) => self.notice_change(Change::Tools),
-            ServerNotification::ResourceListChangedNotification(_) => self.notice_change(Change::Resources),
-            ServerNotification::PromptListChangedNotification(_) => self.notice_change(Change::Prompts),
-            ServerNotification::ResourceUpdatedNotification(update) => {
-                self.notice_change(Change::Resource(update.params.uri.clone()));
-            }
-            _ => return false,
+            other => match Change::of(other) {
+                Some(change) => self.notice_change(change),
+                None => return false,
+            },
         }
         true
     }
@@ -235,12 +251,12 @@ impl Callbacks {
 }
 
 /// Reports of one request's progress come until this is dropped.
-pub(super) struct Following {
+pub(super) struct ProgressSubscription {
     callbacks: Arc<Callbacks>,
     token: ProgressToken,
 }
 
-impl Drop for Following {
+impl Drop for ProgressSubscription {
     fn drop(&mut self) {
         lock(&self.callbacks.progress).callbacks.remove(&self.token);
     }
@@ -257,18 +273,13 @@ impl ClientHandler for Callbacks {
         params: wire::CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<wire::CreateMessageResult, ErrorData> {
-        let _place = self.enter()?;
-        let sampled = self.answerers.sample(serde_json::to_value(params).map_err(internal)?).await;
-        let sampled = serde_json::to_value(sampled.map_err(failed)?).map_err(internal)?;
-        let mut result = sampled;
-        result["role"] = json!("assistant");
-        serde_json::from_value(result).map_err(internal)
+        let _permit = self.enter()?;
+        answer_of(self.answerers.sample(serde_json::to_value(params).map_err(internal)?).await)
     }
 
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<wire::ListRootsResult, ErrorData> {
-        let _place = self.enter()?;
-        let roots: Vec<Root> = self.answerers.list_roots().await.map_err(failed)?;
-        serde_json::from_value(json!({"roots": roots})).map_err(internal)
+        let _permit = self.enter()?;
+        answer_of(self.answerers.list_roots().await)
     }
 
     async fn create_elicitation(
@@ -276,9 +287,8 @@ impl ClientHandler for Callbacks {
         request: wire::ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<wire::ElicitResult, ErrorData> {
-        let _place = self.enter()?;
-        let answer = self.answerers.elicit(serde_json::to_value(request).map_err(internal)?).await;
-        serde_json::from_value(answer.map_err(failed)?).map_err(internal)
+        let _permit = self.enter()?;
+        answer_of(self.answerers.elicit(serde_json::to_value(request).map_err(internal)?).await)
     }
 }
 
@@ -286,8 +296,10 @@ fn internal(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-fn failed(error: crate::error::Error) -> ErrorData {
-    error.as_protocol().unwrap_or_else(|| internal(error.message()))
+/// Returns the answer to a question as the protocol has it.
+fn answer_of<T: DeserializeOwned>(answer: Result<Value, Error>) -> Result<T, ErrorData> {
+    let answer = answer.map_err(|error| error.as_protocol().unwrap_or_else(|| internal(error.message())))?;
+    serde_json::from_value(answer).map_err(internal)
 }
 
 fn progress_of(report: ProgressNotificationParam) -> Progress {
@@ -301,13 +313,10 @@ fn call<T>(callback: &Arc<dyn Fn(T) + Send + Sync>, value: T) {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn callbacks(on_log: Option<OnLog>) -> Arc<Callbacks> {
         Arc::new(Callbacks::new(wire::Implementation::new("test", "0"), Answerers::default(), on_log, None))
@@ -333,10 +342,10 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let token = ProgressToken(wire::NumberOrString::Number(7));
         let kept = seen.clone();
-        let following = callbacks.follow_progress(token, Arc::new(move |progress| lock(&kept).push(progress.done)));
+        let subscription = callbacks.follow_progress(token, Arc::new(move |progress| lock(&kept).push(progress.done)));
         callbacks.notice(&report(7, 4.0));
         assert_eq!(*lock(&seen), [3.0, 4.0], "what is kept is bounded");
-        drop(following);
+        drop(subscription);
         callbacks.notice(&report(7, 5.0));
         assert_eq!(lock(&seen).len(), 2);
     }

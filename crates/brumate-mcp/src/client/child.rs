@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// Variables of this process that a child gets; the others may be secrets.
 pub const INHERITED: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-/// How long a child may take to end when its input has ended, and again after SIGTERM.
+/// Time for a child to end after the end of its input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A command that starts a server.

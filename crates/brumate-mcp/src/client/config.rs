@@ -33,7 +33,7 @@ pub struct ServerConfig {
     /// The transport: `stdio`, `http` (also `streamable-http`) or `sse`. Without it a command means the first, an address the second.
     #[serde(default, rename = "type", alias = "transport")]
     pub transport: Option<String>,
-    /// Whether it is to be left out.
+    /// Whether clients skip the server.
     #[serde(default)]
     pub disabled: bool,
 }

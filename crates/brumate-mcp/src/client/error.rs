@@ -1,11 +1,12 @@
-//! What requests to a server fail with.
+//! Errors of clients.
 
 use super::call::CallResult;
+use crate::error::causes;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Why a client could not be connected, or a request of it failed.
+/// The reason why a client could not connect, or why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -33,7 +34,7 @@ pub enum ClientError {
         code: i32,
         /// The error's message.
         message: String,
-        /// What the server added.
+        /// The error's data.
         data: Option<Value>,
     },
     /// The tool failed; see [`CallResult::ok`].
@@ -84,20 +85,6 @@ impl ClientError {
         }
         Self::Connect { server: server.to_owned(), reason: causes(error) }
     }
-}
-
-/// Returns an error and what caused it, in a line.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// Finds a failure of credentials among an error's causes.

@@ -1,13 +1,13 @@
 //! Several servers as one.
 
 use super::Client;
-use super::builder::{ClientBuilder, StdioTarget, Target};
+use super::builder::ClientBuilder;
 use super::call::Call;
-use super::callbacks::lock;
-use super::child::ServerCommand;
 use super::config::ServerConfig;
 use super::error::ClientError;
 use super::info::ToolInfo;
+use super::target::Target;
+use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
@@ -27,7 +27,7 @@ pub struct GroupTool {
     pub name: String,
     /// The server that has it.
     pub member: Member,
-    /// What that server says of it.
+    /// The tool as its server lists it.
     pub tool: ToolInfo,
 }
 
@@ -87,7 +87,7 @@ impl Default for ClientGroup {
 }
 
 impl ClientGroup {
-    /// A group without members, whose tools have their servers' names for them.
+    /// Makes a group without members. Its tools have the names that their servers give them.
     pub fn new() -> Self {
         let (ends, ended) = mpsc::channel(MAX_ENDED);
         let (members, connecting) = (Arc::default(), AsyncMutex::default());
@@ -116,7 +116,7 @@ impl ClientGroup {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`ClientGroup::connect`].
     pub async fn connect_as<T: Target>(
         &self,
         name: impl Into<String>,
@@ -135,24 +135,19 @@ impl ClientGroup {
         let failed = |reason: &str| ClientError::Connect { server: name.to_owned(), reason: reason.to_owned() };
         match (config.transport.as_deref(), &config.command, &config.url) {
             (None | Some("stdio"), Some(program), _) => {
-                let arguments = config.args.iter().map(Into::into).collect();
-                let mut command = ServerCommand::new(program.into(), arguments);
-                command.environment = config.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-                command.directory.clone_from(&config.cwd);
-                self.connect_as(name, ClientBuilder::new(StdioTarget(command))).await
+                let client = Client::stdio(program, &config.args).envs(&config.env);
+                let client = match &config.cwd {
+                    Some(directory) => client.current_dir(directory),
+                    None => client,
+                };
+                self.connect_as(name, client).await
             }
             #[cfg(feature = "client-http")]
             (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
-                let client =
-                    config.headers.iter().fold(Client::http(url), |client, (name, value)| client.header(name, value));
-                self.connect_as(name, client).await
+                self.connect_as(name, Client::http(url).headers(&config.headers)).await
             }
             #[cfg(feature = "client-http")]
-            (Some("sse"), _, Some(url)) => {
-                let client =
-                    config.headers.iter().fold(Client::sse(url), |client, (name, value)| client.header(name, value));
-                self.connect_as(name, client).await
-            }
+            (Some("sse"), _, Some(url)) => self.connect_as(name, Client::sse(url).headers(&config.headers)).await,
             (None, None, None) => Err(failed("it has neither a `command` nor a `url`")),
             (Some("stdio"), None, _) => Err(failed("it has no `command`")),
             (Some("http" | "streamable-http" | "streamableHttp" | "sse"), _, None) => Err(failed("it has no `url`")),
@@ -223,8 +218,9 @@ impl ClientGroup {
     /// A list cannot be read.
     pub async fn tools(&self) -> Result<Vec<GroupTool>, ClientError> {
         self.refresh().await?;
-        let names = lock(&self.members).names(&self.naming);
-        Ok(names.into_iter().map(|(name, (member, tool))| GroupTool { name, member, tool }).collect())
+        let members = lock(&self.members);
+        let names = members.names(&self.naming).into_iter();
+        Ok(names.map(|(name, (member, tool))| GroupTool { name, member, tool: tool.clone() }).collect())
     }
 
     /// Calls the tool that has this name in the group.
@@ -236,7 +232,7 @@ impl ClientGroup {
         self.refresh().await?;
         let members = lock(&self.members);
         let found = members.names(&self.naming).remove(name);
-        let found = found.and_then(|(member, tool)| Some(members.by_id.get(&member)?.client.call(tool.name)));
+        let found = found.and_then(|(member, tool)| Some(members.by_id.get(&member)?.client.call(&tool.name)));
         found.ok_or_else(|| ClientError::Protocol {
             code: rmcp::model::ErrorCode::INVALID_PARAMS.0,
             message: format!("no server of the group has a tool `{name}`"),
@@ -281,12 +277,12 @@ impl ClientGroup {
 }
 
 impl Members {
-    /// All tools by their names in the group; the first one keeps a name.
-    fn names(&self, naming: &Naming) -> BTreeMap<String, (Member, ToolInfo)> {
+    /// Returns all tools by their names in the group; the first one keeps a name.
+    fn names(&self, naming: &Naming) -> BTreeMap<String, (Member, &ToolInfo)> {
         let mut names = BTreeMap::new();
         for (member, entry) in &self.by_id {
             for tool in &entry.tools {
-                names.entry(naming(&tool.name, &entry.name)).or_insert_with(|| (*member, tool.clone()));
+                names.entry(naming(&tool.name, &entry.name)).or_insert_with(|| (*member, tool));
             }
         }
         names

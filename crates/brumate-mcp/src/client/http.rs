@@ -1,133 +1,41 @@
 //! Streamable HTTP: sending messages, and reading what comes back.
 
-use super::builder::{HttpTarget, Running, SseTarget, sealed, serve};
-use super::callbacks::Callbacks;
-use super::error::{ClientError, causes};
-use super::sse;
+use super::body::{MAX_MESSAGE, events, media_type};
+#[cfg(feature = "auth")]
+use super::error::ClientError;
+use crate::error::causes;
+use crate::http_client;
 use ::http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
-use rmcp::service::ClientLifecycleMode;
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+#[cfg(feature = "auth")]
 use url::Url;
 
-/// The largest message, in bytes, and the largest event.
-pub(super) const MAX_MESSAGE: usize = 16 << 20;
-
-/// The most of an answer that is an error, in bytes.
+/// The largest error answer that is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
-
-/// How long to wait for a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Requests that are under way at a time; those that are answered by a stream do not count.
-const CONCURRENT_REQUESTS: usize = 64;
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The address of a server, and what is sent with each request.
-#[derive(Clone)]
-pub(super) struct Endpoint {
-    pub(super) url: String,
-    headers: Result<HeaderMap, String>,
-    /// Makes what gives tokens, once.
-    #[cfg(feature = "auth")]
-    authorization: Option<Arc<std::sync::Mutex<Option<MakeAuthorizer>>>>,
-}
-
-#[cfg(feature = "auth")]
-type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn super::auth::Authorizer>, super::auth::AuthError> + Send>;
-
-impl Endpoint {
-    pub(super) fn new(url: String) -> Self {
-        Self {
-            url,
-            headers: Ok(HeaderMap::new()),
-            #[cfg(feature = "auth")]
-            authorization: None,
-        }
-    }
-
-    #[cfg(feature = "auth")]
-    pub(super) fn authorize(&mut self, authorization: impl super::auth::Authorization) {
-        let make: MakeAuthorizer = Box::new(move |url| authorization.for_server(url));
-        self.authorization = Some(Arc::new(std::sync::Mutex::new(Some(make))));
-    }
-
-    pub(super) fn header(&mut self, name: &str, value: &str) {
-        let Ok(headers) = &mut self.headers else { return };
-        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            (Ok(name), Ok(mut value)) => {
-                // It may be a secret.
-                value.set_sensitive(true);
-                headers.append(name, value);
-            }
-            _ => self.headers = Err(format!("`{name}` cannot be a header")),
-        }
-    }
-
-    /// Returns the address, and a client that sends the headers to it.
-    ///
-    /// # Errors
-    ///
-    /// The address is none that HTTP has, or a header is none.
-    pub(super) fn open(&self) -> Result<(Url, Backend), ClientError> {
-        let failed = |reason: String| ClientError::Connect { server: self.url.clone(), reason };
-        let url = Url::parse(&self.url).map_err(|error| failed(error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(failed("its address begins with neither `https:` nor `http:`".to_owned()));
-        }
-        let headers = self.headers.clone().map_err(failed)?;
-        // The program may have chosen another provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            // Credentials go to the address they were given for, and nowhere else.
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("brumate-mcp/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let client = client.map_err(|error| failed(causes(&error)))?;
-        #[cfg(feature = "auth")]
-        let authorizer = match &self.authorization {
-            Some(authorization) => {
-                let authorization = authorization.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-                authorization.map(|make| make(&url)).transpose().map_err(|error| failed(error.to_string()))?
-            }
-            None => None,
-        };
-        let backend = Backend {
-            client,
-            headers,
-            #[cfg(feature = "auth")]
-            authorizer,
-        };
-        Ok((url, backend))
-    }
-}
-
 /// Sends requests to one server.
 #[derive(Clone)]
 pub(super) struct Backend {
-    client: reqwest::Client,
-    headers: HeaderMap,
+    pub(super) client: reqwest::Client,
+    pub(super) headers: HeaderMap,
     #[cfg(feature = "auth")]
-    authorizer: Option<Arc<dyn super::auth::Authorizer>>,
+    pub(super) authorizer: Option<Arc<dyn super::auth::Authorizer>>,
 }
 
 /// Why a request failed.
@@ -143,7 +51,11 @@ pub(super) enum BackendError {
 type Failure = StreamableHttpError<BackendError>;
 
 fn failure(error: reqwest::Error) -> Failure {
-    StreamableHttpError::Client(BackendError::Failed(causes(&error.without_url())))
+    failed(causes(&error.without_url()))
+}
+
+fn failed(reason: String) -> Failure {
+    StreamableHttpError::Client(BackendError::Failed(reason))
 }
 
 impl Backend {
@@ -191,7 +103,7 @@ impl Backend {
 
     /// Gets a token before the protocol begins, where none is known: the beginning has no patience with a person in a browser.
     #[cfg(feature = "auth")]
-    async fn prepare(&self, url: &Url) -> Result<(), ClientError> {
+    pub(super) async fn prepare(&self, url: &Url) -> Result<(), ClientError> {
         let Some(authorizer) = &self.authorizer else { return Ok(()) };
         let failed = |error: super::auth::AuthError| ClientError::Authorization(error.to_string());
         if authorizer.token().await.map_err(failed)?.is_some() {
@@ -218,7 +130,8 @@ impl Backend {
     }
 }
 
-fn challenges(response: &Response) -> Vec<String> {
+/// Returns what an answer says in `WWW-Authenticate`, a text for each header.
+pub(super) fn challenges(response: &Response) -> Vec<String> {
     let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
     headers.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
 }
@@ -260,7 +173,7 @@ impl StreamableHttpClient for Backend {
         match media_type(&response).as_deref() {
             Some(EVENT_STREAM) => Ok(StreamableHttpPostResponse::Sse(events(response), session)),
             Some(JSON) => {
-                let body = read(response, MAX_MESSAGE).await?;
+                let body = http_client::read(response, MAX_MESSAGE).await.map_err(failed)?;
                 Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
             }
             other => Err(StreamableHttpError::UnexpectedContentType(other.map(str::to_owned))),
@@ -318,7 +231,7 @@ impl StreamableHttpClient for Backend {
     }
 }
 
-/// What becomes of an answer that is no success.
+/// Turns an answer that is no success into a message or an error.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
@@ -331,7 +244,7 @@ async fn refused(
     let is_json = media_type(&response).as_deref() == Some(JSON);
     let retry_after = response.headers().get(::http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.map(str::to_owned);
-    let body = read(response, MAX_ERROR).await.unwrap_or_default();
+    let body = http_client::read(response, MAX_ERROR).await.unwrap_or_default();
     let error = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
         Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
         _ => None,
@@ -369,106 +282,5 @@ fn challenged(response: &Response) -> Option<Failure> {
             Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
         }
         _ => None,
-    }
-}
-
-/// Returns an answer's media type, without its parameters.
-pub(super) fn media_type(response: &Response) -> Option<String> {
-    let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
-    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-}
-
-/// Reads a body of at most `limit` bytes.
-pub(super) async fn read(response: Response, limit: usize) -> Result<Bytes, Failure> {
-    let mut body = BytesMut::new();
-    let mut stream = response.bytes_stream();
-    while let Some(part) = stream.try_next().await.map_err(failure)? {
-        if body.len() + part.len() > limit {
-            let text = format!("an answer of more than {limit} bytes");
-            return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
-        }
-        body.extend_from_slice(&part);
-    }
-    Ok(body.freeze())
-}
-
-/// Returns the events of an answer.
-pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE)).boxed()
-}
-
-/// Passes bytes on until an event has more than `limit` of them: until so many have come without an empty line.
-fn bounded<E: std::error::Error + Send + Sync + 'static>(
-    bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
-    limit: usize,
-) -> impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static {
-    let (mut since, mut at_line_start) = (0usize, true);
-    let check = move |part: Result<Bytes, E>| {
-        let part = part.map_err(io::Error::other)?;
-        for byte in &part {
-            since += 1;
-            match byte {
-                b'\n' if at_line_start => since = 0,
-                b'\n' => at_line_start = true,
-                b'\r' => {}
-                _ => at_line_start = false,
-            }
-            if since > limit {
-                return Err(io::Error::other(format!("an event of more than {limit} bytes")));
-            }
-        }
-        Ok(part)
-    };
-    bytes.map(check).scan(false, |ended, part| {
-        let before = std::mem::replace(ended, part.is_err());
-        std::future::ready((!before).then_some(part))
-    })
-}
-
-impl sealed::Target for HttpTarget {
-    fn name(&self) -> String {
-        self.0.url.clone()
-    }
-
-    async fn start(self, callbacks: Arc<Callbacks>, lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
-        let (url, backend) = self.0.open()?;
-        #[cfg(feature = "auth")]
-        backend.prepare(&url).await?;
-        let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-            .max_concurrent_requests(CONCURRENT_REQUESTS)
-            .reinit_on_expired_session(true);
-        let transport = StreamableHttpClientTransport::with_client(backend, config);
-        serve(&self.0.url, transport, callbacks, lifecycle).await
-    }
-}
-
-impl sealed::Target for SseTarget {
-    fn name(&self) -> String {
-        self.0.url.clone()
-    }
-
-    async fn start(self, callbacks: Arc<Callbacks>, _lifecycle: ClientLifecycleMode) -> Result<Running, ClientError> {
-        let (url, backend) = self.0.open()?;
-        let transport = sse::connect(&self.0.url, &url, backend).await?;
-        // That transport ended with the protocols that begin so.
-        serve(&self.0.url, transport, callbacks, ClientLifecycleMode::Initialize).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn events_are_bounded_and_streams_are_not() {
-        let pass = |parts: &'static [&'static str]| async move {
-            let parts =
-                futures::stream::iter(parts).map(|part| Ok::<_, io::Error>(Bytes::from_static(part.as_bytes())));
-            bounded(parts, 16).collect::<Vec<_>>().await
-        };
-        let fine = pass(&["data: a\n\n", "data: b\r\n\r\n", "data: c", "\n\n"]).await;
-        assert!(fine.iter().all(Result::is_ok) && fine.len() == 4);
-        let long = pass(&["data: a\n\n", "data: aaaaaaa\nda", "ta: b\n\n", "data: c\n\n"]).await;
-        assert!(long.len() == 3 && long[1].is_ok() && long[2].is_err(), "{long:?}");
     }
 }

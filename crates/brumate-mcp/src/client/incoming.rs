@@ -6,7 +6,8 @@
 //! It also tells rmcp what it takes for a failure: a server of an older protocol may answer `server/discover`, which it does not know,
 //! with any result.
 
-use super::callbacks::{Callbacks, lock};
+use super::callbacks::Callbacks;
+use crate::sync::lock;
 use futures::future::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -22,13 +23,22 @@ use std::sync::{Arc, Mutex};
 pub(super) struct TransportError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// A transport of any kind. rmcp's machinery is compiled for this one alone: it is large.
-trait AnyTransport: Send {
+#[allow(unreachable_pub, reason = "it shows in a sealed trait")]
+pub struct AnyTransport(Box<dyn DynTransport>);
+
+impl AnyTransport {
+    pub(super) fn new(transport: impl Transport<RoleClient> + 'static) -> Self {
+        Self(Box::new(transport))
+    }
+}
+
+trait DynTransport: Send {
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> BoxFuture<'static, Result<(), TransportError>>;
     fn receive(&mut self) -> BoxFuture<'_, Option<RxJsonRpcMessage<RoleClient>>>;
     fn close(&mut self) -> BoxFuture<'_, Result<(), TransportError>>;
 }
 
-impl<T: Transport<RoleClient>> AnyTransport for T {
+impl<T: Transport<RoleClient>> DynTransport for T {
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> BoxFuture<'static, Result<(), TransportError>> {
         let sent = Transport::send(self, item);
         Box::pin(async move { sent.await.map_err(|error| TransportError(Box::new(error))) })
@@ -44,16 +54,16 @@ impl<T: Transport<RoleClient>> AnyTransport for T {
 }
 
 /// A transport whose notifications are observed.
-pub(super) struct Observed {
-    inner: Box<dyn AnyTransport>,
+pub(super) struct ObservedTransport {
+    inner: AnyTransport,
     callbacks: Arc<Callbacks>,
     /// The request for `server/discover` that has no answer yet.
     discovering: Mutex<Option<RequestId>>,
 }
 
-impl Observed {
-    pub(super) fn new(inner: impl Transport<RoleClient> + 'static, callbacks: Arc<Callbacks>) -> Self {
-        Self { inner: Box::new(inner), callbacks, discovering: Mutex::default() }
+impl ObservedTransport {
+    pub(super) fn new(inner: AnyTransport, callbacks: Arc<Callbacks>) -> Self {
+        Self { inner, callbacks, discovering: Mutex::default() }
     }
 
     /// Returns the answer that is meant: an error where a server answers `server/discover` with something else.
@@ -72,7 +82,7 @@ impl Observed {
     }
 }
 
-impl Transport<RoleClient> for Observed {
+impl Transport<RoleClient> for ObservedTransport {
     type Error = TransportError;
 
     fn send(
@@ -84,12 +94,12 @@ impl Transport<RoleClient> for Observed {
         {
             *lock(&self.discovering) = Some(request.id.clone());
         }
-        self.inner.send(item)
+        self.inner.0.send(item)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            match self.inner.receive().await? {
+            match self.inner.0.receive().await? {
                 ServerJsonRpcMessage::Notification(message) if self.callbacks.notice(&message.notification) => {}
                 message => return Some(self.meant(message)),
             }
@@ -97,6 +107,6 @@ impl Transport<RoleClient> for Observed {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+        self.inner.0.close().await
     }
 }

@@ -1,9 +1,9 @@
-//! What servers say of themselves and of what they offer.
+//! Descriptions of servers, and of their tools, resources and prompts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A server's name for itself.
+/// The name and version of a server (`Implementation`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What a server offers, all pages of it.
+//! Lists of tools, resources, templates and prompts, page by page.
 
 use super::error::ClientError;
 use super::info::{PromptInfo, ResourceInfo, TemplateInfo, ToolInfo};

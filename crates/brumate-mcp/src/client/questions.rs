@@ -1,4 +1,4 @@
-//! What servers ask of clients, and who answers.
+//! Questions of servers to clients, and the callbacks that answer them.
 
 use crate::answers::{Answer, Root, Sampled, UrlAnswer};
 use crate::error::Error;
@@ -44,7 +44,7 @@ impl SamplingRequest {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FormRequest {
-    /// What the server says about it.
+    /// The server's text for the user.
     pub message: String,
     /// The JSON Schema of its fields: a flat object.
     pub schema: Map<String, Value>,
@@ -64,7 +64,7 @@ impl FormRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UrlRequest {
-    /// What the server says about it.
+    /// The server's text for the user.
     pub message: String,
     /// The page's address.
     pub url: String,
@@ -72,9 +72,21 @@ pub struct UrlRequest {
     pub id: String,
 }
 
-type Callback<In, Out> = Arc<dyn Fn(In) -> BoxFuture<'static, Result<Out, Error>> + Send + Sync>;
+pub(super) type Callback<In, Out> = Arc<dyn Fn(In) -> BoxFuture<'static, Result<Out, Error>> + Send + Sync>;
 
-/// Those who answer.
+/// Makes a callback of a function that does not fail.
+pub(super) fn infallible<In, Out, F, Fut>(function: F) -> Callback<In, Out>
+where
+    F: Fn(In) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Out> + Send + 'static,
+{
+    Arc::new(move |question| {
+        let answer = function(question);
+        Box::pin(async move { Ok(answer.await) })
+    })
+}
+
+/// The callbacks that answer the server's questions.
 #[derive(Clone, Default)]
 pub(super) struct Answerers {
     pub(super) sampling: Option<Callback<SamplingRequest, Sampled>>,
@@ -112,25 +124,26 @@ impl Answerers {
     /// Nobody answers such questions, or who does failed.
     pub(super) async fn answer(&self, question: wire::InputRequest) -> Result<Value, Error> {
         match question {
-            wire::InputRequest::CreateMessage(request) => {
-                let sampled = self.sample(serde_json::to_value(request.params)?).await?;
-                Ok(serde_json::to_value(sampled)?)
-            }
+            wire::InputRequest::CreateMessage(request) => self.sample(serde_json::to_value(request.params)?).await,
             wire::InputRequest::Elicitation(request) => self.elicit(serde_json::to_value(request.params)?).await,
-            wire::InputRequest::ListRoots(_) => Ok(json!({"roots": self.list_roots().await?})),
+            wire::InputRequest::ListRoots(_) => self.list_roots().await,
             _ => Err(Error::new("it is of a kind that this version does not know")),
         }
     }
 
-    pub(super) async fn sample(&self, params: Value) -> Result<Sampled, Error> {
+    /// Returns the result of `sampling/createMessage`.
+    pub(super) async fn sample(&self, params: Value) -> Result<Value, Error> {
         let callback = self.sampling.as_ref().ok_or_else(|| Error::new("the client has no model to ask"))?;
         let Value::Object(params) = params else { return Err(Error::new("its parameters are no object")) };
-        callback(SamplingRequest { params }).await
+        let mut result = serde_json::to_value(callback(SamplingRequest { params }).await?)?;
+        result["role"] = json!("assistant");
+        Ok(result)
     }
 
-    pub(super) async fn list_roots(&self) -> Result<Vec<Root>, Error> {
+    /// Returns the result of `roots/list`.
+    pub(super) async fn list_roots(&self) -> Result<Value, Error> {
         let callback = self.roots.as_ref().ok_or_else(|| Error::new("the client has no roots"))?;
-        callback(()).await
+        Ok(json!({"roots": callback(()).await?}))
     }
 
     /// Returns the result of `elicitation/create`. What a person accepts is completed with the form's defaults.
@@ -177,6 +190,17 @@ mod tests {
         assert_eq!(result, json!({"action": "accept", "content": {"name": "Ada", "age": 30}}));
         let error = answerers.elicit(json!({"mode": "url", "url": "https://a"})).await.unwrap_err();
         assert_eq!(error.message(), "the client shows no pages");
+    }
+
+    #[tokio::test]
+    #[expect(deprecated, reason = "sampling")]
+    async fn the_answer_of_a_model_has_its_role() {
+        let sampling: Callback<SamplingRequest, Sampled> =
+            Arc::new(|_| Box::pin(async { Ok(Sampled::new("model", "roses")) }));
+        let answerers = Answerers { sampling: Some(sampling), ..Answerers::default() };
+        let result = answerers.sample(json!({"messages": [], "maxTokens": 1})).await.unwrap();
+        assert_eq!(result["role"], "assistant");
+        serde_json::from_value::<wire::CreateMessageResult>(result).unwrap();
     }
 
     #[test]

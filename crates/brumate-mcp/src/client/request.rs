@@ -1,6 +1,6 @@
-//! Sending requests, and answering what the server asks before it answers them.
+//! Sends requests, and answers the questions that a server asks before its result.
 
-use super::callbacks::{Callbacks, Following, OnProgress};
+use super::callbacks::{Callbacks, OnProgress, ProgressSubscription};
 use super::error::ClientError;
 use rmcp::RoleClient;
 use rmcp::model as wire;
@@ -12,11 +12,13 @@ use std::time::Duration;
 /// Rounds of questions in one request, at most, unless the client says otherwise.
 pub const MAX_ROUNDS: usize = 10;
 
-/// How long to wait before a request is sent again that the server only wanted to see again: the first time, and at most.
+/// Time before the next round when the server asks for another one without a question. It doubles with each such round.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest time before such a round.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a request is sent with.
+/// The options of a request.
 #[derive(Clone, Default)]
 pub(super) struct Options {
     pub(super) meta: RequestMetaObject,
@@ -31,36 +33,61 @@ pub(super) struct Requests {
     pub(super) max_rounds: usize,
 }
 
-/// What the server wants to know before it goes on.
-pub(super) struct Round {
-    pub(super) questions: Vec<(String, wire::InputRequest)>,
-    pub(super) state: Option<String>,
-}
-
-impl From<wire::InputRequiredResult> for Round {
-    fn from(result: wire::InputRequiredResult) -> Self {
-        let questions = result.input_requests.unwrap_or_default().into_iter().collect();
-        Self { questions, state: result.request_state }
-    }
-}
-
 impl Requests {
     /// Sends a request and waits for its answer. Dropping the future tells the server that nobody waits any more.
     pub(super) async fn send(&self, request: ClientRequest, options: &Options) -> Result<ServerResult, ClientError> {
         let mut sent = PeerRequestOptions::no_options();
         sent.meta = (!options.meta.0.0.is_empty()).then(|| options.meta.clone());
         let handle = self.peer.send_request_with_option(request, sent).await.map_err(ClientError::of_service)?;
-        let _following: Option<Following> = options
+        let _progress: Option<ProgressSubscription> = options
             .on_progress
             .as_ref()
             .map(|callback| self.callbacks.follow_progress(handle.progress_token.clone(), callback.clone()));
-        let mut abandoned = Abandoned { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+        let mut cancel = CancelOnDrop { peer: self.peer.clone(), id: Some(handle.id.clone()) };
         let answer = handle.await_response().await;
-        abandoned.id = None;
+        cancel.id = None;
         answer.map_err(ClientError::of_service)
     }
 
-    /// Asks whoever answers the questions of a round, all at once, and returns their answers.
+    /// Sends the request that `make` makes, and answers what the server asks before it goes on (2026-07-28): `make` gets the answers and
+    /// the server's note for the next round. Returns the first result that asks nothing.
+    ///
+    /// # Errors
+    ///
+    /// A request fails, a question has no answer, or there are more rounds than [`Requests::max_rounds`].
+    pub(super) async fn send_in_rounds(
+        &self,
+        options: &Options,
+        make: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
+    ) -> Result<ServerResult, ClientError> {
+        let (mut answers, mut state) = (None, None);
+        let mut pause = FIRST_PAUSE;
+        for left in (0..self.max_rounds).rev() {
+            let result = match self.send(make(answers, state), options).await? {
+                ServerResult::InputRequiredResult(result) => result,
+                other => return Ok(other),
+            };
+            if left == 0 {
+                break;
+            }
+            let questions = result.input_requests.unwrap_or_default();
+            state = result.request_state;
+            if questions.is_empty() {
+                if state.is_none() {
+                    return Err(ClientError::InvalidResult("it wants another round and asks nothing".to_owned()));
+                }
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+                answers = None;
+            } else {
+                pause = FIRST_PAUSE;
+                answers = Some(self.answer(questions).await?);
+            }
+        }
+        Err(ClientError::InvalidResult(format!("it asks in more than {} rounds", self.max_rounds)))
+    }
+
+    /// Has the questions of a round answered, all at once.
     pub(super) async fn answer(
         &self,
         questions: impl IntoIterator<Item = (String, wire::InputRequest)>,
@@ -75,46 +102,13 @@ impl Requests {
     }
 }
 
-/// Counts the rounds of a request.
-pub(super) struct Rounds {
-    left: usize,
-    pause: Duration,
-}
-
-impl Rounds {
-    pub(super) fn new(max: usize) -> Self {
-        Self { left: max, pause: FIRST_PAUSE }
-    }
-
-    /// Answers a round; returns what the next request carries.
-    pub(super) async fn next(
-        &mut self,
-        requests: &Requests,
-        round: Round,
-    ) -> Result<(Option<InputResponses>, Option<String>), ClientError> {
-        self.left = self.left.checked_sub(1).filter(|left| *left > 0).ok_or_else(|| {
-            ClientError::InvalidResult(format!("it asks in more than {} rounds", requests.max_rounds))
-        })?;
-        if round.questions.is_empty() {
-            if round.state.is_none() {
-                return Err(ClientError::InvalidResult("it wants another round and asks nothing".to_owned()));
-            }
-            tokio::time::sleep(self.pause).await;
-            self.pause = (2 * self.pause).min(LONGEST_PAUSE);
-            return Ok((None, round.state));
-        }
-        self.pause = FIRST_PAUSE;
-        Ok((Some(requests.answer(round.questions).await?), round.state))
-    }
-}
-
-/// Tells the server about a request whose answer nobody waits for any more.
-struct Abandoned {
+/// Cancels a request at the server when it is dropped before the answer has come (`notifications/cancelled`).
+struct CancelOnDrop {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();

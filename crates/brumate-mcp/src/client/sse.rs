@@ -1,7 +1,9 @@
 //! HTTP+SSE, the transport of 2024-11-05: a stream of events names the address that messages are posted to.
 
-use super::error::{ClientError, causes};
-use super::http::{Backend, MAX_MESSAGE, events, media_type};
+use super::body::{MAX_MESSAGE, events, media_type};
+use super::error::ClientError;
+use super::http::{Backend, challenges};
+use crate::error::causes;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -15,7 +17,7 @@ use std::io;
 use std::time::Duration;
 use url::Url;
 
-/// How long a server may take to name the address.
+/// Time for a server to name the address of messages.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection.
@@ -33,9 +35,7 @@ pub(super) async fn connect(server: &str, url: &Url, backend: Backend) -> Result
     let response = response.map_err(|error| failed(causes(&error)))?;
     let status = response.status();
     if status == ::http::StatusCode::UNAUTHORIZED {
-        let challenge = response.headers().get(::http::header::WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-        return Err(ClientError::Unauthorized { challenge });
+        return Err(ClientError::Unauthorized { challenge: challenges(&response).join(", ") });
     }
     if !status.is_success() || media_type(&response).as_deref() != Some("text/event-stream") {
         return Err(failed(format!("HTTP {status} without a stream of events")));

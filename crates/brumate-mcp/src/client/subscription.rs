@@ -1,10 +1,11 @@
-//! Hearing of changes at a server.
+//! Subscriptions to changes at a server.
 
 use super::callbacks::Change;
 use super::error::ClientError;
+use super::request::Requests;
 use super::{Client, Inner};
 use rmcp::model as wire;
-use rmcp::model::{ClientRequest, ServerNotification, SubscriptionFilter};
+use rmcp::model::{ClientRequest, SubscriptionFilter};
 use rmcp::service::Subscription;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -62,18 +63,17 @@ impl Changes {
     pub async fn next(&mut self) -> Result<Option<Change>, ClientError> {
         match &mut self.source {
             Source::Listening(listening) => loop {
-                match listening.next().await.map_err(ClientError::of_service)? {
-                    Some(ServerNotification::ResourceUpdatedNotification(update)) => {
-                        return Ok(Some(Change::Resource(update.params.uri)));
-                    }
-                    Some(_) => {}
-                    None => return Ok(None),
+                let Some(notification) = listening.next().await.map_err(ClientError::of_service)? else {
+                    return Ok(None);
+                };
+                if let Some(change @ Change::Resource(_)) = Change::of(&notification) {
+                    return Ok(Some(change));
                 }
             },
             Source::Session { changes, .. } => loop {
                 match changes.recv().await {
                     Ok(Change::Resource(uri)) if self.uris.contains(&uri) => return Ok(Some(Change::Resource(uri))),
-                    // Who is slow has missed some; those that follow tell the same.
+                    // A slow reader has missed some changes. The next one tells the same: read again.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return Ok(None),
                 }
@@ -101,7 +101,6 @@ impl Drop for Changes {
 impl Client {
     /// Listens to changes of what the server offers, where the protocol has a stream for that (2026-07-28). Ends with the client.
     pub(super) fn listen(&self) {
-        let callbacks = &self.inner.requests.callbacks;
         if !self.inner.is_modern {
             return;
         }
@@ -116,21 +115,14 @@ impl Client {
         if filter == SubscriptionFilter::default() {
             return;
         }
-        let (peer, callbacks, closed) =
-            (self.inner.requests.peer.clone(), callbacks.clone(), self.inner.closed.clone());
+        let Requests { peer, callbacks, .. } = self.inner.requests.clone();
+        let closed = self.inner.closed.clone();
         tokio::spawn(async move {
             let listening = async {
                 let mut listening = peer.listen(filter).await?;
                 while let Some(notification) = listening.next().await? {
-                    match notification {
-                        ServerNotification::ToolListChangedNotification(_) => callbacks.notice_change(Change::Tools),
-                        ServerNotification::ResourceListChangedNotification(_) => {
-                            callbacks.notice_change(Change::Resources);
-                        }
-                        ServerNotification::PromptListChangedNotification(_) => {
-                            callbacks.notice_change(Change::Prompts)
-                        }
-                        _ => {}
+                    if let Some(change) = Change::of(&notification) {
+                        callbacks.notice_change(change);
                     }
                 }
                 Ok::<(), rmcp::ServiceError>(())

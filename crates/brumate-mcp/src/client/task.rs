@@ -1,12 +1,10 @@
 //! Calls that have become tasks (`io.modelcontextprotocol/tasks`, SEP-2663).
 
-use super::Client;
 use super::call::CallResult;
 use super::error::ClientError;
 use super::request::{Options, Requests};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult, TASKS_EXTENSION_ID, TaskPayload};
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ const LONGEST_POLL: Duration = Duration::from_secs(60);
 /// The time between two such questions where the server says nothing.
 const USUAL_POLL: Duration = Duration::from_secs(1);
 
-/// Work that goes on at the server under a name.
+/// A call that goes on at the server as a task.
 #[derive(Clone)]
 pub struct Task {
     requests: Requests,
@@ -30,24 +28,24 @@ impl std::fmt::Debug for Task {
     }
 }
 
-/// How a task goes.
+/// The status of a task.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TaskStatus {
-    /// It goes on; with what the server says about it.
+    /// The server works; with its text about the present step.
     Working(Option<String>),
-    /// It waits for answers, which [`Task::result`] gives.
+    /// The task waits for answers, which [`Task::result`] gives.
     Asking(Option<String>),
-    /// It is done.
+    /// The task is done.
     Done(CallResult),
-    /// It failed, with a JSON-RPC error.
+    /// The task failed with a JSON-RPC error.
     Failed {
         /// The error's code.
         code: i32,
         /// The error's message.
         message: String,
     },
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
@@ -57,16 +55,16 @@ impl Task {
         Self { requests: requests.clone(), id: task.task_id, poll: poll.clamp(SHORTEST_POLL, LONGEST_POLL) }
     }
 
-    /// Returns the server's name for it.
+    /// Returns the task's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Asks how it goes.
+    /// Asks the server for the status.
     ///
     /// # Errors
     ///
-    /// The server does not know it any more, or cannot be asked.
+    /// The server does not know the task any more, or the request failed.
     pub async fn status(&self) -> Result<TaskStatus, ClientError> {
         let task = self.get().await?;
         let message = task.task.status_message.clone();
@@ -83,11 +81,11 @@ impl Task {
         }
     }
 
-    /// Waits for its end, and answers what it asks meanwhile.
+    /// Waits for the end of the task, and answers its questions meanwhile.
     ///
     /// # Errors
     ///
-    /// It failed or was cancelled, or the server cannot be asked.
+    /// The task failed or was cancelled, or a request failed.
     pub async fn result(&self) -> Result<CallResult, ClientError> {
         let mut answered = BTreeSet::new();
         loop {
@@ -116,7 +114,7 @@ impl Task {
     ///
     /// # Errors
     ///
-    /// The server does not know it any more, or cannot be asked.
+    /// The server does not know the task any more, or the request failed.
     pub async fn cancel(&self) -> Result<(), ClientError> {
         let request = wire::CancelTaskRequest::new(wire::CancelTaskParams::new(self.id.clone()));
         self.acknowledged("tasks/cancel", ClientRequest::CancelTaskRequest(request)).await
@@ -136,15 +134,12 @@ impl Task {
     }
 
     async fn acknowledged(&self, method: &str, request: ClientRequest) -> Result<(), ClientError> {
-        match self.send(request).await? {
-            ServerResult::TaskAckResult(_) | ServerResult::EmptyResult(_) => Ok(()),
-            other => Err(super::unexpected(method, &other)),
-        }
+        super::acknowledgement(method, &self.send(request).await?)
     }
 
     async fn send(&self, request: ClientRequest) -> Result<ServerResult, ClientError> {
         let mut options = Options::default();
-        declare_in(&self.requests, &mut options);
+        declare(&self.requests, &mut options);
         self.requests.send(request, &options).await
     }
 }
@@ -161,11 +156,7 @@ fn error_of(error: wire::JsonObject) -> (i32, String) {
 }
 
 /// Says in a request that the client knows tasks.
-pub(super) fn declare(client: &Client, options: &mut Options) {
-    declare_in(&client.inner.requests, options);
-}
-
-fn declare_in(requests: &Requests, options: &mut Options) {
+pub(super) fn declare(requests: &Requests, options: &mut Options) {
     let mut capabilities = requests.callbacks.config().capabilities.clone();
     let mut extensions = capabilities.extensions.take().unwrap_or_default();
     extensions.entry(TASKS_EXTENSION_ID.to_owned()).or_default();
@@ -173,12 +164,10 @@ fn declare_in(requests: &Requests, options: &mut Options) {
     options.meta.set_client_capabilities(capabilities);
 }
 
-/// Tells whether a request was refused because it did not say that the client knows tasks.
-pub(super) fn is_wanted(client: &Client, options: &Options, error: &ClientError) -> bool {
+/// Returns whether a request failed only because it did not declare that the client knows tasks.
+pub(super) fn is_wanted(options: &Options, error: &ClientError) -> bool {
     let ClientError::Protocol { code, data: Some(data), .. } = error else { return false };
-    let wanted = json!({TASKS_EXTENSION_ID: {}});
     let asks = data["requiredCapabilities"]["extensions"].get(TASKS_EXTENSION_ID).is_some();
     let said = options.meta.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-    let _ = (client, wanted);
     *code == wire::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 && asks && !said
 }

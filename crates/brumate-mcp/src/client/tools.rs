@@ -1,11 +1,11 @@
-//! What is known of a server's tools: how their results must look.
+//! Checks results against the output schemas of their tools.
 
 use super::Client;
 use super::call::CallResult;
-use super::callbacks::lock;
 use super::error::ClientError;
 use super::info::ToolInfo;
 use crate::schema::Validator;
+use crate::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -15,11 +15,11 @@ const MAX_SCHEMA: usize = 1 << 20;
 /// The tools of a server, as they were listed last.
 #[derive(Default)]
 pub(super) struct KnownTools {
-    tools: Mutex<Option<Listed>>,
+    tools: Mutex<Option<ToolList>>,
 }
 
 /// A list of tools, and how often it had changed before.
-struct Listed {
+struct ToolList {
     changes: u64,
     tools: HashMap<String, Arc<KnownTool>>,
 }
@@ -48,7 +48,7 @@ impl KnownTool {
     ///
     /// # Errors
     ///
-    /// It does not fit.
+    /// The result does not fit.
     pub(super) fn check(&self, result: &CallResult) -> Result<(), ClientError> {
         if result.is_error || !self.has_output {
             return Ok(());
@@ -78,15 +78,15 @@ impl Client {
         self.known_tool_again(name).await
     }
 
-    /// As [`Client::known_tool`], from a new list: it may have changed and nobody said so.
+    /// As [`Client::known_tool`], from a new list: the list may have changed without a notification.
     pub(super) async fn known_tool_again(&self, name: &str) -> Option<Arc<KnownTool>> {
         let changes = self.inner.requests.callbacks.tools_changed();
-        // What cannot be listed can be called all the same.
+        // A server whose tools cannot be listed can be called all the same.
         let tools = self.tools().await.unwrap_or_default();
         let tools: HashMap<String, Arc<KnownTool>> =
             tools.iter().map(|tool| (tool.name.clone(), Arc::new(KnownTool::new(tool)))).collect();
         let found = tools.get(name).cloned();
-        *lock(&self.inner.tools.tools) = Some(Listed { changes, tools });
+        *lock(&self.inner.tools.tools) = Some(ToolList { changes, tools });
         found
     }
 }

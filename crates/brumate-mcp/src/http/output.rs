@@ -3,6 +3,7 @@
 use super::activity::Running;
 use super::budget::{Account, Charge};
 use super::service::Response;
+use crate::sync::lock;
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -11,7 +12,7 @@ use rmcp::service::RequestContext;
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,10 +20,6 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// Bytes that a connection is given at once. The rest of a large answer waits until the client has read them.
 const PIECE: usize = 16 << 10;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// In a request's extensions: room on its principal's account that its answer will take.
 #[derive(Clone, Debug)]

@@ -11,12 +11,13 @@ use super::outgoing::Outgoing;
 use super::principal::Principal;
 use super::store::Journal;
 use super::streams::{STANDALONE, Streams};
+use crate::sync::lock;
 pub(crate) use manager::Sessions;
 use rmcp::model::{
     ClientJsonRpcMessage, GetExtensions as _, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use rmcp::service::OriginatingRequestId;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -66,10 +67,6 @@ pub(crate) struct Session {
 
 /// The id of the request that gives a session its log level back. No client's: those are strings of its own or numbers.
 const LEVEL_REQUEST: &str = "brumate-mcp/level";
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// In a request's extensions: the session and stream it came by.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens.
+/// Time for a server to begin to listen.
 const START: Duration = Duration::from_secs(60);
 
 fn python(variable: &str) -> PathBuf {
@@ -102,7 +102,7 @@ async fn over_sse(program: &Path, arguments: &[&str]) {
     exercise(&format!("{arguments:?}"), Client::sse(format!("{address}/sse")), true).await.unwrap();
 }
 
-/// What servers of the first and of the second line of an SDK can be asked in.
+/// Protocols to try with servers of the first and of the second line of an SDK.
 const FIRST: &[Protocol] = &[Protocol::Auto, Protocol::Initialize];
 const SECOND: &[Protocol] = &[Protocol::Auto, Protocol::Initialize, Protocol::Discover];
 

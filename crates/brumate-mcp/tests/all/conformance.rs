@@ -32,7 +32,7 @@ fn server() -> (Running, String) {
     (running, format!("{}/mcp", address.trim()))
 }
 
-/// The suite with these arguments: whether all passed, and what it printed.
+/// Runs the suite with these arguments. Returns whether all passed, and its output.
 fn run(arguments: &[&str]) -> (bool, String) {
     let Some(modules) = std::env::var_os(SUITE).map(PathBuf::from) else {
         panic!("{SUITE} is not set: it names the `node_modules` of the conformance suite; `cargo xtask test` sets it")
@@ -104,7 +104,8 @@ fn not_scored() {
     }
 }
 
-/// What clients must do, authorization included. One program plays all scenarios; their names choose its credentials, and nothing else.
+/// Runs all scenarios that a revision requires of clients, authorization included. One program plays them all; the name of a scenario
+/// chooses its credentials, and nothing else.
 fn required_of_clients(revision: &str) {
     let client = examples().join("conformance_client");
     let arguments = ["client", "--command", client.to_str().expect("a path in UTF-8"), "--requirements", revision];

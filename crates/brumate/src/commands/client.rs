@@ -10,7 +10,7 @@ use super::{complain, print};
 use crate::cli::{ClientAction, ClientArgs, Connection};
 use crate::exit_status;
 
-/// The most of a description that a list shows, in characters.
+/// Longest description in a list, in characters.
 const SHOWN: usize = 100;
 
 /// The width up to which names are lined up, in characters.
@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Why an action ends early.
+/// The reason why an action ends early.
 enum Failure {
     Server(ClientError),
     Output(std::io::Error),
@@ -59,18 +59,13 @@ impl From<std::io::Error> for Failure {
 
 async fn connect(server: &Connection) -> Result<Client, ClientError> {
     if let Some(url) = &server.url {
-        let client = Client::http(url);
-        let client = server.headers.iter().fold(client, |client, (name, value)| client.header(name, value));
-        return finish(client, server).await;
+        return finish(Client::http(url).headers(server.headers.clone()), server).await;
     }
     if let Some(url) = &server.sse {
-        let client = Client::sse(url);
-        let client = server.headers.iter().fold(client, |client, (name, value)| client.header(name, value));
-        return finish(client, server).await;
+        return finish(Client::sse(url).headers(server.headers.clone()), server).await;
     }
     let (program, arguments) = server.command.split_first().map_or(("", &[][..]), |(program, rest)| (program, rest));
-    let client = Client::stdio(program, arguments);
-    finish(server.env.iter().fold(client, |client, (name, value)| client.env(name, value)), server).await
+    finish(Client::stdio(program, arguments).envs(server.env.clone()), server).await
 }
 
 async fn finish<T: Target>(client: ClientBuilder<T>, server: &Connection) -> Result<Client, ClientError> {
@@ -186,7 +181,7 @@ fn show_result(result: &CallResult, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows a block of content; of what is no text, what it is.
+/// Returns a block of content for people: its text, or its kind and size.
 fn shown(block: &Content) -> String {
     if let Some(text) = block.as_text() {
         text.to_owned()

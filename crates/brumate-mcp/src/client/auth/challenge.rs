@@ -1,4 +1,4 @@
-//! What a server says when it wants other credentials: the header `WWW-Authenticate` (RFC 9110, section 11.6.1).
+//! Reads the header `WWW-Authenticate`, in which a server asks for credentials (RFC 9110, section 11.6.1).
 
 /// The largest header that is read, in bytes.
 const MAX_HEADER: usize = 8 << 10;
@@ -30,7 +30,7 @@ impl Challenge {
     }
 }
 
-/// Reads all challenges of a header. What is no challenge ends it.
+/// Reads the challenges of a header, up to the first text that is no challenge.
 fn parse(header: &str) -> Vec<Challenge> {
     let mut rest = header.get(..header.len().min(MAX_HEADER)).unwrap_or_default();
     let mut challenges: Vec<Challenge> = Vec::new();

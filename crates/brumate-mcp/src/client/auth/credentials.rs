@@ -71,11 +71,18 @@ impl Authorization for ClientCredentials {
     fn for_server(self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError> {
         let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
         let (id, scopes, server) = (self.id, self.scopes, server.clone());
-        Ok(Arc::new(Session { id, proof: self.proof?, scopes, server, outbound, current: AsyncMutex::default() }))
+        Ok(Arc::new(CredentialsAuthorizer {
+            id,
+            proof: self.proof?,
+            scopes,
+            server,
+            outbound,
+            current: AsyncMutex::default(),
+        }))
     }
 }
 
-struct Session {
+struct CredentialsAuthorizer {
     id: String,
     proof: Proof,
     scopes: Vec<String>,
@@ -84,7 +91,7 @@ struct Session {
     current: AsyncMutex<Option<Tokens>>,
 }
 
-impl Authorizer for Session {
+impl Authorizer for CredentialsAuthorizer {
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>> {
         Box::pin(async move {
             let current = self.current.lock().await;
@@ -111,7 +118,7 @@ impl Authorizer for Session {
     }
 }
 
-impl Session {
+impl CredentialsAuthorizer {
     async fn ask(&self, challenge: &Challenge) -> Result<Tokens, AuthError> {
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
         let issuer = found.issuers.first().ok_or_else(|| AuthError::new("the server names no authorization server"))?;

@@ -1,16 +1,15 @@
-//! The authorization code flow, and what replaces tokens afterwards.
+//! The authorization code flow, and the refresh of tokens.
 
 use super::challenge::Challenge;
-use super::metadata::{self, Discovered, ServerMetadata};
+use super::metadata::{self, ProtectedResource, ServerMetadata};
 use super::store::StoredTokens;
-use super::token::{self, Denied, Identity, now};
-use super::{AuthError, Authorizer, OAuth, Registered, Secret};
+use super::token::{self, Identity, TokenError, now};
+use super::{AuthError, Authorizer, ClientRegistration, OAuth, Secret};
 use crate::outbound::{Outbound, Policy};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use ring::digest::{SHA256, digest};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use url::Url;
 
 /// The authorization of one client for one server.
-pub(super) struct Session {
+pub(super) struct OAuthAuthorizer {
     inner: Arc<Inner>,
 }
 
@@ -42,14 +41,12 @@ struct Current {
     is_refreshed: bool,
 }
 
-/// Returns a text of 256 bits that nobody can guess.
-pub(super) fn random_text() -> Result<String, AuthError> {
-    let mut bytes = [0; 32];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| AuthError::new("there are no random numbers"))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+/// Returns a random text of 256 bits that nobody can guess.
+pub(super) fn random_text() -> String {
+    URL_SAFE_NO_PAD.encode(crate::random_bytes::<32>())
 }
 
-impl Session {
+impl OAuthAuthorizer {
     pub(super) fn new(config: OAuth, server: &Url) -> Result<Self, AuthError> {
         let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
         let key = metadata::canonical(server);
@@ -58,7 +55,7 @@ impl Session {
     }
 }
 
-impl Authorizer for Session {
+impl Authorizer for OAuthAuthorizer {
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>> {
         Box::pin(self.inner.token())
     }
@@ -134,7 +131,7 @@ impl Inner {
         &self,
         current: &Current,
         challenge: &Challenge,
-        found: &Discovered,
+        found: &ProtectedResource,
         status: u16,
     ) -> Option<BTreeSet<String>> {
         let mut scopes: Option<BTreeSet<String>> =
@@ -152,7 +149,7 @@ impl Inner {
 
     /// Replaces the tokens by the refresh token; tells whether there are others now. With what was `found` out about the server, not at
     /// an authorization server that it does not name any more.
-    async fn refresh(&self, current: &mut Current, found: Option<&Discovered>) -> Result<bool, AuthError> {
+    async fn refresh(&self, current: &mut Current, found: Option<&ProtectedResource>) -> Result<bool, AuthError> {
         let _alone = self.config.store.lock(&self.key).await.map_err(AuthError::of)?;
         let before = current.stored.clone();
         // Another process may have done so meanwhile, and the old refresh token is of no use then.
@@ -188,20 +185,20 @@ impl Inner {
                 current.is_refreshed = true;
                 Ok(true)
             }
-            Err(Denied::Error { .. }) => {
+            Err(TokenError::Error { .. }) => {
                 // The tokens have ended; who the client is holds.
                 stored.tokens = None;
                 self.save(current, stored).await?;
                 Ok(false)
             }
-            Err(Denied::Failed(error)) => Err(error),
+            Err(TokenError::Failed(error)) => Err(error),
         }
     }
 
     async fn authorize(
         &self,
         current: &mut Current,
-        found: &Discovered,
+        found: &ProtectedResource,
         scopes: Option<BTreeSet<String>>,
     ) -> Result<(), AuthError> {
         let known = current.stored.as_ref().map(|stored| &stored.issuer);
@@ -229,7 +226,7 @@ impl Inner {
         let page = self.config.pages.prepare(redirect.as_deref()).await?;
         let identity = self.identify(&server, kept, page.redirect()).await?;
 
-        let (verifier, state) = (random_text()?, random_text()?);
+        let (verifier, state) = (random_text(), random_text());
         let mut url = endpoint.clone();
         {
             let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
@@ -272,7 +269,7 @@ impl Inner {
             let redirect = Some(redirect.to_owned());
             Identity { id, secret, method, redirect, secret_ends: None }
         };
-        if let Some(Registered { id, secret, issuer }) = &self.config.registered {
+        if let Some(ClientRegistration { id, secret, issuer }) = &self.config.registered {
             if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
                 let text =
                     format!("the client is registered with `{issuer}`, and the server wants `{}`", server.issuer);
@@ -395,7 +392,7 @@ mod tests {
         ] {
             read(query, says_whose).expect_err(query);
         }
-        // What another server says is not shown.
+        // The text of another server's error is not shown.
         let error =
             read("state=s&error=x&error_description=click+here&iss=https://evil", false).unwrap_err().to_string();
         assert!(!error.contains("click"), "{error}");

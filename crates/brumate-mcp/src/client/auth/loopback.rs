@@ -8,11 +8,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// How long a person may take.
+/// Time that a person has to agree.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The largest head of a request, in bytes, and how long it may take.
+/// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 16 << 10;
+
+/// Time that a browser has to send the head of its request, and to take the answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PATH: &str = "/callback";
@@ -22,16 +24,16 @@ const DONE: &str = "<!doctype html><meta charset=utf-8><title>Authorized</title>
 type Show = Arc<dyn Fn(&str) + Send + Sync>;
 type Visit = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
 
-/// How pages are visited.
+/// The way to have a page visited.
 #[derive(Clone)]
 pub(super) enum Pages {
-    /// They are shown, and the answer comes to this machine.
+    /// The page is shown to a person. The browser comes back to a port of this machine.
     Loopback(Show),
-    /// The program visits them.
+    /// A function of the program visits the page. It returns the address that the browser came back to.
     Visited(Url, Visit),
 }
 
-/// A page that can be visited: its answer has somewhere to go.
+/// A page that can be visited, with the address for its answer.
 pub(super) enum Page {
     Loopback { show: Show, listener: TcpListener, redirect: String },
     Visited { visit: Visit, redirect: String },
@@ -50,7 +52,7 @@ impl Pages {
         Self::Visited(redirect, Arc::new(move |url| Box::pin(visit(url))))
     }
 
-    /// Prepares for an answer: at the address that the client was registered with, if that can be had.
+    /// Prepares the address for the answer. It is the one that the client was registered with, if its port is free.
     pub(super) async fn prepare(&self, before: Option<&str>) -> Result<Page, AuthError> {
         match self {
             Self::Visited(redirect, visit) => {
@@ -70,7 +72,7 @@ impl Pages {
 }
 
 impl Page {
-    /// Returns where the browser is to be sent back to.
+    /// Returns the address that the browser is sent back to.
     pub(super) fn redirect(&self) -> &str {
         let (Self::Loopback { redirect, .. } | Self::Visited { redirect, .. }) = self;
         redirect

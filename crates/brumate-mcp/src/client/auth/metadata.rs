@@ -1,4 +1,4 @@
-//! Finding out who gives tokens for a server: metadata of the resource (RFC 9728) and of its authorization server (RFC 8414, OpenID
+//! Finds the authorization server of a server: metadata of the resource (RFC 9728) and of the authorization server (RFC 8414, OpenID
 //! Connect Discovery).
 
 use super::AuthError;
@@ -6,7 +6,7 @@ use crate::outbound::{Outbound, OutboundError};
 use serde::Deserialize;
 use url::Url;
 
-/// What a server says of itself as a protected resource.
+/// The metadata of a protected resource (RFC 9728).
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ResourceMetadata {
     pub(super) resource: String,
@@ -16,7 +16,7 @@ pub(super) struct ResourceMetadata {
     pub(super) scopes_supported: Option<Vec<String>>,
 }
 
-/// What an authorization server says of itself.
+/// The metadata of an authorization server (RFC 8414).
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ServerMetadata {
     pub(super) issuer: String,
@@ -37,10 +37,10 @@ pub(super) struct ServerMetadata {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// Who gives tokens for a server, and for what.
+/// A server as a protected resource, as it was discovered.
 #[derive(Clone, Debug)]
-pub(super) struct Discovered {
-    /// What tokens are for (RFC 8707).
+pub(super) struct ProtectedResource {
+    /// The resource indicator of tokens (RFC 8707).
     pub(super) resource: String,
     pub(super) scopes: Option<Vec<String>>,
     /// The authorization servers that the resource names.
@@ -55,7 +55,7 @@ pub(super) fn canonical(url: &Url) -> String {
     if url.path() == "/" && url.query().is_none() { text.trim_end_matches('/').to_owned() } else { text }
 }
 
-/// Tells whether what is named covers an address: the same, or a part of it by whole segments of the path.
+/// Returns whether the resource `named` covers `url`: its origin is the same, and its path is that of `url` or a parent of it.
 fn covers(named: &str, url: &Url) -> bool {
     let Ok(named) = Url::parse(named) else { return false };
     let path = named.path().trim_end_matches('/');
@@ -75,12 +75,16 @@ fn well_known(url: &Url, kind: &str, with_path: bool) -> Url {
     found
 }
 
-/// Reads a server's metadata as a resource, from where its challenge says, or where they usually are.
+/// Reads a server's metadata as a resource: from the address in its challenge, else from the well-known addresses.
 ///
 /// # Errors
 ///
 /// They are those of another resource, or name no authorization server.
-pub(super) async fn discover(outbound: &Outbound, server: &Url, named: Option<&str>) -> Result<Discovered, AuthError> {
+pub(super) async fn discover(
+    outbound: &Outbound,
+    server: &Url,
+    named: Option<&str>,
+) -> Result<ProtectedResource, AuthError> {
     let mut places = Vec::new();
     if let Some(named) = named {
         let url = Url::parse(named)
@@ -105,11 +109,11 @@ pub(super) async fn discover(outbound: &Outbound, server: &Url, named: Option<&s
             return Err(AuthError::new(format!("the metadata at {place} name no authorization server")));
         }
         let (resource, issuers) = (found.resource, found.authorization_servers);
-        return Ok(Discovered { resource, scopes: found.scopes_supported, issuers });
+        return Ok(ProtectedResource { resource, scopes: found.scopes_supported, issuers });
     }
     // Before there were such metadata, a server was its own authorization server.
     let origin = server.origin().ascii_serialization();
-    Ok(Discovered { resource: canonical(server), scopes: None, issuers: vec![origin] })
+    Ok(ProtectedResource { resource: canonical(server), scopes: None, issuers: vec![origin] })
 }
 
 /// Reads an authorization server's metadata.

@@ -41,13 +41,13 @@ use url::Url;
 /// Authorizations that one request may take, at most.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
 
-/// Why a client has no token for a server.
+/// The reason why a client has no token for a server.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct AuthError(String);
 
 impl AuthError {
-    /// A failure, in words for people.
+    /// Makes an error with a text for people.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -57,13 +57,13 @@ impl AuthError {
     }
 }
 
-/// A text that is not shown: a token, a password.
+/// A token or a password. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -80,9 +80,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a client's tokens come from; made by [`OAuth`], [`ClientCredentials`] and [`Bearer`].
+/// A source of tokens for a client: [`OAuth`], [`ClientCredentials`] and [`Bearer`].
 pub trait Authorization: Send + 'static {
-    /// Makes what gives tokens for one server.
+    /// Makes the authorizer for one server.
     #[doc(hidden)]
     fn for_server(self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError>;
 }
@@ -102,7 +102,7 @@ pub trait Authorizer: Send + Sync {
     ) -> BoxFuture<'a, Result<(), AuthError>>;
 }
 
-/// Tokens that the program has from elsewhere.
+/// Bearer tokens that a function of the program provides (RFC 6750).
 pub struct Bearer {
     token: Arc<dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync>,
 }
@@ -114,7 +114,7 @@ impl fmt::Debug for Bearer {
 }
 
 impl Bearer {
-    /// Asks `token` before each request.
+    /// Calls `token` before each request.
     pub fn new<F, Fut>(token: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -152,24 +152,24 @@ impl Authorizer for Bearer {
 
 /// An identifier that an authorization server has given the client before.
 #[derive(Clone, Debug)]
-pub struct Registered {
+pub struct ClientRegistration {
     id: String,
     secret: Option<Secret>,
     issuer: Option<String>,
 }
 
-impl Registered {
-    /// A client without a secret.
+impl ClientRegistration {
+    /// Names a client without a secret.
     pub fn public(id: impl Into<String>) -> Self {
         Self { id: id.into(), secret: None, issuer: None }
     }
 
-    /// A client with a secret.
+    /// Names a client with a secret.
     pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
         Self { id: id.into(), secret: Some(Secret(secret.into())), issuer: None }
     }
 
-    /// Sets which authorization server has given it; no other will see it.
+    /// Sets the authorization server that issued the identifier. No other server gets it.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
@@ -180,7 +180,7 @@ impl Registered {
 /// Authorization by a person, in a browser (authorization code grant).
 pub struct OAuth {
     name: String,
-    registered: Option<Registered>,
+    registered: Option<ClientRegistration>,
     metadata_url: Option<Url>,
     scopes: Vec<String>,
     store: Arc<dyn TokenStore>,
@@ -196,8 +196,8 @@ impl fmt::Debug for OAuth {
 }
 
 impl OAuth {
-    /// The client's name for people who are asked whether they agree. Pages to visit are printed to standard error, and tokens kept in
-    /// memory, unless other methods say otherwise.
+    /// Sets up authorization for a client with this name, which authorization servers show to people. By default, pages to visit are
+    /// printed to standard error, and tokens are kept in memory.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -213,7 +213,7 @@ impl OAuth {
 
     /// Sets an identifier that the authorization server has given the client; it goes before the other ways to get one.
     #[must_use]
-    pub fn registered(mut self, registered: Registered) -> Self {
+    pub fn registered(mut self, registered: ClientRegistration) -> Self {
         self.registered = Some(registered);
         self
     }
@@ -279,7 +279,7 @@ impl Authorization for OAuth {
     fn for_server(mut self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError> {
         match self.problem.take() {
             Some(problem) => Err(problem),
-            None => Ok(Arc::new(flow::Session::new(self, server)?)),
+            None => Ok(Arc::new(flow::OAuthAuthorizer::new(self, server)?)),
         }
     }
 }

@@ -9,7 +9,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyP
 use serde_json::json;
 use std::fmt;
 
-/// How long an assertion holds, in seconds.
+/// Lifetime of an assertion, in seconds.
 const LIFETIME: u64 = 300;
 
 /// An algorithm of JSON Web Signature (RFC 7518).
@@ -81,7 +81,7 @@ impl SigningKey {
             "aud": issuer,
             "iat": issued,
             "exp": issued + LIFETIME,
-            "jti": super::flow::random_text()?,
+            "jti": super::flow::random_text(),
         });
         let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", encode(header), encode(claims));

@@ -1,4 +1,4 @@
-//! Where tokens are kept.
+//! Stores of tokens: in memory, and in files.
 
 use super::token::{Identity, Tokens};
 use async_trait::async_trait;
@@ -14,11 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 
-/// How often a lock is tried that another process has.
+/// Time between two attempts to take a lock that another process has.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is kept for one server: who the client is to its authorization server, and the tokens. Only whoever made it can read it; a
-/// store keeps it as JSON.
+/// The tokens for one server, and the client's identity at its authorization server. A store keeps it as JSON; its fields are private.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredTokens {
     pub(super) issuer: String,
@@ -28,13 +27,13 @@ pub struct StoredTokens {
     pub(super) scopes: Vec<String>,
 }
 
-/// Why tokens cannot be kept or found.
+/// The reason why a store cannot keep or find tokens.
 #[derive(Debug, thiserror::Error)]
 #[error("tokens cannot be kept: {0}")]
 pub struct TokenStoreError(String);
 
 impl TokenStoreError {
-    /// A failure, in words for people.
+    /// Makes an error with a text for people.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -46,32 +45,31 @@ impl From<std::io::Error> for TokenStoreError {
     }
 }
 
-/// Keeps tokens, by the addresses of the servers that they are for.
+/// A store of tokens, by the addresses of the servers that the tokens are for.
 #[async_trait]
 pub trait TokenStore: Send + Sync + 'static {
     /// Returns what is kept for a server.
     ///
     /// # Errors
     ///
-    /// It cannot be found out.
+    /// The store cannot be read.
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError>;
 
-    /// Keeps something for a server, in place of what was kept for it.
+    /// Replaces what is kept for a server.
     ///
     /// # Errors
     ///
-    /// It cannot be kept.
+    /// The store cannot be written.
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError>;
 
     /// Forgets what is kept for a server.
     ///
     /// # Errors
     ///
-    /// It cannot be removed.
+    /// The store cannot be written.
     async fn remove(&self, server: &str) -> Result<(), TokenStoreError>;
 
-    /// Waits until nobody else replaces tokens of a server, in any process that shares the store; until the value is dropped nobody else
-    /// does.
+    /// Takes the lock for replacing a server's tokens. It excludes all processes that share the store, until the returned value is dropped.
     ///
     /// # Errors
     ///
@@ -119,7 +117,7 @@ impl FileTokens {
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// The directory cannot be made.
     pub fn new(directory: impl Into<PathBuf>) -> Result<Self, TokenStoreError> {
         let directory = directory.into();
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;

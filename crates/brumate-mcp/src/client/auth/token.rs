@@ -1,4 +1,4 @@
-//! The token endpoint: how a client shows who it is, and what it gets (RFC 6749).
+//! Requests to the token endpoint (RFC 6749).
 
 use super::metadata::ServerMetadata;
 use super::{AuthError, Secret};
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long before their end tokens are replaced.
+/// Time before their end at which tokens are replaced.
 const EARLY: Duration = Duration::from_secs(30);
 
-/// Who a client is to one authorization server.
+/// The identity of a client at one authorization server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) id: String,
@@ -24,7 +24,7 @@ pub(super) struct Identity {
     pub(super) secret_ends: Option<u64>,
 }
 
-/// Tokens.
+/// An access token, and the refresh token that came with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tokens {
     pub(super) access: Secret,
@@ -45,26 +45,28 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// What a token endpoint answers.
-pub(super) struct Granted {
+/// The answer of a token endpoint.
+pub(super) struct TokenResponse {
     pub(super) tokens: Tokens,
     /// The scopes, if they are others than those that were asked for.
     pub(super) scopes: Option<Vec<String>>,
 }
 
-/// Why a token endpoint gave nothing.
-pub(super) enum Denied {
-    /// It refuses what it was shown; the code is of RFC 6749, section 5.2.
+/// The reason why a token endpoint gave no token.
+pub(super) enum TokenError {
+    /// The server refuses the request; the code is one of RFC 6749, section 5.2.
     Error { code: String, text: String },
-    /// It could not be asked.
+    /// The request failed.
     Failed(AuthError),
 }
 
-impl From<Denied> for AuthError {
-    fn from(denied: Denied) -> Self {
+impl From<TokenError> for AuthError {
+    fn from(denied: TokenError) -> Self {
         match denied {
-            Denied::Error { code, text } => AuthError(format!("the authorization server gives no token: {code}{text}")),
-            Denied::Failed(error) => error,
+            TokenError::Error { code, text } => {
+                AuthError(format!("the authorization server gives no token: {code}{text}"))
+            }
+            TokenError::Failed(error) => error,
         }
     }
 }
@@ -75,7 +77,7 @@ pub(super) async fn ask(
     server: &ServerMetadata,
     identity: &Identity,
     mut form: Vec<(String, String)>,
-) -> Result<Granted, Denied> {
+) -> Result<TokenResponse, TokenError> {
     #[derive(Deserialize)]
     struct Answer {
         access_token: String,
@@ -110,15 +112,18 @@ pub(super) async fn ask(
             return Err(match serde_json::from_slice::<Refusal>(&body) {
                 Ok(Refusal { error, error_description }) => {
                     let text = error_description.map(|text| format!(" ({text})")).unwrap_or_default();
-                    Denied::Error { code: error, text }
+                    TokenError::Error { code: error, text }
                 }
-                Err(_) => Denied::Failed(AuthError(format!("{place}: HTTP {status}"))),
+                Err(_) => TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))),
             });
         }
-        Err(error) => return Err(Denied::Failed(AuthError::of(error))),
+        Err(error) => return Err(TokenError::Failed(AuthError::of(error))),
     };
     if !answer.token_type.eq_ignore_ascii_case("bearer") {
-        return Err(Denied::Failed(AuthError(format!("the token is of type `{}`, not `Bearer`", answer.token_type))));
+        return Err(TokenError::Failed(AuthError(format!(
+            "the token is of type `{}`, not `Bearer`",
+            answer.token_type
+        ))));
     }
     let tokens = Tokens {
         access: Secret(answer.access_token),
@@ -126,7 +131,7 @@ pub(super) async fn ask(
         ends: answer.expires_in.map(|seconds| now().saturating_add(seconds)),
     };
     let scopes = answer.scope.map(|scope| scope.split_ascii_whitespace().map(str::to_owned).collect());
-    Ok(Granted { tokens, scopes })
+    Ok(TokenResponse { tokens, scopes })
 }
 
 /// Returns how a client shows its secret: as the server has chosen when it was registered, else the first of these that the server

@@ -11,7 +11,8 @@ use super::super::store::{EventStore, Journal};
 use super::super::streams::{STANDALONE, Streams};
 use super::super::unanswerable::{id_in_use, too_many_requests};
 use super::reader::Reader;
-use super::{LEVEL_REQUEST, RequestStream, Session, SessionError, lock};
+use super::{LEVEL_REQUEST, RequestStream, Session, SessionError};
+use crate::sync::lock;
 use futures::{Stream, StreamExt as _};
 use rmcp::RoleServer;
 use rmcp::model::{

@@ -1,7 +1,8 @@
 //! A connection that follows a stream of a session.
 
 use super::super::streams::{Next, STANDALONE};
-use super::{Session, lock};
+use super::Session;
+use crate::sync::lock;
 use futures::Stream;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use std::sync::Arc;

@@ -1,0 +1,134 @@
+//! Addresses of servers over HTTP: their headers, their authorization, and the transports that connect to them.
+
+use super::error::ClientError;
+use super::http::Backend;
+use super::incoming::AnyTransport;
+use super::sse;
+use super::target::{HttpTarget, SseTarget, sealed};
+use crate::error::causes;
+use crate::http_client;
+#[cfg(feature = "auth")]
+use crate::sync::lock;
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use rmcp::service::ClientLifecycleMode;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+#[cfg(feature = "auth")]
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use url::Url;
+
+/// Time to open a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Requests that are under way at a time; those that are answered by a stream do not count.
+const CONCURRENT_REQUESTS: usize = 64;
+
+/// The address of a server, with the headers and the authorization of each request.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    pub(super) url: String,
+    headers: Result<HeaderMap, String>,
+    /// Makes the authorizer when the connection is opened.
+    #[cfg(feature = "auth")]
+    authorization: Option<Arc<Mutex<Option<MakeAuthorizer>>>>,
+}
+
+#[cfg(feature = "auth")]
+type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn super::auth::Authorizer>, super::auth::AuthError> + Send>;
+
+impl Endpoint {
+    pub(super) fn new(url: String) -> Self {
+        Self {
+            url,
+            headers: Ok(HeaderMap::new()),
+            #[cfg(feature = "auth")]
+            authorization: None,
+        }
+    }
+
+    #[cfg(feature = "auth")]
+    pub(super) fn authorize(&mut self, authorization: impl super::auth::Authorization) {
+        let make: MakeAuthorizer = Box::new(move |url| authorization.for_server(url));
+        self.authorization = Some(Arc::new(Mutex::new(Some(make))));
+    }
+
+    pub(super) fn header(&mut self, name: &str, value: &str) {
+        let Ok(headers) = &mut self.headers else { return };
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(mut value)) => {
+                // It may be a secret.
+                value.set_sensitive(true);
+                headers.append(name, value);
+            }
+            _ => self.headers = Err(format!("`{name}` cannot be a header")),
+        }
+    }
+
+    /// Returns the address, and a client that sends the headers to it.
+    ///
+    /// # Errors
+    ///
+    /// The address is none that HTTP has, or a header is none.
+    pub(super) fn open(&self) -> Result<(Url, Backend), ClientError> {
+        let failed = |reason: String| ClientError::Connect { server: self.url.clone(), reason };
+        let url = Url::parse(&self.url).map_err(|error| failed(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(failed("its address begins with neither `https:` nor `http:`".to_owned()));
+        }
+        let headers = self.headers.clone().map_err(failed)?;
+        let client = http_client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            // Credentials go to the address they were given for, and nowhere else.
+            .redirect(reqwest::redirect::Policy::none())
+            .build();
+        let client = client.map_err(|error| failed(causes(&error)))?;
+        #[cfg(feature = "auth")]
+        let authorizer = match &self.authorization {
+            Some(authorization) => {
+                let authorization = lock(authorization).take();
+                authorization.map(|make| make(&url)).transpose().map_err(|error| failed(error.to_string()))?
+            }
+            None => None,
+        };
+        let backend = Backend {
+            client,
+            headers,
+            #[cfg(feature = "auth")]
+            authorizer,
+        };
+        Ok((url, backend))
+    }
+}
+
+impl sealed::Target for HttpTarget {
+    fn name(&self) -> String {
+        self.0.url.clone()
+    }
+
+    async fn open(self) -> Result<AnyTransport, ClientError> {
+        let (url, backend) = self.0.open()?;
+        #[cfg(feature = "auth")]
+        backend.prepare(&url).await?;
+        let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+            .max_concurrent_requests(CONCURRENT_REQUESTS)
+            .reinit_on_expired_session(true);
+        Ok(AnyTransport::new(StreamableHttpClientTransport::with_client(backend, config)))
+    }
+}
+
+impl sealed::Target for SseTarget {
+    fn name(&self) -> String {
+        self.0.url.clone()
+    }
+
+    /// Always `initialize`: the later protocols do not have this transport.
+    fn lifecycle(&self, _wanted: ClientLifecycleMode) -> ClientLifecycleMode {
+        ClientLifecycleMode::Initialize
+    }
+
+    async fn open(self) -> Result<AnyTransport, ClientError> {
+        let (url, backend) = self.0.open()?;
+        Ok(AnyTransport::new(sse::connect(&self.0.url, &url, backend).await?))
+    }
+}

@@ -1,0 +1,30 @@
+//! Settings of all HTTP clients, and bodies of bounded size.
+
+use crate::error::causes;
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt as _;
+use reqwest::{ClientBuilder, Response};
+
+/// Returns the settings that all clients share: TLS with ring, and this crate as the user agent.
+pub(crate) fn builder() -> ClientBuilder {
+    // The program may have chosen another provider.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().user_agent(concat!("brumate-mcp/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Reads a body.
+///
+/// # Errors
+///
+/// It has more than `limit` bytes, or the connection fails; in words for people, without the URL.
+pub(crate) async fn read(response: Response, limit: usize) -> Result<Bytes, String> {
+    let mut body = BytesMut::new();
+    let mut stream = response.bytes_stream();
+    while let Some(part) = stream.try_next().await.map_err(|error| causes(&error.without_url()))? {
+        if body.len() + part.len() > limit {
+            return Err(format!("its answer has more than {limit} bytes"));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body.freeze())
+}
