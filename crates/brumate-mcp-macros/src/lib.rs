@@ -37,7 +37,7 @@ use proc_macro::TokenStream;
 ///
 /// Of the tool: `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"`, and the hints `read_only`,
 /// `destructive`, `idempotent`, `open_world` (alone or `= false`); `tasks = "optional"` or `"required"` and `detaches`, for
-/// calls that become tasks. Of an argument, in `#[arg(…)]`: `default` or
+/// calls that become tasks; `scopes = "files:read files:write"`, which a client's access token must have over HTTP. Of an argument, in `#[arg(…)]`: `default` or
 /// `default = …`, `name = "…"`, `description = "…"`, `header = "…"` (the HTTP header `Mcp-Param-…` that repeats it).
 /// The value's method `tool()` gives the `Tool`, for what the attribute does not say.
 #[proc_macro_attribute]

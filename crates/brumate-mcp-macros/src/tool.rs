@@ -30,13 +30,20 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
             hints.push(quote!(.tasks(::brumate_mcp::TaskSupport::#support)));
             return Ok(());
         }
+        if meta.path.is_ident("scopes") {
+            let given: LitStr = meta.value()?.parse()?;
+            let text = given.value();
+            let scopes: Vec<&str> = text.split_ascii_whitespace().collect();
+            hints.push(quote!(.scopes([#(#scopes),*])));
+            return Ok(());
+        }
         if meta.path.is_ident("detaches") {
             hints.push(quote!(.detaches()));
             return Ok(());
         }
         let Some(hint) = HINTS.iter().find(|hint| meta.path.is_ident(hint)) else {
             return Err(meta.error(
-                "one of: name, title, description, icon, read_only, destructive, idempotent, open_world, tasks, detaches",
+                "one of: name, title, description, icon, read_only, destructive, idempotent, open_world, tasks, detaches, scopes",
             ));
         };
         let yes = match meta.input.peek(syn::Token![=]) {

@@ -7,6 +7,7 @@ pub use ask::{Elicitation, Sampling};
 
 pub(crate) use ask::{Known, Questions};
 
+use crate::auth::Access;
 use crate::connection::Connection;
 use crate::contents::ResourceContents;
 use crate::error::Error;
@@ -197,6 +198,12 @@ impl Context {
     /// Whose request it is, where bearer tokens say so ([`HttpOptions::bearer`](crate::HttpOptions::bearer)).
     pub fn principal(&self) -> Option<&Principal> {
         self.http()?.extensions.get()
+    }
+
+    /// Returns what the client's access token grants ([`HttpOptions::protect`](crate::HttpOptions::protect)); `None` where there are
+    /// no such tokens. The token itself is not shown.
+    pub fn access(&self) -> Option<&Access> {
+        self.http()?.extensions.get::<Arc<Access>>().map(|access| &**access)
     }
 
     /// The server, to register or remove something, or to tell its clients of changes.

@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::contents::ResourceContents;
 use crate::context::is_modern;
 use crate::error::Error;
-use crate::http::{Draining, principal};
+use crate::http::{Draining, Principal, hides_unscoped, may_call, principal};
 use crate::level::Level;
 use crate::message::Message;
 use crate::prompt::PromptRequest;
@@ -18,6 +18,7 @@ use crate::registry::Registry;
 use crate::run::run;
 use crate::server::{CacheScope, Server};
 use crate::tasks::{EXTENSION, TaskSupport, follow};
+use crate::tool::ServedTool;
 use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -71,6 +72,11 @@ impl Handler {
 
 fn internal(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
+}
+
+/// Returns what a retry of a request must repeat: the request, and who sends it.
+fn identity(context: &RequestContext<RoleServer>, request: Value) -> String {
+    json!([principal(context).map(Principal::name), request]).to_string()
 }
 
 /// How long (in milliseconds) and by whom an answer may be cached, for protocols that know such hints.
@@ -164,7 +170,16 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListToolsResult, ErrorData> {
-        self.list("tools", &self.server.shared.tools, request, &context, |tool| Some(tool.tool.descriptor()))
+        let hides = hides_unscoped(&context);
+        let shown = |tool: &ServedTool| !hides || may_call(&context, &tool.tool.scopes);
+        let page = self.list("tools", &self.server.shared.tools, request, &context, |tool| {
+            shown(tool).then(|| tool.tool.descriptor())
+        });
+        page.map(|mut page: wire::ListToolsResult| {
+            // Another client's list may be another one.
+            page.cache_scope = page.cache_scope.map(|scope| if hides { wire::CacheScope::Private } else { scope });
+            page
+        })
     }
 
     fn get_tool(&self, name: &str) -> Option<wire::Tool> {
@@ -179,8 +194,13 @@ impl ServerHandler for Handler {
         let Some(served) = self.server.shared.tools.get(&request.name) else {
             return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
         };
+        if !may_call(&context, &served.tool.scopes) {
+            let needed = served.tool.scopes.join(" ");
+            let text = format!("tool `{}` needs an access token with the scope `{needed}`", request.name);
+            return Err(ErrorData::invalid_request(text, None));
+        }
         let arguments = request.arguments.unwrap_or_default();
-        let identity = json!(["tools/call", request.name, arguments]).to_string();
+        let identity = identity(&context, json!(["tools/call", request.name, arguments]));
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         self.call(served, arguments, context, &identity).await
     }
@@ -236,7 +256,7 @@ impl ServerHandler for Handler {
         request: wire::ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ReadResourceResponse, ErrorData> {
-        let identity = json!(["resources/read", request.uri]).to_string();
+        let identity = identity(&context, json!(["resources/read", request.uri]));
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         let outcome = run(&context, self.server.read(&request.uri, context.clone())).await;
         match self.interrupted(outcome, &format!("resource `{}`", request.uri), &identity)? {
@@ -285,7 +305,7 @@ impl ServerHandler for Handler {
             let missing = missing.join(", ");
             return Err(ErrorData::invalid_params(format!("prompt `{}` requires: {missing}", prompt.name), None));
         }
-        let identity = json!(["prompts/get", request.name, arguments]).to_string();
+        let identity = identity(&context, json!(["prompts/get", request.name, arguments]));
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         let work = {
             let context = context.clone();

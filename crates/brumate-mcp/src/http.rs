@@ -2,6 +2,7 @@
 
 mod activity;
 mod app;
+mod authenticate;
 mod authority;
 mod body;
 mod budget;
@@ -16,6 +17,7 @@ mod output;
 mod principal;
 mod proxies;
 mod refused;
+mod resource_metadata;
 mod service;
 mod session;
 #[cfg(feature = "sqlite")]
@@ -37,16 +39,20 @@ pub use store::{EventStore, StoreError, StoredSession, StoredStream};
 pub use tls::Tls;
 
 pub(crate) use activity::Draining;
+pub(crate) use authenticate::{hides_unscoped, may_call};
 pub(crate) use budget::{Account, Budget};
 pub(crate) use clients::{Clients, revocation};
 pub(crate) use output::Reservation;
 pub(crate) use principal::{is_stateless, principal};
 pub(crate) use session::RequestStream;
 
+use crate::auth::Protect;
+use crate::error::ServeError;
+use crate::server::Server;
 use crate::tasks::Tasks;
 use activity::Farewell;
+use authenticate::{Names, ToolScopes, Verifier};
 use budget::BudgetLimits;
-use principal::Verifier;
 use proxies::{Network, Outside};
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +73,8 @@ pub struct HttpOptions {
     pub(crate) origins: Vec<String>,
     /// What a refusal says about hosts, and about origins.
     pub(crate) hints: [&'static str; 2],
-    pub(crate) verifier: Option<Verifier>,
+    pub(crate) verifier: Verifier,
+    pub(crate) tool_scopes: Option<ToolScopes>,
     pub(crate) body: body::Bounds,
     pub(crate) budget: Budget,
     pub(crate) keep_alive: Duration,
@@ -120,7 +127,8 @@ impl Default for HttpOptions {
             hosts: Some(local.map(str::to_owned).to_vec()),
             origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
             hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
-            verifier: None,
+            verifier: Verifier::default(),
+            tool_scopes: None,
             body: body::Bounds { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             budget: Budget::default(),
             keep_alive: Duration::from_secs(15),
@@ -143,6 +151,12 @@ impl HttpOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Takes over what the options of a server have from it: its tasks, and the scopes of its tools.
+    pub(crate) fn of_server(mut self, server: &Server) -> Self {
+        self.tool_scopes = Some(ToolScopes::new(server.clone()));
+        self.tasks(&server.shared.tasks)
     }
 
     /// Where streamable HTTP is served, below where the server is mounted; `/mcp` by default.
@@ -274,8 +288,22 @@ impl HttpOptions {
     /// five seconds for tokens in use: where it says otherwise by then, streams end, and running calls are cancelled.
     #[must_use]
     pub fn bearer(mut self, verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
-        self.verifier = Some(Verifier::new(verify));
+        self.verifier.names = Some(Names::new(verify));
         self
+    }
+
+    /// Lets in only requests with an access token of OAuth 2.1 for this server, and says where clients get one; see
+    /// [`auth`](crate::auth). The host of the resource's URL is let in. Beside [`HttpOptions::bearer`], whose tokens are looked at
+    /// first, either is enough.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the settings.
+    pub fn protect(mut self, protect: Protect) -> Result<Self, ServeError> {
+        let protection = Arc::new(protect.build()?);
+        let host = protection.host.clone();
+        self.verifier.protection = Some(protection);
+        Ok(self.allow_host(host))
     }
 
     /// The most sessions of one principal; 10 000 by default. More are refused with 503.

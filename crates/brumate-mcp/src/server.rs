@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     lifespans: Mutex<Vec<Start>>,
     stops: Mutex<Vec<Stop>>,
     started: OnceCell<()>,
+    /// Whether a tool was registered that needs a scope.
+    pub(crate) has_scopes: AtomicBool,
     /// What could not be registered; starting fails with it.
     problems: Mutex<Vec<String>>,
     pub(crate) sealing: RequestStateCodec,
@@ -110,6 +113,7 @@ impl Server {
             lifespans: Mutex::default(),
             stops: Mutex::default(),
             started: OnceCell::new(),
+            has_scopes: AtomicBool::new(false),
             problems: Mutex::default(),
             sealing: RequestStateCodec::new_unchecked(crate::random_bytes::<32>()),
         };
@@ -236,6 +240,9 @@ impl Server {
     /// What is wrong with it.
     pub fn add_tool(&self, tool: impl Into<Tool>) -> Result<(), ServeError> {
         let served = ServedTool::new(tool.into()).map_err(ServeError::Setup)?;
+        if !served.tool.scopes.is_empty() {
+            self.shared.has_scopes.store(true, Ordering::Relaxed);
+        }
         self.shared.tools.insert(served.tool.name.clone(), served);
         self.changed(Change::Tools);
         Ok(())

@@ -1,5 +1,6 @@
 //! Tools: functions that models call.
 
+use crate::auth::is_scope;
 use crate::context::Context;
 use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
@@ -45,6 +46,7 @@ pub struct Tool {
     annotations: Map<String, Value>,
     pub(crate) tasks: TaskSupport,
     pub(crate) becomes: BecomesTask,
+    pub(crate) scopes: Vec<String>,
     pub(crate) handler: Option<ToolHandler>,
 }
 
@@ -80,6 +82,7 @@ impl Tool {
             annotations: Map::new(),
             tasks: TaskSupport::Never,
             becomes: BecomesTask::AtOnce,
+            scopes: Vec::new(),
             handler: None,
         }
     }
@@ -203,6 +206,17 @@ impl Tool {
         self
     }
 
+    /// The scopes that a client's access token must have for its calls, over HTTP ([`HttpOptions::protect`]). A call without them is
+    /// answered with 403 and the challenge that lets the client ask for them. Over other transports there are no tokens, and
+    /// the tool may be called.
+    ///
+    /// [`HttpOptions::protect`]: crate::HttpOptions::protect
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
     fn annotation(mut self, hint: &str, yes: bool) -> Self {
         self.annotations.insert(hint.into(), yes.into());
         self
@@ -241,6 +255,9 @@ impl ServedTool {
         let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
         if tool.name.is_empty() || tool.name.len() > 128 || !tool.name.chars().all(named) {
             return Err(problem("a name has 1 to 128 letters, digits, `_`, `-`, `.` or `/`"));
+        }
+        if let Some(scope) = tool.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(problem(&format!("`{scope}` is no scope")));
         }
         if tool.handler.is_none() {
             return Err(problem("it has no handler"));

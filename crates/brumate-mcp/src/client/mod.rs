@@ -22,7 +22,7 @@
 //! [`INHERITED`].
 
 #[cfg(feature = "auth")]
-mod auth;
+pub(crate) mod auth;
 #[cfg(feature = "client-http")]
 mod body;
 mod builder;

@@ -3,12 +3,14 @@
 use super::activity::Farewell;
 use super::authority::Authority;
 use super::clients::Clients;
-use super::guard::named_host;
+use super::guard::{Guard, named_host};
 use super::principal::Principal;
+use super::resource_metadata::{self, Protected};
 use super::service::HttpService;
 use super::sse::SseEndpoint;
 use super::tls::Tls;
 use super::{HttpOptions, connections};
+use crate::auth::Protection;
 use crate::error::ServeError;
 use crate::handler::Handler;
 use crate::server::Server;
@@ -56,6 +58,8 @@ struct Mount {
     sse: Option<(String, Arc<SseEndpoint>)>,
     path: String,
     farewell: Farewell,
+    /// What serves its metadata as a protected resource.
+    protection: Option<(Arc<Protection>, Guard)>,
 }
 
 impl std::fmt::Debug for Mount {
@@ -74,8 +78,9 @@ impl Mount {
         let sse = options.sse_path.clone();
         let sse = sse.map(|path| (path, SseEndpoint::new(make.clone(), &options, clients.clone())));
         let service = HttpService::new(make, &options, clients);
+        let protection = options.verifier.protection.clone().map(|protection| (protection, Guard::new(&options)));
         let HttpOptions { path, farewell, .. } = options;
-        Self { host: None, prefix, server: None, service, sse, path, farewell }
+        Self { host: None, prefix, server: None, service, sse, path, farewell, protection }
     }
 
     /// Refuses new requests, waits for those that run, and ends all sessions.
@@ -132,7 +137,7 @@ impl App {
 
     fn add(mut self, host: Option<String>, prefix: String, server: Server, options: HttpOptions) -> Self {
         let handlers = server.clone();
-        let options = options.tasks(&server.shared.tasks);
+        let options = options.of_server(&server);
         let mount = Mount::new(prefix, move |_| Handler::new(handlers.clone()), options);
         self.mounts.push(Mount { host, server: Some(server), ..mount });
         self
@@ -177,6 +182,7 @@ impl App {
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.beside.clone(), |router, mount| router.merge(mount.router()));
+        let default = default.merge(self.metadata(None));
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
             // One that cannot be read is never asked for; the guard says so in the log.
@@ -189,6 +195,9 @@ impl App {
         if by_host.is_empty() {
             return default;
         }
+        for (host, router) in &mut by_host {
+            *router = router.clone().merge(self.metadata(Some(host)));
+        }
         let by_host = Arc::new(by_host);
         let choose = tower::service_fn(move |request: Request<Body>| {
             let (head, body) = request.into_parts();
@@ -196,6 +205,17 @@ impl App {
             router.oneshot(Request::from_parts(head, body))
         });
         Router::new().fallback_service(choose)
+    }
+
+    /// The metadata of the protected servers for one host, or for those of every host.
+    fn metadata(&self, host: Option<&Authority>) -> Router {
+        let of_host = |mount: &&Mount| mount.host.as_deref().and_then(Authority::parse).as_ref() == host;
+        let protected = self.mounts.iter().filter(of_host).filter_map(|mount| {
+            let (protection, guard) = mount.protection.clone()?;
+            let path = format!("{}{}", mount.prefix.trim_end_matches('/'), mount.path);
+            Some(Protected { protection, guard, path })
+        });
+        resource_metadata::router(&protected.collect::<Vec<_>>())
     }
 
     /// Starts all lifespans.

@@ -1,13 +1,15 @@
 //! Clients of a server, for both HTTP transports: their accounts, their answers on the way, their tokens.
 
 use super::HttpOptions;
+use super::authenticate::{ToolScopes, Verifier};
 use super::budget::{Account, Budget, Charge, RequestCharge};
 use super::credentials::{Credential, Credentials};
 use super::output::{Outputs, Reservation, Sending};
-use super::principal::{Principal, Verifier, authenticate};
+use super::principal::Principal;
 use super::service::{Response, refusal};
 use super::write_timeout::WRITE_TIMEOUT;
 use super::{activity::Running, body};
+use crate::auth::Access;
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
@@ -27,7 +29,8 @@ pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Clients {
     budget: Budget,
     outputs: Arc<Outputs>,
-    verifier: Option<Verifier>,
+    verifier: Verifier,
+    tool_scopes: Option<ToolScopes>,
     credentials: Credentials,
     body: body::Bounds,
     /// After this time without being read, an answer is given up.
@@ -39,6 +42,7 @@ pub(crate) struct Clients {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) principal: Option<Principal>,
+    pub(crate) access: Option<Arc<Access>>,
     pub(crate) credential: Option<Arc<Credential>>,
     pub(crate) account: Account,
 }
@@ -64,6 +68,7 @@ impl Clients {
             budget: options.budget.clone(),
             outputs: Arc::default(),
             verifier: options.verifier.clone(),
+            tool_scopes: options.tool_scopes.clone(),
             credentials: Credentials::default(),
             body: options.body.clone(),
             // A stream on which nothing happens is asked for more at each sign of life.
@@ -77,22 +82,28 @@ impl Clients {
     /// # Errors
     ///
     /// The refusal of whoever has no valid token.
-    pub(crate) fn authenticate(self: &Arc<Self>, head: &mut Parts) -> Result<Client, Box<Response>> {
+    pub(crate) async fn authenticate(self: &Arc<Self>, head: &mut Parts) -> Result<Client, Box<Response>> {
         self.sweep();
         head.extensions.remove::<Revoked>();
         head.extensions.remove::<Reservation>();
         head.extensions.remove::<UnderWay>();
-        let shown = authenticate(self.verifier.as_ref(), head)?;
-        let (principal, credential) = match shown {
-            Some((principal, token)) => {
-                let credential = self.credentials.of(&token, &principal);
+        let shown = self.verifier.authenticate(head).await?;
+        let (principal, access, credential) = match shown {
+            Some((holder, token)) => {
+                let credential = self.credentials.of(&token, &holder.principal);
                 head.extensions.insert(Revoked(credential.revoked().clone()));
-                (Some(principal), Some(credential))
+                (Some(holder.principal), holder.access, Some(credential))
             }
-            None => (None, None),
+            None => (None, None, None),
         };
         let account = self.budget.account(principal.as_ref());
-        Ok(Client { principal, credential, account })
+        Ok(Client { principal, access, credential, account })
+    }
+
+    /// Refuses a message that calls a tool whose scopes its sender does not have.
+    pub(crate) fn refuse_tool(&self, client: &Client, body: &[u8]) -> Option<Response> {
+        let scopes = self.tool_scopes.as_ref().filter(|scopes| scopes.exist())?;
+        self.verifier.check_tool(client.access.as_deref(), scopes, body).map(|refusal| *refusal)
     }
 
     /// Reads the body of a request, which is under way from now on.
@@ -138,9 +149,7 @@ impl Clients {
                 if unread > 0 {
                     tracing::debug!(unread, "answers that nobody read were given up");
                 }
-                if let Some(verifier) = &this.verifier {
-                    this.credentials.check(verifier);
-                }
+                this.credentials.check(&this.verifier).await;
             }
         });
     }

@@ -1,6 +1,7 @@
 //! Tokens in use: one that is not valid any more ends what was begun with it.
 
-use super::principal::{Principal, Verifier};
+use super::authenticate::Verifier;
+use super::principal::Principal;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -56,8 +57,8 @@ impl Credentials {
         credential
     }
 
-    /// Revokes what `verifier` does not know any more. Returns how many tokens those are.
-    pub(crate) fn check(&self, verifier: &Verifier) -> usize {
+    /// Revokes what `verifier` does not know any more. Returns how many tokens those are. A token that cannot be checked now stays.
+    pub(crate) async fn check(&self, verifier: &Verifier) -> usize {
         let live: Vec<Arc<Credential>> = {
             let mut known = self.lock();
             known.retain(|_, credential| credential.strong_count() > 0);
@@ -65,7 +66,8 @@ impl Credentials {
         };
         let mut revoked = 0;
         for credential in live {
-            if verifier.verify(&credential.token).as_ref() != Some(&credential.principal) {
+            let Ok(holder) = verifier.verify(&credential.token).await else { continue };
+            if holder.is_none_or(|holder| holder.principal != credential.principal) {
                 tracing::info!(principal = %credential.principal, "a token was revoked: what it began ends");
                 credential.revoked.cancel();
                 self.lock().remove(&credential.token);
@@ -78,28 +80,30 @@ impl Credentials {
 
 #[cfg(test)]
 mod tests {
+    use super::super::authenticate::Names;
     use super::*;
 
-    #[test]
-    fn what_is_not_valid_any_more_is_revoked_and_the_rest_is_not() {
+    #[tokio::test]
+    async fn what_is_not_valid_any_more_is_revoked_and_the_rest_is_not() {
         let valid = Arc::new(Mutex::new(HashMap::from([("one", "ada"), ("two", "ada"), ("three", "bob")])));
-        let verifier = Verifier::new({
+        let names = Names::new({
             let valid = valid.clone();
             move |token| valid.lock().expect("no panic").get(token).map(|name| Principal::new(*name))
         });
+        let verifier = Verifier { names: Some(names), protection: None };
         let credentials = Credentials::default();
         let of = |token: &str, name: &'static str| credentials.of(token, &Principal::new(name));
         let (one, two, three) = (of("one", "ada"), of("two", "ada"), of("three", "bob"));
         assert!(Arc::ptr_eq(&one, &of("one", "ada")));
-        assert_eq!(credentials.check(&verifier), 0);
+        assert_eq!(credentials.check(&verifier).await, 0);
         valid.lock().expect("no panic").remove("two");
         valid.lock().expect("no panic").insert("three", "eve");
-        assert_eq!(credentials.check(&verifier), 2);
+        assert_eq!(credentials.check(&verifier).await, 2);
         let revoked = [&one, &two, &three].map(|credential| credential.revoked().is_cancelled());
         assert_eq!(revoked, [false, true, true]);
         // Nothing stays of tokens that are not used.
         drop(one);
-        assert_eq!((credentials.check(&verifier), credentials.lock().len()), (0, 0));
+        assert_eq!((credentials.check(&verifier).await, credentials.lock().len()), (0, 0));
         assert!(!format!("{two:?}").contains("two"));
     }
 }

@@ -56,8 +56,16 @@ impl Guard {
         self.check(request).inspect_err(|(_, reason)| self.refused.tell(reason))
     }
 
-    /// Checks the head of a request.
-    fn check(&self, request: &Parts) -> Result<(), Refusal> {
+    /// Lets in a request for what every web page may read: only its host is checked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guard::admit`].
+    pub(crate) fn admit_host(&self, request: &Parts) -> Result<(), Refusal> {
+        self.check_host(request).inspect_err(|(_, reason)| self.refused.tell(reason))
+    }
+
+    fn check_host(&self, request: &Parts) -> Result<(), Refusal> {
         let named = named_host(request)?;
         if let Some(hosts) = &self.hosts {
             let authority = Authority::parse(&named);
@@ -67,6 +75,12 @@ impl Guard {
                 return Err((StatusCode::FORBIDDEN, reason));
             }
         }
+        Ok(())
+    }
+
+    /// Checks the head of a request.
+    fn check(&self, request: &Parts) -> Result<(), Refusal> {
+        self.check_host(request)?;
         match single(&request.headers, &ORIGIN)? {
             Some(origin) if !self.allows_origin(origin) => {
                 let origin = String::from_utf8_lossy(origin.as_bytes());

@@ -1,104 +1,51 @@
-//! Who sends a request: bearer tokens (RFC 6750), and what is bound to whom they belong to.
+//! Who sends a request, and what belongs to whom.
 
 use super::clients::Client;
 use super::service::{Response, refusal};
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Longest token that is looked at.
-const MAX_TOKEN_BYTES: usize = 4096;
-
 /// Somebody the server knows, by name. Sessions, and what is kept for those who lose their connection, belong to the
 /// principal that began them; to all others they do not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
+pub struct Principal {
+    name: Arc<str>,
+    subject: Arc<str>,
+}
 
 impl Principal {
     /// The principal of that name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
+        let name = name.into();
+        Self { subject: name.clone(), name }
+    }
+
+    /// Makes the principal of an access token, whose name is made of more than the subject.
+    pub(crate) fn with_subject(name: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), subject: subject.into() }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.0
+        &self.name
+    }
+
+    /// Returns the subject of the access token that the principal showed; the name where there are other tokens. Principals of
+    /// two clients can have one subject.
+    pub fn subject(&self) -> &str {
+        &self.subject
     }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
-}
-
-/// Finds whose token it is.
-#[derive(Clone)]
-pub(crate) struct Verifier(Arc<Verify>);
-
-type Verify = dyn Fn(&str) -> Option<Principal> + Send + Sync;
-
-impl fmt::Debug for Verifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Verifier")
-    }
-}
-
-impl Verifier {
-    pub(crate) fn new(verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(verify))
-    }
-
-    /// Returns the principal whose token it is now.
-    pub(crate) fn verify(&self, token: &str) -> Option<Principal> {
-        (self.0)(token)
-    }
-}
-
-/// Finds out who sends a request, and notes it in the request's extensions. Returns the token as well.
-///
-/// # Errors
-///
-/// The refusal, with the challenge of RFC 6750.
-pub(crate) fn authenticate(
-    verifier: Option<&Verifier>,
-    head: &mut Parts,
-) -> Result<Option<(Principal, String)>, Box<Response>> {
-    // What is noted there was noted here, never by a client.
-    head.extensions.remove::<Principal>();
-    let Some(verifier) = verifier else { return Ok(None) };
-    let mut given = head.headers.get_all(AUTHORIZATION).iter();
-    let (first, second) = (given.next(), given.next());
-    let token = first.and_then(|value| value.to_str().ok()).and_then(bearer);
-    let said = token.is_some();
-    let found = token
-        .filter(|token| second.is_none() && token.len() <= MAX_TOKEN_BYTES)
-        .and_then(|token| Some((verifier.verify(token)?, token.to_owned())));
-    // Tools and handlers see the head; the token is none of their business.
-    head.headers.remove(AUTHORIZATION);
-    let Some((principal, token)) = found else {
-        let (challenge, text) = match said {
-            false => ("Bearer realm=\"mcp\"", "a bearer token is required: `Authorization: Bearer TOKEN`"),
-            true => ("Bearer realm=\"mcp\", error=\"invalid_token\"", "the token is not valid"),
-        };
-        let mut response = refusal(StatusCode::UNAUTHORIZED, text);
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-        return Err(Box::new(response));
-    };
-    head.extensions.insert(principal.clone());
-    Ok(Some((principal, token)))
-}
-
-/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110).
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Mark of a request that stands for itself: what it sets is forgotten with it.
@@ -175,24 +122,5 @@ impl Scope {
     pub(crate) fn admits(owner: Option<&Principal>) -> bool {
         let of = |scope: &Self| scope.client.as_ref().and_then(|client| client.principal.as_ref()) == owner;
         SCOPE.try_with(of).unwrap_or(true)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_read_as_rfc_6750_has_them() {
-        for (header, token) in [
-            ("Bearer abc", Some("abc")),
-            ("bearer  abc ", Some("abc")),
-            ("Basic abc", None),
-            ("Bearer", None),
-            ("Bearer ", None),
-            ("", None),
-        ] {
-            assert_eq!(bearer(header), token, "{header:?}");
-        }
     }
 }

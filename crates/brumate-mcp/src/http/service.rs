@@ -69,7 +69,7 @@ impl Server {
     /// The server as a tower service.
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
-        let options = options.clone().tasks(&server.shared.tasks);
+        let options = options.clone().of_server(self);
         HttpService::new(move |_| Handler::new(server.clone()), &options, Clients::new(&options))
     }
 }
@@ -210,7 +210,7 @@ impl Endpoint {
         if let Err((status, reason)) = guard.admit(&head) {
             return refusal(status, reason);
         }
-        let client = match clients.authenticate(&mut head) {
+        let client = match clients.authenticate(&mut head).await {
             Ok(client) => client,
             Err(refusal) => return *refusal,
         };
@@ -230,7 +230,12 @@ impl Endpoint {
         accept(&mut head.headers, &method, *json);
         let (running, body) = match method {
             Method::POST => match clients.receive(&client, &mut head, body).await {
-                Ok(body) => (Some(activity.begin()), body),
+                Ok(body) => {
+                    if let Some(refusal) = clients.refuse_tool(&client, &body) {
+                        return refusal;
+                    }
+                    (Some(activity.begin()), body)
+                }
                 Err(refusal) => return *refusal,
             },
             _ => (None, Bytes::new()),

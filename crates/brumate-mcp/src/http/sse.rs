@@ -137,11 +137,11 @@ impl SseEndpoint {
     }
 
     /// Who sends a request, if it is let in.
-    fn admit(&self, head: &mut Parts) -> Result<Client, Box<Response>> {
+    async fn admit(&self, head: &mut Parts) -> Result<Client, Box<Response>> {
         if let Err((status, reason)) = self.guard.admit(head) {
             return Err(Box::new(refusal(status, reason)));
         }
-        let client = self.clients.authenticate(head)?;
+        let client = self.clients.authenticate(head).await?;
         if self.activity.is_draining() {
             return Err(Box::new(refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")));
         }
@@ -150,7 +150,7 @@ impl SseEndpoint {
 
     async fn stream(self: Arc<Self>, request: Request<Body>) -> Response {
         let (mut head, _) = request.into_parts();
-        let client = match self.admit(&mut head) {
+        let client = match self.admit(&mut head).await {
             Ok(client) => client,
             Err(refusal) => return *refusal,
         };
@@ -195,7 +195,7 @@ impl SseEndpoint {
 
     async fn message(self: Arc<Self>, request: Request<Body>) -> Response {
         let (mut head, body) = request.into_parts();
-        let client = match self.admit(&mut head) {
+        let client = match self.admit(&mut head).await {
             Ok(client) => client,
             Err(refusal) => return *refusal,
         };
@@ -210,6 +210,9 @@ impl SseEndpoint {
             Ok(bytes) => bytes,
             Err(refusal) => return *refusal,
         };
+        if let Some(refusal) = self.clients.refuse_tool(&client, &bytes) {
+            return refusal;
+        }
         head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,

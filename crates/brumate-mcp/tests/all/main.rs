@@ -13,6 +13,7 @@ mod interop;
 mod listing;
 mod macros;
 #[cfg(feature = "sqlite")]
+mod protect;
 mod restart;
 mod results;
 mod sessions;

@@ -18,11 +18,13 @@ pub(super) struct ResourceMetadata {
 
 /// The metadata of an authorization server (RFC 8414).
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct ServerMetadata {
+pub(crate) struct ServerMetadata {
     pub(super) issuer: String,
     #[serde(default)]
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,
+    #[serde(default)]
+    pub(crate) jwks_uri: Option<Url>,
     #[serde(default)]
     pub(super) registration_endpoint: Option<Url>,
     #[serde(default)]
@@ -121,7 +123,7 @@ pub(super) async fn discover(
 /// # Errors
 ///
 /// There are none, or they are another server's.
-pub(super) async fn authorization_server(outbound: &Outbound, issuer: &str) -> Result<ServerMetadata, AuthError> {
+pub(crate) async fn authorization_server(outbound: &Outbound, issuer: &str) -> Result<ServerMetadata, AuthError> {
     let url =
         Url::parse(issuer).map_err(|error| AuthError::new(format!("authorization server `{issuer}`: {error}")))?;
     let mut places =

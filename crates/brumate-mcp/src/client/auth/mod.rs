@@ -22,7 +22,7 @@ mod challenge;
 mod credentials;
 mod flow;
 mod loopback;
-mod metadata;
+pub(crate) mod metadata;
 mod signing;
 mod store;
 mod token;

@@ -1,0 +1,230 @@
+//! Asks the authorization server about tokens (RFC 7662).
+
+use super::jwt::texts;
+use super::{Access, TokenVerifier};
+use crate::client::auth::Secret;
+use crate::error::Error;
+use crate::outbound::{Outbound, Policy};
+use crate::sync::lock;
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use tokio::sync::Semaphore;
+use url::Url;
+
+/// The most answers that are remembered. Beyond, all that have ended go, else all.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// Questions that are asked at once, at most. Others wait.
+const MAX_ASKED: usize = 64;
+
+/// For how long the answer is remembered that a token is not valid.
+const REMEMBER_INVALID: Duration = Duration::from_secs(10);
+
+/// Verifies access tokens by asking the authorization server about each (RFC 7662).
+///
+/// An answer is remembered for a minute, by the token's hash: a token that is withdrawn ends by then.
+pub struct Introspection {
+    url: String,
+    client: Option<(String, Secret)>,
+    issuer: Option<String>,
+    remember: Duration,
+    outbound: OnceLock<Outbound>,
+    remembered: Mutex<HashMap<[u8; 32], Remembered>>,
+    asking: Semaphore,
+}
+
+/// An answer, and until when it is used.
+struct Remembered {
+    access: Option<Access>,
+    until: Instant,
+}
+
+impl fmt::Debug for Introspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Introspection").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Introspection {
+    /// Asks at `url`, the introspection endpoint.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            client: None,
+            issuer: None,
+            remember: Duration::from_secs(60),
+            outbound: OnceLock::new(),
+            remembered: Mutex::default(),
+            asking: Semaphore::new(MAX_ASKED),
+        }
+    }
+
+    /// Sets who asks: an identifier and a secret, sent by HTTP Basic.
+    #[must_use]
+    pub fn client(mut self, id: impl Into<String>, secret: Secret) -> Self {
+        self.client = Some((id.into(), secret));
+        self
+    }
+
+    /// Sets the authorization server whose tokens these are.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// Sets for how long an answer is used again; a minute by default.
+    #[must_use]
+    pub fn remember(mut self, time: Duration) -> Self {
+        self.remember = time;
+        self
+    }
+
+    async fn ask(&self, token: &str) -> Result<Option<Access>, Error> {
+        let url =
+            Url::parse(&self.url).map_err(|error| Error::new(format!("introspection at `{}`: {error}", self.url)))?;
+        let outbound = match self.outbound.get() {
+            Some(outbound) => outbound,
+            None => {
+                let made = Outbound::new(Policy::of_server(&url)).map_err(Error::new)?;
+                self.outbound.get_or_init(|| made)
+            }
+        };
+        let form = [("token", token), ("token_type_hint", "access_token")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let authorization = self.client.as_ref().map(|(id, secret)| {
+            let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret.expose()))))
+        });
+        let answer: Map<String, Value> = outbound.post_form(&url, &form, authorization.as_deref()).await?;
+        Ok(read(answer))
+    }
+}
+
+/// Reads an answer (RFC 7662, section 2.2).
+fn read(mut answer: Map<String, Value>) -> Option<Access> {
+    if answer.get("active") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
+    let client_id = text("client_id");
+    let mut access = Access::new(text("sub").or_else(|| text("username")).or_else(|| client_id.clone())?);
+    access.scopes = text("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
+    access.audience = texts(answer.get("aud"));
+    access.issuer = text("iss");
+    access.client_id = client_id;
+    if let Some(ends) = answer.get("exp") {
+        let seconds = Duration::try_from_secs_f64(ends.as_f64()?).ok()?;
+        access.expires_at = Some(UNIX_EPOCH.checked_add(seconds)?);
+    }
+    for read in ["active", "sub", "scope", "aud", "iss", "exp", "client_id"] {
+        answer.remove(read);
+    }
+    access.claims = answer;
+    Some(access)
+}
+
+#[async_trait]
+impl TokenVerifier for Introspection {
+    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+        let mut key = [0; 32];
+        key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+        if let Some(known) = lock(&self.remembered).get(&key).filter(|known| known.until > Instant::now()) {
+            return Ok(known.access.clone());
+        }
+        let access = {
+            let _asking = self.asking.acquire().await?;
+            self.ask(token).await?
+        };
+        let time = if access.is_some() { self.remember } else { REMEMBER_INVALID.min(self.remember) };
+        let mut remembered = lock(&self.remembered);
+        if remembered.len() >= MAX_REMEMBERED {
+            let now = Instant::now();
+            remembered.retain(|_, known| known.until > now);
+            if remembered.len() >= MAX_REMEMBERED {
+                remembered.clear();
+            }
+        }
+        remembered.insert(key, Remembered { access: access.clone(), until: Instant::now() + time });
+        Ok(access)
+    }
+
+    fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(answer: Value) -> Option<Access> {
+        let Value::Object(answer) = answer else { panic!("an object") };
+        read(answer)
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let access = of(json!({
+            "active": true, "client_id": "app", "username": "ada", "scope": "read write", "aud": "https://a", "exp": 2000, "x": 1,
+        }))
+        .unwrap();
+        assert_eq!((access.subject.as_str(), access.client_id.as_deref()), ("ada", Some("app")));
+        assert_eq!((access.scopes.len(), access.audience.len(), &access.claims["x"]), (2, 1, &json!(1)));
+        for answer in [
+            json!({"active": false, "sub": "ada"}),
+            json!({"sub": "ada"}),
+            json!({"active": "true", "sub": "ada"}),
+            json!({"active": true}),
+            json!({"active": true, "sub": "ada", "exp": "soon"}),
+            json!({"active": true, "sub": "ada", "exp": -1}),
+        ] {
+            assert_eq!(of(answer.clone()), None, "{answer}");
+        }
+    }
+
+    /// Each token is asked for once, by a client that says who it is.
+    #[tokio::test]
+    async fn answers_are_used_again_for_a_while() {
+        use axum::routing::post;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/introspect", listener.local_addr().unwrap());
+        let asked = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let noted = asked.clone();
+        let answer = move |headers: http::HeaderMap, body: String| async move {
+            let authorization = headers["authorization"].to_str().unwrap().to_owned();
+            lock(&noted).push((authorization, body.clone()));
+            if body.contains("token=away") {
+                return (http::StatusCode::INTERNAL_SERVER_ERROR, String::new());
+            }
+            (http::StatusCode::OK, json!({"active": body.contains("token=good"), "sub": "ada"}).to_string())
+        };
+        let router = axum::Router::new().route("/introspect", post(answer));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let verifier = Introspection::new(&url).client("server", Secret::new("p&ss"));
+        for _ in 0..2 {
+            assert_eq!(verifier.verify("good").await.unwrap().unwrap().subject, "ada");
+            assert_eq!(verifier.verify("bad").await.unwrap(), None);
+        }
+        let expected = format!("Basic {}", STANDARD.encode("server:p%26ss"));
+        let body = |token: &str| (expected.clone(), format!("token={token}&token_type_hint=access_token"));
+        assert_eq!(*lock(&asked), [body("good"), body("bad")]);
+        for _ in 0..2 {
+            verifier.verify("away").await.unwrap_err();
+        }
+        assert_eq!(lock(&asked).len(), 4, "failures are not remembered");
+        let forgetful = Introspection::new(&url).client("server", Secret::new("p&ss")).remember(Duration::ZERO);
+        for _ in 0..2 {
+            assert!(forgetful.verify("good").await.unwrap().is_some());
+        }
+        assert_eq!(lock(&asked).len(), 6);
+    }
+}

@@ -1,0 +1,344 @@
+//! A server as a protected resource (RFC 9728): its metadata, its challenges, its checks of tokens.
+
+use super::{Access, TokenVerifier};
+use crate::error::{Error, ServeError};
+use bytes::Bytes;
+use http::HeaderValue;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::SystemTime;
+use url::Url;
+
+/// The well-known address of a resource's metadata (RFC 9728, section 3).
+pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// The longest access token that is looked at, in bytes.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+
+/// The protection of a server by access tokens; see [`HttpOptions::protect`](crate::HttpOptions::protect).
+///
+/// It needs a verifier, and the issuer where the verifier does not name it.
+pub struct Protect {
+    resource: String,
+    issuers: Vec<String>,
+    verifier: Option<Box<dyn TokenVerifier>>,
+    scopes: Vec<String>,
+    name: Option<String>,
+    documentation: Option<String>,
+    hides_unscoped: bool,
+    checks_audience: bool,
+}
+
+impl fmt::Debug for Protect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Protect")
+            .field("resource", &self.resource)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Protect {
+    /// Protects the server at `resource`: the URL under which clients reach it, such as `https://mcp.example.com/mcp`. Tokens
+    /// must be issued for it (RFC 8707).
+    pub fn new(resource: impl Into<String>) -> Self {
+        Self {
+            resource: resource.into(),
+            issuers: Vec::new(),
+            verifier: None,
+            scopes: Vec::new(),
+            name: None,
+            documentation: None,
+            hides_unscoped: false,
+            checks_audience: true,
+        }
+    }
+
+    /// Adds an authorization server that clients may get tokens from. The verifier's own by default.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuers.push(issuer.into());
+        self
+    }
+
+    /// Sets what checks tokens.
+    #[must_use]
+    pub fn verifier(mut self, verifier: impl TokenVerifier) -> Self {
+        self.verifier = Some(Box::new(verifier));
+        self
+    }
+
+    /// Sets the scopes that every request needs; none by default.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the resource's name for people.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the URL of a page for developers.
+    #[must_use]
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.documentation = Some(url.into());
+        self
+    }
+
+    /// Leaves the tools whose scopes a client does not have out of its list. By default they are listed, and a call is answered
+    /// with the challenge that lets the client ask for the scope.
+    #[must_use]
+    pub fn hide_unscoped(mut self) -> Self {
+        self.hides_unscoped = true;
+        self
+    }
+
+    /// Accepts tokens whose verifier names no audience, because it has checked itself that they are for this server.
+    #[must_use]
+    pub fn audience_checked_by_verifier(mut self) -> Self {
+        self.checks_audience = false;
+        self
+    }
+
+    /// Checks the settings.
+    pub(crate) fn build(self) -> Result<Protection, ServeError> {
+        let wrong = |reason: String| ServeError::Setup(format!("Protect::new(\"{}\"): {reason}", self.resource));
+        let url = Url::parse(&self.resource).map_err(|error| wrong(error.to_string()))?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        if !matches!(url.scheme(), "http" | "https") || host.is_empty() || url.fragment().is_some() {
+            return Err(wrong("it is no URL of HTTP, such as https://mcp.example.com/mcp".to_owned()));
+        }
+        if url.path().split('/').any(|segment| segment.starts_with([':', '*'])) {
+            return Err(wrong("a segment of its path begins with `:` or `*`".to_owned()));
+        }
+        if let Some(scope) = self.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(wrong(format!(
+                "`{scope}` is no scope: it has printable characters without spaces, `\"` and `\\`"
+            )));
+        }
+        let Some(verifier) = self.verifier else {
+            return Err(wrong("it has no verifier: Protect::verifier sets it".to_owned()));
+        };
+        let mut issuers = self.issuers;
+        if issuers.is_empty() {
+            issuers.extend(verifier.issuer().map(str::to_owned));
+        }
+        if issuers.is_empty() {
+            let reason = "it has no authorization server: Protect::issuer names it";
+            return Err(ServeError::Setup(format!("Protect::new(\"{}\"): {reason}", self.resource)));
+        }
+        let origin = url.origin().ascii_serialization();
+        let path = url.path().trim_end_matches('/').to_owned();
+        let metadata = metadata(&self.resource, &issuers, &self.scopes, self.name, self.documentation);
+        Ok(Protection {
+            metadata_url: format!("{origin}{WELL_KNOWN}{path}"),
+            metadata: metadata.to_string().into(),
+            host,
+            path,
+            resource: self.resource,
+            issuers,
+            verifier,
+            scopes: self.scopes,
+            hides_unscoped: self.hides_unscoped,
+            checks_audience: self.checks_audience,
+        })
+    }
+}
+
+/// Returns the metadata of a resource (RFC 9728, section 2).
+fn metadata(
+    resource: &str,
+    issuers: &[String],
+    scopes: &[String],
+    name: Option<String>,
+    documentation: Option<String>,
+) -> Value {
+    let mut metadata = json!({
+        "resource": resource,
+        "authorization_servers": issuers,
+        "bearer_methods_supported": ["header"],
+    });
+    // Whether a client gets a refresh token is no matter of the resource (MCP, authorization: "Refresh tokens").
+    let scopes: Vec<&String> = scopes.iter().filter(|scope| *scope != "offline_access").collect();
+    if !scopes.is_empty() {
+        metadata["scopes_supported"] = json!(scopes);
+    }
+    if let Some(name) = name {
+        metadata["resource_name"] = name.into();
+    }
+    if let Some(documentation) = documentation {
+        metadata["resource_documentation"] = documentation.into();
+    }
+    metadata
+}
+
+/// Returns whether a text is a scope (RFC 6749, section 3.3). Such a text needs no escapes in a header.
+pub(crate) fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
+}
+
+/// A checked [`Protect`].
+pub(crate) struct Protection {
+    resource: String,
+    metadata_url: String,
+    /// The document, as JSON.
+    pub(crate) metadata: Bytes,
+    /// The host and the path of the resource.
+    pub(crate) host: String,
+    pub(crate) path: String,
+    issuers: Vec<String>,
+    verifier: Box<dyn TokenVerifier>,
+    /// The scopes that every request needs.
+    pub(crate) scopes: Vec<String>,
+    /// Whether tools that a client may not call are left out of its list.
+    pub(crate) hides_unscoped: bool,
+    checks_audience: bool,
+}
+
+impl fmt::Debug for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Protection").field("resource", &self.resource).finish_non_exhaustive()
+    }
+}
+
+impl Protection {
+    /// Returns what a token grants here; `None` if it grants nothing.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be checked now.
+    pub(crate) async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Ok(None);
+        }
+        let Some(mut access) = self.verifier.verify(token).await? else { return Ok(None) };
+        let refused = |reason: &str| {
+            tracing::info!(reason, subject = access.subject, "a token was refused");
+            Ok(None)
+        };
+        if access.expires_at.is_some_and(|ends| ends <= SystemTime::now()) {
+            return refused("it has expired");
+        }
+        if self.checks_audience && !access.audience.iter().any(|audience| same_resource(audience, &self.resource)) {
+            return refused("it is for another resource");
+        }
+        match &access.issuer {
+            Some(issuer) if !self.issuers.contains(issuer) => return refused("it is of another issuer"),
+            Some(_) => {}
+            None => access.issuer = self.issuers.first().cloned(),
+        }
+        Ok(Some(access))
+    }
+
+    /// Returns the scopes that an operation needs, with those that every request needs.
+    pub(crate) fn with_base(&self, scopes: &[String]) -> Vec<String> {
+        let more = scopes.iter().filter(|scope| !self.scopes.contains(scope));
+        self.scopes.iter().chain(more).cloned().collect()
+    }
+
+    /// Returns a challenge (RFC 6750, section 3; RFC 9728, section 5.1): `error` with its description, and the scopes to ask for.
+    pub(crate) fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> HeaderValue {
+        let mut parts = Vec::new();
+        if let Some((error, description)) = error {
+            parts.push(format!("error=\"{error}\", error_description=\"{description}\""));
+        }
+        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url));
+        if !scopes.is_empty() {
+            parts.push(format!("scope=\"{}\"", scopes.join(" ")));
+        }
+        // A URL and scopes have only characters that a header may have.
+        HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
+    }
+}
+
+/// Returns whether two URLs name one resource: they are equal but for a slash at the end.
+pub(crate) fn same_resource(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn protect() -> Protect {
+        Protect::new("https://mcp.example/team/mcp").issuer("https://auth.example").scopes(["mcp"])
+    }
+
+    /// Returns what is left of an access after the protection's checks.
+    async fn checked(protect: Protect, access: Access) -> Option<Access> {
+        let verifier = move |_: String| {
+            let access = access.clone();
+            async move { Ok(Some(access)) }
+        };
+        protect.verifier(verifier).build().unwrap().verify("token").await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_token_for_somebody_else_grants_nothing() {
+        let now = SystemTime::now();
+        let good = || Access::new("ada").with_audience(["https://mcp.example/team/mcp/"]);
+        let access = checked(protect(), good()).await.unwrap();
+        assert_eq!(access.issuer.as_deref(), Some("https://auth.example"));
+        let foreign = {
+            let mut access = good();
+            access.issuer = Some("https://evil.example".to_owned());
+            access
+        };
+        for access in [
+            foreign,
+            Access::new("ada"),
+            Access::new("ada").with_audience(["https://mcp.example/team"]),
+            Access::new("ada").with_audience(["https://mcp.example/team/mcp/more"]),
+            good().with_expiry(now - Duration::from_secs(1)),
+        ] {
+            assert_eq!(checked(protect(), access.clone()).await, None, "{access:?}");
+        }
+        assert!(checked(protect().audience_checked_by_verifier(), Access::new("ada")).await.is_some());
+        let long = "x".repeat(MAX_TOKEN_BYTES + 1);
+        let never = |_: String| async { Err(Error::new("it is asked")) };
+        assert_eq!(protect().verifier(never).build().unwrap().verify(&long).await.unwrap(), None);
+    }
+
+    #[test]
+    fn challenges_and_metadata() {
+        let never = |_: String| async { Ok(None) };
+        let protection = protect().verifier(never).name("Team").build().unwrap();
+        assert_eq!(
+            protection.challenge(None, &["mcp".to_owned()]),
+            "Bearer resource_metadata=\"https://mcp.example/.well-known/oauth-protected-resource/team/mcp\", scope=\"mcp\""
+        );
+        let challenge = protection.challenge(Some(("invalid_token", "no")), &[]);
+        assert!(challenge.to_str().unwrap().starts_with("Bearer error=\"invalid_token\", error_description=\"no\""));
+        let metadata: Value = serde_json::from_slice(&protection.metadata).unwrap();
+        assert_eq!(
+            metadata,
+            json!({
+                "resource": "https://mcp.example/team/mcp",
+                "authorization_servers": ["https://auth.example"],
+                "bearer_methods_supported": ["header"],
+                "scopes_supported": ["mcp"],
+                "resource_name": "Team",
+            })
+        );
+    }
+
+    #[test]
+    fn settings_that_cannot_be_are_refused() {
+        let never = |_: String| async { Ok(None) };
+        for (protect, part) in [
+            (Protect::new("mcp.example").issuer("https://a.example").verifier(never), "relative URL"),
+            (Protect::new("ftp://mcp.example/").issuer("https://a.example").verifier(never), "no URL of HTTP"),
+            (Protect::new("https://mcp.example/").verifier(never), "Protect::issuer"),
+            (Protect::new("https://mcp.example/").issuer("https://a.example"), "Protect::verifier"),
+            (protect().scopes(["a b"]).verifier(never), "no scope"),
+        ] {
+            let error = protect.build().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

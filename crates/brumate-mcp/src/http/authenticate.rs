@@ -1,0 +1,251 @@
+//! Tokens of requests (RFC 6750): who shows one, and what it grants.
+
+use super::principal::Principal;
+use super::service::{Response, refusal};
+use crate::auth::{Access, Protection};
+use crate::error::Error;
+use crate::server::Server;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Longest token of [`HttpOptions::bearer`](super::HttpOptions::bearer) that is looked at.
+const MAX_TOKEN_BYTES: usize = 4096;
+
+/// Finds whose token it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verifier {
+    pub(crate) names: Option<Names>,
+    pub(crate) protection: Option<Arc<Protection>>,
+}
+
+/// Finds the principal of a token of the program's own.
+#[derive(Clone)]
+pub(crate) struct Names(Arc<dyn Fn(&str) -> Option<Principal> + Send + Sync>);
+
+impl Names {
+    pub(crate) fn new(verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(verify))
+    }
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Names")
+    }
+}
+
+/// The holder of a valid token.
+#[derive(Clone, Debug)]
+pub(crate) struct Holder {
+    pub(crate) principal: Principal,
+    /// What an access token grants.
+    pub(crate) access: Option<Arc<Access>>,
+}
+
+/// The scopes that the tools of a server need.
+#[derive(Clone)]
+pub(crate) struct ToolScopes(Server);
+
+impl ToolScopes {
+    pub(crate) fn new(server: Server) -> Self {
+        Self(server)
+    }
+
+    /// Returns whether any tool of the server needs a scope.
+    pub(crate) fn exist(&self) -> bool {
+        self.0.shared.has_scopes.load(Ordering::Relaxed)
+    }
+
+    fn of(&self, tool: &str) -> Vec<String> {
+        self.0.shared.tools.get(tool).map(|served| served.tool.scopes.clone()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for ToolScopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolScopes")
+    }
+}
+
+/// In a request's extensions: its client does not hear of tools that it may not call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HidesUnscoped;
+
+/// Returns whether tools that the sender of a request may not call are left out of its list.
+pub(crate) fn hides_unscoped(request: &RequestContext<RoleServer>) -> bool {
+    request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<HidesUnscoped>().is_some())
+}
+
+/// Returns whether the sender of a request has these scopes. Over other transports than HTTP there are none to have.
+pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) -> bool {
+    let Some(head) = request.extensions.get::<Parts>() else { return true };
+    scopes.is_empty() || head.extensions.get::<Arc<Access>>().is_some_and(|access| access.has_scopes(scopes))
+}
+
+impl Verifier {
+    /// Returns whether requests need a token.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.names.is_some() || self.protection.is_some()
+    }
+
+    /// Returns whose token it is now; `None` if it is nobody's.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be found out now.
+    pub(crate) async fn verify(&self, token: &str) -> Result<Option<Holder>, Error> {
+        let named = self.names.as_ref().filter(|_| token.len() <= MAX_TOKEN_BYTES).and_then(|names| names.0(token));
+        if let Some(principal) = named {
+            return Ok(Some(Holder { principal, access: None }));
+        }
+        let Some(protection) = &self.protection else { return Ok(None) };
+        let access = protection.verify(token).await?;
+        Ok(access.map(|access| Holder { principal: access.principal(), access: Some(Arc::new(access)) }))
+    }
+
+    /// Finds out who sends a request, and notes it in the request's extensions. Returns the token as well.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, with the challenge of RFC 6750.
+    pub(crate) async fn authenticate(&self, head: &mut Parts) -> Result<Option<(Holder, String)>, Box<Response>> {
+        // What is noted there was noted here, never by a client.
+        head.extensions.remove::<Principal>();
+        head.extensions.remove::<Arc<Access>>();
+        head.extensions.remove::<HidesUnscoped>();
+        if !self.is_needed() {
+            return Ok(None);
+        }
+        let mut given = head.headers.get_all(AUTHORIZATION).iter();
+        let (first, second) = (given.next(), given.next());
+        let token = first.and_then(|value| value.to_str().ok()).and_then(bearer).map(str::to_owned);
+        let twice = second.is_some();
+        // Tools and handlers see the head; the token is none of their business.
+        head.headers.remove(AUTHORIZATION);
+        if twice {
+            return Err(self.refuse(
+                StatusCode::BAD_REQUEST,
+                Some("invalid_request"),
+                "the request has more than one token",
+                &[],
+            ));
+        }
+        let Some(token) = token else {
+            let text = "a bearer token is required: `Authorization: Bearer TOKEN`";
+            return Err(self.refuse(StatusCode::UNAUTHORIZED, None, text, self.base()));
+        };
+        let holder = match self.verify(&token).await {
+            Ok(Some(holder)) => holder,
+            Ok(None) => {
+                let text = "the token is not valid";
+                return Err(self.refuse(StatusCode::UNAUTHORIZED, Some("invalid_token"), text, self.base()));
+            }
+            Err(error) => {
+                tracing::error!(%error, "a token cannot be checked");
+                let text = "the token cannot be checked now: try again later";
+                return Err(Box::new(refusal(StatusCode::SERVICE_UNAVAILABLE, text)));
+            }
+        };
+        if let Some(access) = &holder.access {
+            if !access.has_scopes(self.base()) {
+                return Err(self.refuse_scope(self.base()));
+            }
+            head.extensions.insert(access.clone());
+            if self.protection.as_ref().is_some_and(|protection| protection.hides_unscoped) {
+                head.extensions.insert(HidesUnscoped);
+            }
+        }
+        head.extensions.insert(holder.principal.clone());
+        Ok(Some((holder, token)))
+    }
+
+    /// Refuses a call of a tool that needs scopes which its client does not have. The status of HTTP is decided before the answer
+    /// begins, so this reads the message's body.
+    pub(crate) fn check_tool(
+        &self,
+        access: Option<&Access>,
+        scopes: &ToolScopes,
+        body: &[u8],
+    ) -> Option<Box<Response>> {
+        #[derive(Deserialize)]
+        struct Call<'a> {
+            #[serde(borrow)]
+            method: Cow<'a, str>,
+            #[serde(borrow)]
+            params: Option<Parameters<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Parameters<'a> {
+            #[serde(borrow)]
+            name: Option<Cow<'a, str>>,
+        }
+        // What cannot be read so is no call, or refused by the handler, which checks the scopes as well.
+        let call: Call<'_> = serde_json::from_slice(body).ok()?;
+        let name = call.params?.name.filter(|_| call.method == "tools/call")?;
+        let needed = scopes.of(&name);
+        if needed.is_empty() || access.is_some_and(|access| access.has_scopes(&needed)) {
+            return None;
+        }
+        let all = self.protection.as_ref().map_or(needed.clone(), |protection| protection.with_base(&needed));
+        Some(self.refuse_scope(&all))
+    }
+
+    /// The scopes that every request needs.
+    fn base(&self) -> &[String] {
+        self.protection.as_ref().map_or(&[], |protection| &protection.scopes)
+    }
+
+    fn refuse_scope(&self, scopes: &[String]) -> Box<Response> {
+        let text = format!("the token lacks a scope: this needs `{}`", scopes.join(" "));
+        let mut response =
+            *self.refuse(StatusCode::FORBIDDEN, Some("insufficient_scope"), "the token lacks a scope", scopes);
+        *response.body_mut() = text.into();
+        Box::new(response)
+    }
+
+    fn refuse(&self, status: StatusCode, error: Option<&str>, text: &str, scopes: &[String]) -> Box<Response> {
+        let challenge = match (&self.protection, error) {
+            (Some(protection), error) => protection.challenge(error.map(|error| (error, text)), scopes),
+            (None, None) => HeaderValue::from_static("Bearer realm=\"mcp\""),
+            (None, Some(error)) => HeaderValue::from_str(&format!("Bearer realm=\"mcp\", error=\"{error}\""))
+                .unwrap_or(HeaderValue::from_static("Bearer")),
+        };
+        let mut response = refusal(status, text);
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        Box::new(response)
+    }
+}
+
+/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_as_rfc_6750_has_them() {
+        for (header, token) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Basic abc", None),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("", None),
+        ] {
+            assert_eq!(bearer(header), token, "{header:?}");
+        }
+    }
+}
