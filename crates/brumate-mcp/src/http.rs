@@ -42,6 +42,8 @@ pub(crate) use activity::Draining;
 pub(crate) use authenticate::{hides_unscoped, may_call};
 pub(crate) use budget::{Account, Budget};
 pub(crate) use clients::{Clients, revocation};
+#[cfg(feature = "auth-server")]
+pub(crate) use guard::Guard;
 pub(crate) use output::Reservation;
 pub(crate) use principal::{is_stateless, principal};
 pub(crate) use session::RequestStream;

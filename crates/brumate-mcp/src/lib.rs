@@ -83,11 +83,9 @@
 //! | `client` | clients of child processes, streams and servers in the same process | yes |
 //! | `client-http` | clients of servers over HTTP | yes |
 //! | `auth` | authorization of clients: OAuth 2.1, client credentials | yes |
+//! | `auth-server` | an authorization server | no |
 //! | `sqlite` | sessions and events that outlive the process | no |
 //!
-//! # What it is not
-//!
-//! An authorization server.
 
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
@@ -95,6 +93,8 @@
 mod answers;
 #[cfg(feature = "server")]
 pub mod auth;
+#[cfg(feature = "auth-server")]
+pub mod auth_server;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "server")]
@@ -107,6 +107,8 @@ mod content;
 mod contents;
 #[cfg(feature = "server")]
 mod context;
+#[cfg(feature = "sqlite")]
+mod database;
 #[cfg(feature = "server")]
 mod described;
 mod error;
@@ -192,6 +194,9 @@ pub use tool::Tool;
 pub use schemars;
 pub use {serde, serde_json};
 
+/// The attribute for traits with asynchronous methods that programs implement, such as [`auth::TokenVerifier`].
+pub use async_trait::async_trait;
+
 /// The names that most programs use: `use brumate_mcp::prelude::*;`.
 pub mod prelude {
     #[cfg(feature = "client")]
@@ -219,6 +224,13 @@ fn random_bytes<const N: usize>() -> [u8; N] {
     // The system's generator fails on no supported system; were it to, nothing here could be trusted.
     getrandom::fill(&mut bytes).expect("the system's random generator works");
     bytes
+}
+
+/// Returns a random token of 256 bits.
+#[cfg(feature = "auth-server")]
+fn random_token() -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random_bytes::<32>())
 }
 
 /// Returns a random identifier that nobody can guess.

@@ -20,7 +20,17 @@ pub(crate) struct Client {
     pub(crate) connection: Arc<Connection>,
 }
 
-/// All of them. There are no more than the server has known names.
+/// The most principals that are remembered at once.
+const MAX_CLIENTS: usize = 10_000;
+
+impl Client {
+    fn is_in_use(&self) -> bool {
+        self.parked.is_in_use() || Arc::strong_count(&self.connection) > 1
+    }
+}
+
+/// The principals of a server. Those that have nothing under way are forgotten where there are many: whoever has an access token
+/// is a principal.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     known: Mutex<HashMap<Option<Principal>, Client>>,
@@ -29,6 +39,9 @@ pub(crate) struct Clients {
 impl Clients {
     pub(crate) fn of(&self, principal: Option<&Principal>) -> Client {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_CLIENTS && !known.contains_key(&principal.cloned()) {
+            known.retain(|_, client| client.is_in_use());
+        }
         let client = known.entry(principal.cloned()).or_insert_with(|| Client {
             name: principal.map_or(LOCAL_PRINCIPAL, Principal::name).into(),
             parked: Parked::default(),

@@ -105,6 +105,18 @@ variables! {
     TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.2.0";
     /// File of tokens; as `--auth-tokens`.
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
+    /// Authorization server whose access tokens are accepted; as `--auth-issuer`.
+    AUTH_ISSUER = "BRUMATE_AUTH_ISSUER" since "0.2.0";
+    /// URL that access tokens must be issued for; as `--audience`.
+    AUDIENCE = "BRUMATE_AUDIENCE" since "0.2.0";
+    /// Scopes that access tokens must have, separated by commas; as `--required-scope`.
+    REQUIRED_SCOPE = "BRUMATE_REQUIRED_SCOPE" since "0.2.0";
+    /// Introspection endpoint; as `--introspect`.
+    INTROSPECT = "BRUMATE_INTROSPECT" since "0.2.0";
+    /// Client identifier for it; as `--introspect-client`.
+    INTROSPECT_CLIENT = "BRUMATE_INTROSPECT_CLIENT" since "0.2.0";
+    /// File with its secret; as `--introspect-secret-file`.
+    INTROSPECT_SECRET_FILE = "BRUMATE_INTROSPECT_SECRET_FILE" since "0.2.0";
     /// `true`: nobody needs a token; as `--allow-unauthenticated`.
     ALLOW_UNAUTHENTICATED = "BRUMATE_ALLOW_UNAUTHENTICATED" since "0.1.0";
     /// `true`: no images of what code imports repeatedly; as `--no-learned-images`.

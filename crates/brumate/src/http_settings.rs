@@ -1,9 +1,11 @@
 //! What the command line means for HTTP.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brumate_server::http::{HttpSettings, Transport};
+use brumate_server::http::{HttpSettings, IntrospectionSettings, OAuthSettings, Secret, Transport};
 use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
@@ -15,6 +17,9 @@ const DEFAULT_HOST: &str = "127.0.0.1";
 pub(crate) const DEFAULT_PORT: u16 = 3001;
 /// Longest time for calls when the server ends.
 const MAX_DRAIN: Duration = Duration::from_secs(60 * 60);
+
+/// Largest file of a secret.
+const MAX_SECRET_BYTES: u64 = 4096;
 
 /// A service, not yet listening.
 #[derive(Debug, Clone)]
@@ -56,8 +61,11 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
         (None, None) => None,
         _ => return Err("`--tls-cert` and `--tls-key` need each other".to_owned()),
     };
-    if args.auth_tokens.is_some() && args.allow_unauthenticated {
-        return Err("`--auth-tokens` and `--allow-unauthenticated` exclude each other".to_owned());
+    for (given, flag) in [(args.auth_tokens.is_some(), "--auth-tokens"), (args.auth_issuer.is_some(), "--auth-issuer")]
+    {
+        if given && args.allow_unauthenticated {
+            return Err(format!("`{flag}` and `--allow-unauthenticated` exclude each other"));
+        }
     }
     let mut serving = HttpSettings::new(transport);
     if let Some(path) = &args.path {
@@ -81,6 +89,8 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
     serving.public_url.clone_from(&args.public_url);
     serving.trusted_proxies.clone_from(&args.trusted_proxy);
     serving.options().map_err(|error| format!("`--public-url` or `--trusted-proxy`: {error}"))?;
+    serving.oauth = oauth(args, &serving)?;
+    serving.options().map_err(|error| format!("`--auth-issuer`: {error}"))?;
     if args.event_store.is_some() && transport == Transport::Stateless {
         return Err(
             "`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned()
@@ -90,6 +100,54 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
     let event_store = args.event_store.clone();
     Ok(Some(HttpService { host, port, allow_unauthenticated, tokens, tls, event_store, serving }))
+}
+
+/// Returns the settings of OAuth, if there is an authorization server.
+fn oauth(args: &HttpArgs, serving: &HttpSettings) -> Result<Option<OAuthSettings>, String> {
+    let Some(issuer) = &args.auth_issuer else {
+        let alone = [
+            (args.audience.is_some(), "--audience"),
+            (!args.required_scope.is_empty(), "--required-scope"),
+            (args.introspect.is_some(), "--introspect"),
+        ];
+        return match alone.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => Err(format!("`{flag}` needs `--auth-issuer`: the URL of the authorization server")),
+            None => Ok(None),
+        };
+    };
+    let audience = match (&args.audience, &args.public_url) {
+        (Some(audience), _) => audience.clone(),
+        (None, Some(url)) => format!("{}{}", url.trim_end_matches('/'), serving.path()),
+        (None, None) => {
+            return Err(
+                "`--auth-issuer` needs `--audience`: the URL of this server for which tokens are issued, such as \
+                        https://mcp.example.com/mcp"
+                    .to_owned(),
+            );
+        }
+    };
+    let mut oauth = OAuthSettings::new(issuer, audience);
+    oauth.scopes.clone_from(&args.required_scope);
+    if let Some(url) = &args.introspect {
+        let client = match (&args.introspect_client, &args.introspect_secret_file) {
+            (Some(id), Some(file)) => Some((id.clone(), read_secret(file)?)),
+            _ => None,
+        };
+        oauth.introspection = Some(IntrospectionSettings { url: url.clone(), client });
+    }
+    Ok(Some(oauth))
+}
+
+/// Reads a secret from a file, whose last line may end with a line break.
+fn read_secret(path: &Path) -> Result<Secret, String> {
+    let wrong = |reason: String| format!("`--introspect-secret-file {}`: {reason}", path.display());
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut text = String::new();
+    file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(wrong("it is empty".to_owned())),
+        secret => Ok(Secret::new(secret)),
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +176,27 @@ mod tests {
     }
 
     #[test]
+    fn tokens_are_for_the_public_url_unless_an_audience_is_named() {
+        let oauth = |line: &[&str]| {
+            let line = [&["streamable-http", "--auth-issuer", "https://auth.example"], line].concat();
+            resolved(&line, &Environment::default()).unwrap().unwrap().serving.oauth.unwrap()
+        };
+        assert_eq!(oauth(&["--public-url", "https://example.com/tools/"]).audience, "https://example.com/tools/mcp");
+        let oauth = oauth(&[
+            "--audience",
+            "https://a.example/x",
+            "--required-scope",
+            "mcp,run",
+            "--public-url",
+            "https://b.example",
+        ]);
+        assert_eq!(
+            (oauth.audience.as_str(), oauth.scopes),
+            ("https://a.example/x", vec!["mcp".to_owned(), "run".to_owned()])
+        );
+    }
+
+    #[test]
     fn what_does_not_fit_together_is_refused() {
         for (line, part) in [
             (vec!["stdio", "--host", "::"], "need an HTTP mode"),
@@ -130,6 +209,10 @@ mod tests {
             (vec!["sse", "--trusted-proxy", "proxy.example"], "no address"),
             (vec!["streamable-http-stateless", "--event-store", "a"], "has none"),
             (vec!["sse", "--auth-tokens", "a", "--allow-unauthenticated"], "exclude each other"),
+            (vec!["sse", "--auth-issuer", "https://a.example", "--allow-unauthenticated"], "exclude each other"),
+            (vec!["sse", "--auth-issuer", "https://a.example"], "needs `--audience`"),
+            (vec!["sse", "--audience", "https://a.example"], "needs `--auth-issuer`"),
+            (vec!["sse", "--auth-issuer", "https://a.example", "--audience", "mcp"], "relative URL"),
         ] {
             let error = resolved(&line, &Environment::default()).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -45,6 +45,8 @@ pub use introspection::Introspection;
 pub use jwt_verifier::JwtVerifier;
 pub use protect::Protect;
 
+#[cfg(feature = "auth-server")]
+pub(crate) use protect::same_resource;
 pub(crate) use protect::{Protection, WELL_KNOWN, is_scope};
 
 use crate::error::Error;
@@ -179,7 +181,10 @@ mod tests {
             access.principal()
         };
         let ada = access("https://a.example", "ada", "app");
-        assert_eq!(ada.subject(), "ada");
+        assert_eq!((ada.subject(), Principal::subject_of(ada.name())), ("ada", Some("ada")));
+        for name in ["", "ada", "3:ada", "1:a1:b1:cd", "9:a", "1:a1:b1:é"] {
+            assert_eq!(Principal::subject_of(name), None, "{name}");
+        }
         assert_eq!(ada, access("https://a.example", "ada", "app"));
         for other in [
             access("https://b.example", "ada", "app"),

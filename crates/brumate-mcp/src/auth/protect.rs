@@ -15,6 +15,9 @@ pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The longest access token that is looked at, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
+/// The longest subject and the longest client identifier that are accepted, in bytes.
+const MAX_NAME_BYTES: usize = 512;
+
 /// The protection of a server by access tokens; see [`HttpOptions::protect`](crate::HttpOptions::protect).
 ///
 /// It needs a verifier, and the issuer where the verifier does not name it.
@@ -217,9 +220,13 @@ impl Protection {
         }
         let Some(mut access) = self.verifier.verify(token).await? else { return Ok(None) };
         let refused = |reason: &str| {
-            tracing::info!(reason, subject = access.subject, "a token was refused");
+            tracing::info!(reason, "a token was refused");
             Ok(None)
         };
+        let names = [Some(&access.subject), access.client_id.as_ref()];
+        if names.into_iter().flatten().any(|name| name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control)) {
+            return refused("its subject or its client is no usable name");
+        }
         if access.expires_at.is_some_and(|ends| ends <= SystemTime::now()) {
             return refused("it has expired");
         }
@@ -294,6 +301,12 @@ mod tests {
             Access::new("ada"),
             Access::new("ada").with_audience(["https://mcp.example/team"]),
             Access::new("ada").with_audience(["https://mcp.example/team/mcp/more"]),
+            {
+                let mut long = good();
+                long.subject = "a".repeat(MAX_NAME_BYTES + 1);
+                long
+            },
+            good().with_client("a\nb"),
             good().with_expiry(now - Duration::from_secs(1)),
         ] {
             assert_eq!(checked(protect(), access.clone()).await, None, "{access:?}");

@@ -46,6 +46,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct App {
     mounts: Vec<Mount>,
     beside: Router,
+    /// The routes of the authorization server.
+    authorization: Option<Router>,
+    /// What is wrong with the settings; starting fails with it.
+    problem: Option<String>,
 }
 
 #[derive(Clone)]
@@ -164,6 +168,20 @@ impl App {
         self
     }
 
+    /// Serves an authorization server beside the servers.
+    #[cfg(feature = "auth-server")]
+    #[must_use]
+    pub fn authorization_server(mut self, server: crate::auth_server::AuthServer) -> Self {
+        match server.build() {
+            Ok(_) if self.authorization.is_some() => {
+                self.problem = Some("an app has one authorization server at most".to_owned());
+            }
+            Ok(server) => self.authorization = Some(server.router()),
+            Err(error) => self.problem = Some(error.to_string()),
+        }
+        self
+    }
+
     /// How many sessions of all servers there are.
     pub fn sessions(&self) -> usize {
         self.mounts
@@ -182,7 +200,7 @@ impl App {
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.beside.clone(), |router, mount| router.merge(mount.router()));
-        let default = default.merge(self.metadata(None));
+        let default = default.merge(self.metadata(None)).merge(self.authorization.clone().unwrap_or_default());
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
             // One that cannot be read is never asked for; the guard says so in the log.
@@ -196,7 +214,8 @@ impl App {
             return default;
         }
         for (host, router) in &mut by_host {
-            *router = router.clone().merge(self.metadata(Some(host)));
+            let authorization = self.authorization.clone().unwrap_or_default();
+            *router = router.clone().merge(self.metadata(Some(host))).merge(authorization);
         }
         let by_host = Arc::new(by_host);
         let choose = tower::service_fn(move |request: Request<Body>| {
@@ -224,6 +243,9 @@ impl App {
     ///
     /// The first server that cannot be started; those before it are stopped again.
     pub async fn start(&self) -> Result<(), ServeError> {
+        if let Some(problem) = &self.problem {
+            return Err(ServeError::Setup(problem.clone()));
+        }
         for server in self.mounts.iter().filter_map(|mount| mount.server.as_ref()) {
             if let Err(error) = server.start().await {
                 self.stop().await;

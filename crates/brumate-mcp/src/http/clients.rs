@@ -90,7 +90,7 @@ impl Clients {
         let shown = self.verifier.authenticate(head).await?;
         let (principal, access, credential) = match shown {
             Some((holder, token)) => {
-                let credential = self.credentials.of(&token, &holder.principal);
+                let credential = self.credentials.of(&token, &holder);
                 head.extensions.insert(Revoked(credential.revoked().clone()));
                 (Some(holder.principal), holder.access, Some(credential))
             }

@@ -1,16 +1,23 @@
 //! Tokens in use: one that is not valid any more ends what was begun with it.
 
-use super::authenticate::Verifier;
+use super::authenticate::{Holder, Verifier};
 use super::principal::Principal;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
+
+/// For how long what was begun with an access token may go on after the token's end. Clients replace such a token, which is no reason to
+/// end a call.
+const MAX_AFTER_END: Duration = Duration::from_secs(60 * 60);
 
 /// A token that was shown, as long as something that was begun with it goes on.
 pub(crate) struct Credential {
     token: Arc<str>,
     principal: Principal,
+    /// When the token ends by itself.
+    ends: Option<SystemTime>,
     revoked: CancellationToken,
 }
 
@@ -38,7 +45,8 @@ impl Credentials {
     }
 
     /// Returns the credential of a token that was verified to be this principal's.
-    pub(crate) fn of(&self, token: &str, principal: &Principal) -> Arc<Credential> {
+    pub(crate) fn of(&self, token: &str, holder: &Holder) -> Arc<Credential> {
+        let principal = &holder.principal;
         let mut known = self.lock();
         let live = known.get(token).and_then(Weak::upgrade);
         if let Some(live) = live.filter(|live| live.principal == *principal) {
@@ -48,6 +56,7 @@ impl Credentials {
         let credential = Arc::new(Credential {
             token: token.clone(),
             principal: principal.clone(),
+            ends: holder.access.as_ref().and_then(|access| access.expires_at),
             revoked: CancellationToken::new(),
         });
         if let Some(other) = known.insert(token, Arc::downgrade(&credential)).and_then(|other| other.upgrade()) {
@@ -66,8 +75,15 @@ impl Credentials {
         };
         let mut revoked = 0;
         for credential in live {
-            let Ok(holder) = verifier.verify(&credential.token).await else { continue };
-            if holder.is_none_or(|holder| holder.principal != credential.principal) {
+            let now = SystemTime::now();
+            let valid = match credential.ends.filter(|ends| *ends <= now) {
+                Some(ends) => ends + MAX_AFTER_END > now,
+                None => match verifier.verify(&credential.token).await {
+                    Ok(holder) => holder.is_some_and(|holder| holder.principal == credential.principal),
+                    Err(_) => true,
+                },
+            };
+            if !valid {
                 tracing::info!(principal = %credential.principal, "a token was revoked: what it began ends");
                 credential.revoked.cancel();
                 self.lock().remove(&credential.token);
@@ -92,7 +108,9 @@ mod tests {
         });
         let verifier = Verifier { names: Some(names), protection: None };
         let credentials = Credentials::default();
-        let of = |token: &str, name: &'static str| credentials.of(token, &Principal::new(name));
+        let of = |token: &str, name: &'static str| {
+            credentials.of(token, &Holder { principal: Principal::new(name), access: None })
+        };
         let (one, two, three) = (of("one", "ada"), of("two", "ada"), of("three", "bob"));
         assert!(Arc::ptr_eq(&one, &of("one", "ada")));
         assert_eq!(credentials.check(&verifier).await, 0);
@@ -105,5 +123,22 @@ mod tests {
         drop(one);
         assert_eq!((credentials.check(&verifier).await, credentials.lock().len()), (0, 0));
         assert!(!format!("{two:?}").contains("two"));
+    }
+
+    #[tokio::test]
+    async fn what_a_token_began_outlives_its_end_for_a_while() {
+        let nobody = Verifier { names: Some(Names::new(|_| None)), protection: None };
+        let credentials = Credentials::default();
+        let now = SystemTime::now();
+        let [just, long_ago, valid] = [Duration::from_secs(1), MAX_AFTER_END + Duration::from_secs(1), Duration::ZERO]
+            .map(|ago| if ago.is_zero() { now + Duration::from_secs(60) } else { now - ago })
+            .map(|ends| {
+                let access = Arc::new(crate::auth::Access::new("ada").with_expiry(ends));
+                let holder = Holder { principal: access.principal(), access: Some(access) };
+                credentials.of(&format!("{ends:?}"), &holder)
+            });
+        assert_eq!(credentials.check(&nobody).await, 2);
+        let revoked = [&just, &long_ago, &valid].map(|credential| credential.revoked().is_cancelled());
+        assert_eq!(revoked, [false, true, true], "the last is not valid any more, and has not ended");
     }
 }

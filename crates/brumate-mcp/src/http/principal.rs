@@ -42,6 +42,22 @@ impl Principal {
     }
 }
 
+impl Principal {
+    /// Returns the subject in the name of an access token's principal; `None` for other names.
+    pub fn subject_of(name: &str) -> Option<&str> {
+        let (_issuer, rest) = counted(name)?;
+        let (subject, rest) = counted(rest)?;
+        let (_client, rest) = counted(rest)?;
+        rest.is_empty().then_some(subject)
+    }
+}
+
+/// Splits `LENGTH:TEXT` off.
+fn counted(text: &str) -> Option<(&str, &str)> {
+    let (length, rest) = text.split_once(':')?;
+    rest.split_at_checked(length.parse().ok()?)
+}
+
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)

@@ -1,10 +1,9 @@
 //! An event store in a SQLite database.
 
 use super::store::{EventStore, StoreError, StoredSession, StoredStream};
+use crate::database::{self, Durability, Layout};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::fmt;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -71,50 +70,9 @@ impl SqliteEventStore {
     /// The directory cannot be used or belongs to others too, another process has the store open, or it was made by another
     /// version.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let mode = std::fs::metadata(directory)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            let text = format!("{}: others than its owner may enter it; chmod 700 it", directory.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text).into());
-        }
-        let file = directory.join(FILE);
-        // SQLite gives the files beside it the same mode.
-        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file)?;
-        let opened = Self::open_file(&file);
-        let connection = opened.map_err(|error| match error.downcast_ref::<rusqlite::Error>() {
-            Some(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
-                let text =
-                    format!("{}: another server uses it; each server needs a directory of its own", file.display());
-                io::Error::new(io::ErrorKind::ResourceBusy, text).into()
-            }
-            _ => error,
-        })?;
+        let connection =
+            database::open(directory, FILE, Layout { version: LAYOUT, tables: TABLES }, Durability::Process)?;
         Ok(Self { connection: Mutex::new(connection), max_bytes: MAX_BYTES, max_events: MAX_EVENTS })
-    }
-
-    fn open_file(file: &Path) -> Result<Connection, StoreError> {
-        let mut connection = Connection::open(file)?;
-        // Another server's lock stays as long as it lives.
-        connection.busy_timeout(std::time::Duration::ZERO)?;
-        connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
-        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-        connection.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
-        connection.pragma_update(None, "synchronous", "OFF")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        match transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
-            0 => {
-                transaction.execute_batch(TABLES)?;
-                transaction.pragma_update(None, "user_version", LAYOUT)?;
-            }
-            LAYOUT => {}
-            other => {
-                let text = format!("{}: layout {other}, and this version has {LAYOUT}; remove it", file.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidData, text).into());
-            }
-        }
-        transaction.commit()?;
-        Ok(connection)
     }
 
     /// The same store, for at most so many bytes and messages.

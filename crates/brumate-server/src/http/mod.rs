@@ -1,6 +1,7 @@
 //! Serving over HTTP: many clients, each with sessions of its own.
 
 mod health;
+mod oauth;
 mod tokens;
 
 use std::sync::Arc;
@@ -14,7 +15,10 @@ use tokio::net::TcpListener;
 pub use brumate_mcp::SqliteEventStore as EventStore;
 /// Certificates and the key of a server.
 pub use brumate_mcp::Tls;
+/// A secret of a client.
+pub use brumate_mcp::auth::Secret;
 pub use health::Health;
+pub use oauth::{IntrospectionSettings, OAuthSettings};
 pub use tokens::{NewToken, Tokens, TokensError};
 
 use crate::clients::Clients;
@@ -58,6 +62,8 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<String>,
     /// Who may use it; without it everybody who reaches it.
     pub tokens: Option<Tokens>,
+    /// The authorization server whose access tokens are accepted too.
+    pub oauth: Option<OAuthSettings>,
     /// TLS; without it plain HTTP.
     pub tls: Option<Tls>,
     /// Where sessions of the protocol and what their clients have not read are kept beside memory.
@@ -79,6 +85,7 @@ impl HttpSettings {
             public_url: None,
             trusted_proxies: Vec::new(),
             tokens: None,
+            oauth: None,
             tls: None,
             event_store: None,
             drain: Duration::from_secs(10),
@@ -96,7 +103,7 @@ impl HttpSettings {
     ///
     /// # Errors
     ///
-    /// A text about a URL or an address of a proxy that is none.
+    /// A text about a URL or an address of a proxy that is none, or about the settings of OAuth.
     pub fn options(&self) -> Result<HttpOptions, String> {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
@@ -118,6 +125,9 @@ impl HttpSettings {
         }
         for proxy in &self.trusted_proxies {
             options = options.trust_proxy(proxy)?;
+        }
+        if let Some(oauth) = &self.oauth {
+            options = oauth.protect(options, self.tokens.clone()).map_err(|error| error.to_string())?;
         }
         Ok(match self.tokens.clone() {
             Some(tokens) => options.bearer(move |token| tokens.verify(token)),

@@ -50,6 +50,21 @@ struct File {
     defaults: Limits,
     #[serde(default)]
     principal: BTreeMap<String, Entry>,
+    /// Subjects of access tokens that an authorization server issues.
+    #[serde(default)]
+    subject: BTreeMap<String, SubjectEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubjectEntry {
+    /// The subject may use nothing, whatever tokens it has.
+    #[serde(default)]
+    blocked: bool,
+    runs: Option<usize>,
+    sessions: Option<usize>,
+    disk: Option<String>,
+    cpu_per_hour: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,6 +111,7 @@ struct Known {
     hashes: Vec<([u8; 32], u32)>,
     principals: Vec<Principal>,
     allowances: BTreeMap<String, Allowance>,
+    subjects: BTreeMap<String, Allowance>,
     defaults: Allowance,
     changed: Option<SystemTime>,
 }
@@ -166,11 +182,20 @@ impl Tokens {
         bool::from(found).then(|| known.principals.get(index as usize).cloned()).flatten()
     }
 
-    /// Returns the limits of each principal, by the file as it is now. A principal without a token may use nothing.
+    /// Returns whether a subject of access tokens may use nothing.
+    pub fn blocks(&self, subject: &str) -> bool {
+        self.known().subjects.get(subject).is_some_and(|allowance| allowance.revoked)
+    }
+
+    /// Returns the limits of each principal, by the file as it is now. A principal without a token may use nothing. Principals of
+    /// access tokens have the limits of their subject.
     pub fn allowances(&self) -> Allowances {
         let this = self.clone();
         Allowances::new(move |name| {
             let known = this.known();
+            if let Some(subject) = Principal::subject_of(name) {
+                return known.subjects.get(subject).copied().unwrap_or(known.defaults);
+            }
             let revoked = Allowance { revoked: true, ..known.defaults };
             known.allowances.get(name).copied().unwrap_or(revoked)
         })
@@ -208,7 +233,7 @@ fn load(path: &Path) -> Result<Known, String> {
 
 fn parse(text: &str) -> Result<Known, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-    if file.principal.len() > MAX_PRINCIPALS {
+    if file.principal.len() + file.subject.len() > MAX_PRINCIPALS {
         return Err(format!("it has more than {MAX_PRINCIPALS} principals"));
     }
     let defaults = file.defaults.read(Allowance::default()).map_err(|error| format!("`defaults`: {error}"))?;
@@ -236,6 +261,13 @@ fn parse(text: &str) -> Result<Known, String> {
         allowance.revoked = entry.tokens.is_empty();
         known.allowances.insert(name.clone(), allowance);
         known.principals.push(Principal::new(name));
+    }
+    for (subject, entry) in file.subject {
+        let SubjectEntry { blocked, runs, sessions, disk, cpu_per_hour } = entry;
+        let limits = Limits { runs, sessions, disk, cpu_per_hour };
+        let mut allowance = limits.read(defaults).map_err(|error| format!("subject `{subject}`: {error}"))?;
+        allowance.revoked = blocked;
+        known.subjects.insert(subject, allowance);
     }
     Ok(known)
 }
@@ -365,6 +397,22 @@ mod tests {
             assert_eq!(allowances.of(name), Allowance { revoked: true, ..of_all }, "{name}");
         }
         assert_eq!(tokens.principals(), ["a", "b"]);
+    }
+
+    #[test]
+    fn subjects_of_access_tokens_have_limits_of_their_own() {
+        let (_directory, path) = file(
+            "[defaults]\nruns = 2\n[subject.\"auth0|ada\"]\nruns = 4\n[subject.eve]\nblocked = true\n\
+             [principal.bob]\ntokens = []\n",
+        );
+        let tokens = Tokens::open(&path).unwrap();
+        let allowances = tokens.allowances();
+        let name = |subject: &str| format!("7:https:/{}:{subject}3:app", subject.len());
+        assert_eq!(allowances.of(&name("auth0|ada")).runs, Some(4));
+        // The name of a principal is no subject, nor the other way round.
+        assert_eq!(allowances.of(&name("bob")), Allowance { runs: Some(2), ..Allowance::default() });
+        assert!(allowances.of("auth0|ada").revoked && allowances.of(&name("eve")).revoked);
+        assert!(tokens.blocks("eve") && !tokens.blocks("auth0|ada") && !tokens.blocks("bob"));
     }
 
     #[test]

@@ -31,6 +31,13 @@ pub(crate) struct Parked {
     calls: Arc<Mutex<HashMap<String, Waiting>>>,
 }
 
+impl Parked {
+    /// Returns whether a call waits, or a request is under way that may make one wait.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.calls) > 1 || !self.calls().is_empty()
+    }
+}
+
 impl std::fmt::Debug for Parked {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Parked").field("calls", &self.calls().len()).finish()

@@ -39,6 +39,24 @@ pub(crate) struct HttpArgs {
     /// File with the hashes of tokens (`brumate token`); clients then need one
     #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
     pub(crate) auth_tokens: Option<PathBuf>,
+    /// Authorization server (OAuth 2.1) whose access tokens are accepted, beside those of `--auth-tokens`; clients then need a token
+    #[arg(long, global = true, env = env_vars::AUTH_ISSUER, value_name = "URL")]
+    pub(crate) auth_issuer: Option<String>,
+    /// URL of this server, which access tokens must be issued for [default: the `--public-url` with the path of the endpoint]
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::AUDIENCE, value_name = "URL")]
+    pub(crate) audience: Option<String>,
+    /// Scope that access tokens must have; may be given several times
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::REQUIRED_SCOPE, value_name = "SCOPE", value_delimiter = ',')]
+    pub(crate) required_scope: Vec<String>,
+    /// Ask at this URL about access tokens (RFC 7662), in place of checking their signatures
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::INTROSPECT, value_name = "URL")]
+    pub(crate) introspect: Option<String>,
+    /// Client identifier for `--introspect`
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::INTROSPECT_CLIENT, value_name = "ID", requires = "introspect_secret_file")]
+    pub(crate) introspect_client: Option<String>,
+    /// File with the client secret for `--introspect`
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::INTROSPECT_SECRET_FILE, value_name = "FILE", requires = "introspect_client")]
+    pub(crate) introspect_secret_file: Option<PathBuf>,
     /// Listen beyond this machine without tokens: everybody who reaches the server may use it
     #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
     pub(crate) allow_unauthenticated: bool,

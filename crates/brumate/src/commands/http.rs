@@ -38,7 +38,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
         serving.tls = tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
         serving.event_store = event_store.as_deref().map(open_event_store).transpose()?;
-        listen(host, *port, serving.tokens.is_some() || *allow_unauthenticated).await
+        listen(host, *port, serving.tokens.is_some() || serving.oauth.is_some() || *allow_unauthenticated).await
     };
     let listener = match prepared.await {
         Ok(listener) => listener,
@@ -49,7 +49,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     };
     raise_descriptors();
     let address = listener.local_addr()?;
-    if serving.tls.is_none() && serving.tokens.is_some() && !address.ip().is_loopback() {
+    if serving.tls.is_none() && (serving.tokens.is_some() || serving.oauth.is_some()) && !address.ip().is_loopback() {
         tracing::warn!("tokens are sent over plain HTTP: give --tls-cert and --tls-key, or put TLS in front");
     }
     let allowances = serving.tokens.as_ref().map(Tokens::allowances).unwrap_or_default();
@@ -91,7 +91,7 @@ async fn listen(host: &str, port: u16, far: bool) -> anyhow::Result<TcpListener>
     if !far && addresses.iter().any(|address| !address.ip().is_loopback()) {
         bail!(
             "`{host}` can be reached from other machines, and whoever reaches it may run code: give a file of tokens \
-             (`--auth-tokens`, made with `brumate token`), or `--allow-unauthenticated` if something in front decides who may"
+             (`--auth-tokens`, made with `brumate token`), an authorization server (`--auth-issuer`), or `--allow-unauthenticated` if something in front decides who may"
         );
     }
     TcpListener::bind(&addresses[..]).await.with_context(|| format!("cannot listen at {host} port {port}"))

@@ -1,0 +1,135 @@
+//! The authorization endpoint (RFC 6749, section 4.1.1).
+
+use super::Shared;
+use super::client::OAuthClient;
+use super::error::OAuthError;
+use super::provider::{AuthorizationRequest, redirect};
+use super::request::Parameters;
+use url::Url;
+
+/// The longest state of a client that is sent back, in bytes.
+const MAX_STATE_BYTES: usize = 4096;
+
+/// Why a request for access goes nowhere.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// Nobody knows where an answer could go: the person is told.
+    Shown(OAuthError),
+    /// The client is told, at this address.
+    Redirected(Url),
+}
+
+impl Shared {
+    /// Begins an authorization. Returns the address that the browser is sent to.
+    pub(super) async fn authorize(&self, parameters: Result<Parameters, OAuthError>) -> Result<Url, Refusal> {
+        // Before client and address are known to be good, an answer there would make this server a redirector for anybody.
+        let parameters = parameters.map_err(Refusal::Shown)?;
+        let client = self.requesting_client(&parameters).await.map_err(Refusal::Shown)?;
+        let given = parameters.get("redirect_uri");
+        let redirect_uri = redirect_uri(&client, given).map_err(Refusal::Shown)?;
+        let state = parameters.get("state").map(str::to_owned);
+        let checked = self.check(&parameters, &client, redirect_uri.clone(), state.clone());
+        let result = match checked {
+            Ok(request) => self.provider.authorize(&client, request).await,
+            Err(error) => Err(error),
+        };
+        result.map_err(|error| {
+            error.log();
+            let state = state.as_deref().filter(|state| state.len() <= MAX_STATE_BYTES);
+            let answer = [("error", error.code()), ("error_description", error.description())];
+            match redirect(&redirect_uri, state, &self.issuer, &answer) {
+                Ok(url) => Refusal::Redirected(url),
+                Err(error) => Refusal::Shown(error),
+            }
+        })
+    }
+
+    async fn requesting_client(&self, parameters: &Parameters) -> Result<OAuthClient, OAuthError> {
+        let id = parameters.require("client_id")?;
+        let unknown = || OAuthError::invalid_request("the client is unknown: it must register again");
+        self.client(id).await?.ok_or_else(unknown)
+    }
+
+    /// Checks what a client asks for.
+    fn check(
+        &self,
+        parameters: &Parameters,
+        client: &OAuthClient,
+        redirect_uri: String,
+        state: Option<String>,
+    ) -> Result<AuthorizationRequest, OAuthError> {
+        match parameters.require("response_type")? {
+            "code" => {}
+            _ => return Err(OAuthError::new("unsupported_response_type", "`response_type` must be `code`")),
+        }
+        if state.as_ref().is_some_and(|state| state.len() > MAX_STATE_BYTES) {
+            return Err(OAuthError::invalid_request(format!("`state` has more than {MAX_STATE_BYTES} bytes")));
+        }
+        // RFC 7636: without a method it is `plain`, which hides nothing.
+        let challenge = parameters.require("code_challenge")?;
+        if parameters.get("code_challenge_method") != Some("S256") {
+            return Err(OAuthError::invalid_request("`code_challenge_method` must be `S256`"));
+        }
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if challenge.len() != 43 || !challenge.bytes().all(fits) {
+            return Err(OAuthError::invalid_request("`code_challenge` is no SHA-256 in base64url"));
+        }
+        for unsupported in ["request", "request_uri"] {
+            if parameters.get(unsupported).is_some() {
+                return Err(OAuthError::new("request_not_supported", "parameters must be in the query"));
+            }
+        }
+        Ok(AuthorizationRequest {
+            client_id: client.id.clone(),
+            redirect_uri_given: parameters.get("redirect_uri").is_some(),
+            redirect_uri,
+            scopes: self.scopes_for(client, parameters.words("scope"))?,
+            resource: self.resource(parameters.get("resource"))?,
+            code_challenge: challenge.to_owned(),
+            state,
+            issuer: self.issuer.clone(),
+        })
+    }
+
+    /// Returns the scopes that a client gets when it asks for these.
+    pub(super) fn scopes_for(&self, client: &OAuthClient, asked: Vec<String>) -> Result<Vec<String>, OAuthError> {
+        let may = |scope: &String| {
+            self.scopes.contains(scope) && client.scopes.as_ref().is_none_or(|known| known.contains(scope))
+        };
+        if asked.is_empty() {
+            return Ok(self.default_scopes.iter().filter(|scope| may(scope)).cloned().collect());
+        }
+        match asked.iter().find(|scope| !may(scope)) {
+            Some(scope) => {
+                let shown: String = scope.chars().filter(|c| c.is_ascii_graphic() && *c != '"').take(50).collect();
+                Err(OAuthError::invalid_scope(format!("the client cannot have the scope `{shown}`")))
+            }
+            None => Ok(asked),
+        }
+    }
+
+    /// Returns the resource that a token is asked for; the one there is, where none is named.
+    pub(super) fn resource(&self, named: Option<&str>) -> Result<String, OAuthError> {
+        let wrong = |text: &str| Err(OAuthError::new("invalid_target", text));
+        match (named, self.resources.as_slice()) {
+            (None, [only]) => Ok(only.clone()),
+            (None, _) => wrong("the parameter `resource` must name the server that the token is for"),
+            (Some(named), known) => match known.iter().find(|known| crate::auth::same_resource(known, named)) {
+                Some(known) => Ok(known.clone()),
+                None => wrong("this authorization server gives no tokens for that resource"),
+            },
+        }
+    }
+}
+
+/// Returns where answers to a client go.
+fn redirect_uri(client: &OAuthClient, given: Option<&str>) -> Result<String, OAuthError> {
+    match (given, client.redirect_uris.as_slice()) {
+        (Some(given), _) if client.may_redirect_to(given) => Ok(given.to_owned()),
+        (Some(_), _) => {
+            Err(OAuthError::invalid_request("`redirect_uri` is none of those that the client has registered"))
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => Err(OAuthError::invalid_request("the parameter `redirect_uri` is missing")),
+    }
+}

@@ -1,0 +1,152 @@
+//! Clients whose identifier is the URL of their metadata (Client ID Metadata Documents).
+
+use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
+use super::error::OAuthError;
+use super::register::{client_name, words};
+use crate::outbound::Outbound;
+use crate::sync::lock;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use url::Url;
+
+/// How long a document is used.
+const MAX_AGE: Duration = Duration::from_secs(10 * 60);
+
+/// How long it is remembered that a document cannot be used.
+const REMEMBER_FAILURE: Duration = Duration::from_secs(30);
+
+/// The most documents that are remembered. Beyond, all are forgotten.
+const MAX_REMEMBERED: usize = 1000;
+
+/// Documents that are fetched at once, at most. Others wait.
+const MAX_FETCHED: usize = 16;
+
+/// The longest identifier, in bytes.
+const MAX_ID_BYTES: usize = 1024;
+
+/// Fetches documents, with the guards for addresses that a stranger names.
+#[derive(Debug)]
+pub(super) struct Documents {
+    outbound: Outbound,
+    fetching: Semaphore,
+    known: Mutex<HashMap<String, (Result<OAuthClient, OAuthError>, Instant)>>,
+}
+
+impl Documents {
+    pub(super) fn new(outbound: Outbound) -> Self {
+        Self { outbound, fetching: Semaphore::new(MAX_FETCHED), known: Mutex::default() }
+    }
+
+    /// Returns whether an identifier is the address of a document: `https` (or on this machine) with a path.
+    pub(super) fn is_document(id: &str) -> bool {
+        let url = Url::parse(id);
+        id.len() <= MAX_ID_BYTES
+            && url.is_ok_and(|url| {
+                matches!(url.scheme(), "https" | "http")
+                    && url.path().len() > 1
+                    && url.fragment().is_none()
+                    && url.as_str() == id
+            })
+    }
+
+    /// Returns the client that its document describes.
+    ///
+    /// # Errors
+    ///
+    /// The document cannot be fetched, or does not describe a client without a secret of that identifier.
+    pub(super) async fn client(&self, id: &str) -> Result<OAuthClient, OAuthError> {
+        if let Some((known, until)) = lock(&self.known).get(id)
+            && *until > Instant::now()
+        {
+            return known.clone();
+        }
+        let result = {
+            let _fetching = self.fetching.acquire().await?;
+            self.fetch(id).await
+        };
+        let time = if result.is_ok() { MAX_AGE } else { REMEMBER_FAILURE };
+        let mut known = lock(&self.known);
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(id.to_owned(), (result.clone(), Instant::now() + time));
+        result
+    }
+
+    async fn fetch(&self, id: &str) -> Result<OAuthClient, OAuthError> {
+        let unusable =
+            |reason: String| OAuthError::new("invalid_client", format!("the client's metadata document: {reason}"));
+        let url = Url::parse(id).map_err(|error| unusable(error.to_string()))?;
+        let document: Map<String, Value> =
+            self.outbound.get_json(&url).await.map_err(|error| unusable(error.to_string()))?;
+        read(id, document).map_err(unusable)
+    }
+}
+
+/// Reads a document.
+fn read(id: &str, document: Map<String, Value>) -> Result<OAuthClient, String> {
+    if document.get("client_id").and_then(Value::as_str) != Some(id) {
+        return Err("its `client_id` is not the document's own address".to_owned());
+    }
+    if document.contains_key("client_secret") {
+        return Err("it has a secret, which everybody can read".to_owned());
+    }
+    let method = document.get("token_endpoint_auth_method").and_then(Value::as_str).unwrap_or("none");
+    if method != "none" {
+        return Err(format!("its `token_endpoint_auth_method` must be `none`, not `{}`", method.escape_debug()));
+    }
+    let redirect_uris = words(document.get("redirect_uris")).ok_or("its `redirect_uris` are no list of texts")?;
+    check_redirects(&redirect_uris).map_err(|error| error.description().to_owned())?;
+    let name = client_name(&document).map_err(|error| error.description().to_owned())?;
+    let mut client = OAuthClient::public(id, redirect_uris);
+    (client.name, client.metadata, client.auth_method) = (name, document, ClientAuthMethod::None);
+    Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_document_describes_the_client_whose_identifier_it_is() {
+        let id = "https://app.example/client.json";
+        let of = |document: Value| {
+            let Value::Object(document) = document else { panic!("an object") };
+            read(id, document)
+        };
+        let good = json!({"client_id": id, "client_name": "App", "redirect_uris": ["http://127.0.0.1/back"]});
+        let client = of(good.clone()).unwrap();
+        assert_eq!((client.id.as_str(), client.name.as_deref()), (id, Some("App")));
+        for (name, value) in [
+            ("client_id", json!("https://app.example/client.json/")),
+            ("client_id", json!("https://evil.example/client.json")),
+            ("redirect_uris", json!("http://127.0.0.1/back")),
+            ("redirect_uris", json!([])),
+            ("redirect_uris", json!(["http://app.example/back"])),
+            ("token_endpoint_auth_method", json!("private_key_jwt")),
+            ("client_secret", json!("x")),
+            ("client_name", json!(7)),
+        ] {
+            let mut document = good.clone();
+            document[name] = value;
+            of(document.clone()).expect_err(&document.to_string());
+        }
+        for (id, expected) in [
+            (id, true),
+            ("http://127.0.0.1:1/client.json", true),
+            ("https://app.example", false),
+            ("https://app.example/", false),
+            ("https://app.example/a#b", false),
+            ("https://APP.example/a", false),
+            ("https://app.example/a/../b", false),
+            ("ftp://app.example/a", false),
+            ("3f2a", false),
+        ] {
+            assert_eq!(Documents::is_document(id), expected, "{id}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! An authorization server (OAuth 2.1) for MCP servers: clients register or are known by their metadata document, people agree in
+//! their browser, and clients get tokens.
+//!
+//! ```no_run
+//! use brumate_mcp::auth::Protect;
+//! use brumate_mcp::auth_server::{AuthProvider, AuthServer};
+//! use brumate_mcp::{App, HttpOptions, ServeError, Server};
+//!
+//! # async fn run(server: Server, provider: impl AuthProvider) -> Result<(), ServeError> {
+//! let auth = AuthServer::new("https://example.com", provider)
+//!     .resource("https://example.com/mcp")
+//!     .scopes(["notes:read", "notes:write"])
+//!     .default_scopes(["notes:read"])
+//!     .registration()
+//!     .client_metadata_documents();
+//! let protect = Protect::new("https://example.com/mcp").verifier(auth.verifier()).scopes(["notes:read"]);
+//! App::new()
+//!     .mount("", server, HttpOptions::new().protect(protect)?)
+//!     .authorization_server(auth)
+//!     .run("127.0.0.1:8000")
+//!     .await
+//! # }
+//! ```
+//!
+//! | address, below the issuer's path | what |
+//! |---|---|
+//! | `/.well-known/oauth-authorization-server` (before the path) | metadata (RFC 8414) |
+//! | `/authorize` | the browser begins here |
+//! | `/token` | codes and refresh tokens become tokens |
+//! | `/register` | dynamic registration (RFC 7591), with [`AuthServer::registration`] |
+//! | `/revoke` | revocation (RFC 7009) |
+//! | `/introspect` | introspection (RFC 7662), with [`AuthServer::introspection`] |
+//!
+//! Always: PKCE with S256, redirect addresses byte for byte, the issuer in each answer (RFC 9207), tokens for one resource (RFC 8707).
+
+mod authorize;
+mod client;
+mod documents;
+mod error;
+mod limiter;
+mod provider;
+mod register;
+mod request;
+mod routes;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod token;
+
+pub use client::{ClientAuthMethod, OAuthClient};
+pub use error::OAuthError;
+pub use provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteAuth;
+
+use crate::auth::{Access, Secret, TokenVerifier, is_scope};
+use crate::error::{Error, ServeError};
+use crate::outbound::{Outbound, Policy, is_loopback};
+use async_trait::async_trait;
+use axum::Router;
+use documents::Documents;
+use limiter::Limiter;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use url::Url;
+
+/// Requests of one address that are let through at once, and as many again each minute.
+const REQUESTS_A_MINUTE: u32 = 120;
+
+/// Clients that one address may register, a day.
+const REGISTRATIONS_A_DAY: u32 = 1000;
+
+/// An authorization server; [`App::authorization_server`](crate::App::authorization_server) serves it.
+pub struct AuthServer {
+    issuer: String,
+    provider: Arc<dyn AuthProvider>,
+    resources: Vec<String>,
+    scopes: Vec<String>,
+    default_scopes: Option<Vec<String>>,
+    registration: bool,
+    documents: bool,
+    documentation: Option<String>,
+    introspection: Option<(String, Secret)>,
+    requests_a_minute: u32,
+}
+
+impl fmt::Debug for AuthServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthServer").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl AuthServer {
+    /// Makes the authorization server `issuer`: the URL under which clients reach it, `https` or on this machine, such as
+    /// `https://example.com`. It needs a [`resource`](AuthServer::resource).
+    pub fn new(issuer: impl Into<String>, provider: impl AuthProvider) -> Self {
+        Self {
+            issuer: issuer.into(),
+            provider: Arc::new(provider),
+            resources: Vec::new(),
+            scopes: Vec::new(),
+            default_scopes: None,
+            registration: false,
+            documents: false,
+            documentation: None,
+            introspection: None,
+            requests_a_minute: REQUESTS_A_MINUTE,
+        }
+    }
+
+    /// Adds a server that tokens are given for: its URL, as [`Protect::new`](crate::auth::Protect::new) has it. Where there is one,
+    /// clients need not name it.
+    #[must_use]
+    pub fn resource(mut self, resource: impl Into<String>) -> Self {
+        self.resources.push(resource.into());
+        self
+    }
+
+    /// Sets the scopes that there are.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the scopes of clients that ask for none; all by default.
+    #[must_use]
+    pub fn default_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.default_scopes = Some(scopes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Lets clients register themselves (RFC 7591), a thousand a day from one address.
+    #[must_use]
+    pub fn registration(mut self) -> Self {
+        self.registration = true;
+        self
+    }
+
+    /// Accepts clients whose identifier is the URL of their metadata document. The document is fetched from the internet, and from
+    /// nowhere else.
+    #[must_use]
+    pub fn client_metadata_documents(mut self) -> Self {
+        self.documents = true;
+        self
+    }
+
+    /// Sets the URL of a page for developers.
+    #[must_use]
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.documentation = Some(url.into());
+        self
+    }
+
+    /// Lets resource servers elsewhere ask about tokens (RFC 7662), with this identifier and secret.
+    #[must_use]
+    pub fn introspection(mut self, id: impl Into<String>, secret: Secret) -> Self {
+        self.introspection = Some((id.into(), secret));
+        self
+    }
+
+    /// Sets how many requests of one address are let through in a minute; 120 by default. Behind a proxy all requests have one address.
+    #[must_use]
+    pub fn requests_a_minute(mut self, requests: u32) -> Self {
+        self.requests_a_minute = requests.max(1);
+        self
+    }
+
+    /// Returns a verifier of the tokens that this server gives, for servers in the same process.
+    pub fn verifier(&self) -> impl TokenVerifier + use<> {
+        ProviderVerifier { issuer: self.issuer.clone(), provider: self.provider.clone() }
+    }
+
+    /// Checks the settings.
+    pub(crate) fn build(self) -> Result<Arc<Shared>, ServeError> {
+        let wrong = |reason: &str| ServeError::Setup(format!("AuthServer::new(\"{}\"): {reason}", self.issuer));
+        let url = Url::parse(&self.issuer).map_err(|error| wrong(&error.to_string()))?;
+        if !(url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))) {
+            return Err(wrong("an issuer is `https`, or on this machine"));
+        }
+        if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("an issuer has no query, no fragment and no credentials (RFC 8414)"));
+        }
+        if url.path().split('/').any(|segment| segment.starts_with([':', '*'])) {
+            return Err(wrong("a segment of its path begins with `:` or `*`"));
+        }
+        if self.resources.is_empty() {
+            return Err(wrong("it has no resource: AuthServer::resource names the server that tokens are for"));
+        }
+        let default_scopes = self.default_scopes.unwrap_or_else(|| self.scopes.clone());
+        if let Some(scope) = self.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(wrong(&format!("`{scope}` is no scope")));
+        }
+        if let Some(scope) = default_scopes.iter().find(|scope| !self.scopes.contains(scope)) {
+            return Err(wrong(&format!("the default scope `{scope}` is none of AuthServer::scopes")));
+        }
+        let documents = match self.documents {
+            true => Some(Documents::new(Outbound::new(Policy::of_server(&url)).map_err(|error| wrong(&error))?)),
+            false => None,
+        };
+        let base = url.path().trim_end_matches('/').to_owned();
+        Ok(Arc::new(Shared {
+            endpoint: format!("{}{base}", url.origin().ascii_serialization()),
+            url,
+            base,
+            issuer: self.issuer,
+            provider: self.provider,
+            resources: self.resources,
+            scopes: self.scopes,
+            default_scopes,
+            registration: self.registration,
+            documents,
+            documentation: self.documentation,
+            introspection: self.introspection,
+            requests: Limiter::new(self.requests_a_minute, Duration::from_secs(60)),
+            registrations: Limiter::new(REGISTRATIONS_A_DAY, Duration::from_secs(24 * 60 * 60)),
+        }))
+    }
+}
+
+/// A checked [`AuthServer`].
+pub(crate) struct Shared {
+    issuer: String,
+    url: Url,
+    /// The issuer's path, without a slash at its end.
+    base: String,
+    /// The URL that the paths of endpoints follow.
+    endpoint: String,
+    provider: Arc<dyn AuthProvider>,
+    resources: Vec<String>,
+    scopes: Vec<String>,
+    default_scopes: Vec<String>,
+    registration: bool,
+    documents: Option<Documents>,
+    documentation: Option<String>,
+    introspection: Option<(String, Secret)>,
+    requests: Limiter,
+    registrations: Limiter,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthServer").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Returns a client: one that the provider knows, or one with a metadata document.
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
+        if let Some(client) = self.provider.client(id).await? {
+            return Ok(Some(client));
+        }
+        match &self.documents {
+            Some(documents) if Documents::is_document(id) => documents.client(id).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn router(self: &Arc<Self>) -> Router {
+        routes::router(self)
+    }
+}
+
+/// Verifies tokens by asking their provider in the same process.
+struct ProviderVerifier {
+    issuer: String,
+    provider: Arc<dyn AuthProvider>,
+}
+
+#[async_trait]
+impl TokenVerifier for ProviderVerifier {
+    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+        let found = self.provider.load_access_token(token).await.map_err(|error| {
+            error.log();
+            Error::new(error.to_string())
+        })?;
+        Ok(found.map(|mut access| {
+            access.issuer = Some(self.issuer.clone());
+            access
+        }))
+    }
+
+    fn issuer(&self) -> Option<&str> {
+        Some(&self.issuer)
+    }
+}

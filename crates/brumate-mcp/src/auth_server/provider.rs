@@ -1,0 +1,242 @@
+//! What an authorization server decides: who its clients are, what people grant, which tokens there are.
+
+use super::client::OAuthClient;
+use super::error::OAuthError;
+use crate::auth::Access;
+use async_trait::async_trait;
+use axum::Router;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use url::Url;
+
+/// The lifetime of a code.
+pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// Returns seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// A client's request for access, checked: the client, its redirect address, the scopes and the resource are known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AuthorizationRequest {
+    /// The client.
+    pub client_id: String,
+    /// Where the answer goes.
+    pub redirect_uri: String,
+    /// The scopes that are asked for.
+    pub scopes: Vec<String>,
+    /// The server that the token is for (RFC 8707).
+    pub resource: String,
+    /// The challenge of PKCE, by S256 (RFC 7636).
+    pub code_challenge: String,
+    /// What the client wants to see again.
+    pub(crate) state: Option<String>,
+    pub(crate) redirect_uri_given: bool,
+    pub(crate) issuer: String,
+}
+
+impl AuthorizationRequest {
+    /// Returns what a code for this request grants to `subject`, the person who agreed. The code ends after ten minutes.
+    pub fn grant(&self, subject: impl Into<String>) -> CodeGrant {
+        CodeGrant {
+            client_id: self.client_id.clone(),
+            subject: subject.into(),
+            scopes: self.scopes.clone(),
+            resource: self.resource.clone(),
+            code_challenge: self.code_challenge.clone(),
+            redirect_uri: self.redirect_uri.clone(),
+            redirect_uri_given: self.redirect_uri_given,
+            expires_at: now() + CODE_LIFETIME.as_secs(),
+        }
+    }
+
+    /// Returns the address that tells the client the code.
+    pub fn redirect_with_code(&self, code: &str) -> Result<Url, OAuthError> {
+        self.redirect(&[("code", code)])
+    }
+
+    /// Returns the address that tells the client why there is none.
+    pub fn redirect_with_error(&self, error: &OAuthError) -> Result<Url, OAuthError> {
+        error.log();
+        self.redirect(&[("error", error.code()), ("error_description", error.description())])
+    }
+
+    fn redirect(&self, answer: &[(&str, &str)]) -> Result<Url, OAuthError> {
+        redirect(&self.redirect_uri, self.state.as_deref(), &self.issuer, answer)
+    }
+}
+
+/// Returns a redirect address with an answer, the client's state, and the issuer (RFC 9207).
+pub(crate) fn redirect(
+    uri: &str,
+    state: Option<&str>,
+    issuer: &str,
+    answer: &[(&str, &str)],
+) -> Result<Url, OAuthError> {
+    let mut url = Url::parse(uri)?;
+    let state = state.map(|state| ("state", state));
+    url.query_pairs_mut().extend_pairs(answer).extend_pairs(state).append_pair("iss", issuer);
+    Ok(url)
+}
+
+/// What a code grants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CodeGrant {
+    /// The client.
+    pub client_id: String,
+    /// The person who agreed.
+    pub subject: String,
+    /// The scopes that were granted.
+    pub scopes: Vec<String>,
+    /// The server that the token is for.
+    pub resource: String,
+    /// When the code ends, in seconds since 1970.
+    pub expires_at: u64,
+    pub(crate) code_challenge: String,
+    pub(crate) redirect_uri: String,
+    pub(crate) redirect_uri_given: bool,
+}
+
+/// What a refresh token grants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RefreshGrant {
+    /// The client.
+    pub client_id: String,
+    /// The person who agreed.
+    pub subject: String,
+    /// The scopes that were granted.
+    pub scopes: Vec<String>,
+    /// The server that tokens are for.
+    pub resource: String,
+    /// When the refresh token ends, in seconds since 1970.
+    pub expires_at: Option<u64>,
+}
+
+impl RefreshGrant {
+    /// Makes what a refresh token that comes with a code's access token grants.
+    pub fn of_code(code: &CodeGrant, expires_at: Option<u64>) -> Self {
+        Self {
+            client_id: code.client_id.clone(),
+            subject: code.subject.clone(),
+            scopes: code.scopes.clone(),
+            resource: code.resource.clone(),
+            expires_at,
+        }
+    }
+}
+
+/// The answer of the token endpoint.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TokenPair {
+    /// The access token.
+    pub access_token: String,
+    /// How long it lives.
+    pub expires_in: Duration,
+    /// The refresh token.
+    pub refresh_token: Option<String>,
+    /// The scopes of the access token.
+    pub scopes: Vec<String>,
+}
+
+impl TokenPair {
+    /// Makes an answer without a refresh token.
+    pub fn new(access_token: impl Into<String>, expires_in: Duration, scopes: Vec<String>) -> Self {
+        Self { access_token: access_token.into(), expires_in, refresh_token: None, scopes }
+    }
+
+    /// Adds a refresh token.
+    #[must_use]
+    pub fn with_refresh_token(mut self, token: impl Into<String>) -> Self {
+        self.refresh_token = Some(token.into());
+        self
+    }
+}
+
+impl std::fmt::Debug for TokenPair {
+    /// Without the tokens.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenPair").field("scopes", &self.scopes).finish_non_exhaustive()
+    }
+}
+
+/// What an authorization server is made of; the endpoints and their checks are [`AuthServer`](super::AuthServer)'s.
+///
+/// Codes and tokens should have at least 128 random bits, and be kept as hashes. [`SqliteAuth`](super::SqliteAuth) is a provider to
+/// use as it is (feature `sqlite`).
+#[async_trait]
+pub trait AuthProvider: Send + Sync + 'static {
+    /// Returns a client by its identifier.
+    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError>;
+
+    /// Keeps a client that has registered itself (RFC 7591).
+    async fn register(&self, client: OAuthClient) -> Result<(), OAuthError>;
+
+    /// Begins an authorization. Returns the address that the person's browser is sent to: a page of the provider, one of another
+    /// identity provider, or at once [`AuthorizationRequest::redirect_with_code`].
+    ///
+    /// # Errors
+    ///
+    /// The client is told of it.
+    async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError>;
+
+    /// Returns what a code grants; `None` if the client has no such code or has used it. A second use should revoke what the
+    /// first one gave.
+    async fn load_code(&self, client: &OAuthClient, code: &str) -> Result<Option<CodeGrant>, OAuthError>;
+
+    /// Makes tokens for a code, and ends the code in the same step: of two requests at once, one succeeds.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_grant` if the code was used meanwhile.
+    async fn exchange_code(&self, client: &OAuthClient, code: &str, grant: CodeGrant) -> Result<TokenPair, OAuthError>;
+
+    /// Returns what a refresh token grants; `None` if the client has no such token. The second use of a token that was replaced
+    /// should revoke its successors (RFC 9700, section 4.14).
+    async fn load_refresh_token(&self, client: &OAuthClient, token: &str) -> Result<Option<RefreshGrant>, OAuthError>;
+
+    /// Makes tokens with `scopes` for a refresh token, which is replaced in the same step.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_grant` if the token was used meanwhile.
+    async fn exchange_refresh_token(
+        &self,
+        client: &OAuthClient,
+        token: &str,
+        grant: RefreshGrant,
+        scopes: Vec<String>,
+    ) -> Result<TokenPair, OAuthError>;
+
+    /// Returns what an access token grants; `None` if it is unknown, revoked or over.
+    async fn load_access_token(&self, token: &str) -> Result<Option<Access>, OAuthError>;
+
+    /// Revokes a token of a client, of either kind, and those that were made with it. Unknown tokens are no error.
+    async fn revoke(&self, client: &OAuthClient, token: &str) -> Result<(), OAuthError>;
+
+    /// Makes tokens for an assertion of another issuer (RFC 7523, `jwt-bearer`).
+    ///
+    /// # Errors
+    ///
+    /// `unsupported_grant_type`, unless a provider knows better.
+    async fn exchange_assertion(
+        &self,
+        _client: &OAuthClient,
+        _assertion: &str,
+        _resource: &str,
+        _scopes: Vec<String>,
+    ) -> Result<TokenPair, OAuthError> {
+        Err(OAuthError::unsupported_grant_type("assertions are not accepted"))
+    }
+
+    /// Returns pages of the provider's own, such as one on which people agree; their paths are below `base`, the issuer's path
+    /// without a slash at its end.
+    fn routes(self: Arc<Self>, _issuer: &Url, _base: &str) -> Router {
+        Router::new()
+    }
+}
