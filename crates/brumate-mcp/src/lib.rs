@@ -109,6 +109,8 @@ mod context;
 mod described;
 mod error;
 #[cfg(feature = "server")]
+mod from_request;
+#[cfg(feature = "server")]
 mod handler;
 #[cfg(feature = "server")]
 mod http;
@@ -136,6 +138,8 @@ mod schema;
 #[cfg(feature = "server")]
 mod server;
 #[cfg(feature = "server")]
+mod service;
+#[cfg(feature = "server")]
 mod several;
 #[cfg(feature = "server")]
 mod stdio;
@@ -149,7 +153,7 @@ mod tool;
 
 pub use answers::{Answer, Root, Sampled, UrlAnswer};
 #[cfg(feature = "server")]
-pub use brumate_mcp_macros::{completion, prompt, resource, tool};
+pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};
 #[cfg(feature = "client")]
 pub use client::Client;
 #[cfg(feature = "server")]
@@ -161,6 +165,8 @@ pub use context::{ClientInfo, Context, Elicitation, Sampling, State};
 #[cfg(feature = "server")]
 pub use error::ServeError;
 pub use error::{Error, Result};
+#[cfg(feature = "server")]
+pub use from_request::FromRequest;
 #[cfg(feature = "sqlite")]
 pub use http::SqliteEventStore;
 #[cfg(feature = "server")]
@@ -177,6 +183,8 @@ pub use resource::{IntoResourceContents, Resource, ResourceRequest};
 pub use result::{IntoToolResult, Json, ToolResult};
 #[cfg(feature = "server")]
 pub use server::{CacheScope, Server};
+#[cfg(feature = "server")]
+pub use service::Service;
 #[cfg(feature = "server")]
 pub use several::{PromptSet, ResourceSet, ToolSet};
 #[cfg(feature = "server")]
@@ -197,8 +205,8 @@ pub mod prelude {
     pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
     #[cfg(feature = "server")]
     pub use crate::{
-        App, Context, Elicitation, HttpOptions, Json, Prompt, Resource, Sampling, ServeError, Server, State, Tool,
-        ToolResult, completion, prompt, resource, tool,
+        App, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Principal, Prompt, Resource, Sampling,
+        ServeError, Server, Service, State, Tool, ToolResult, completion, prompt, resource, server, tool, tools,
     };
 }
 

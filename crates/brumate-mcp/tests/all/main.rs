@@ -15,6 +15,7 @@ mod macros;
 #[cfg(feature = "sqlite")]
 mod restart;
 mod results;
+mod service;
 mod sessions;
 mod support;
 mod tasks;
