@@ -113,9 +113,13 @@ mod from_request;
 #[cfg(feature = "server")]
 mod handler;
 #[cfg(feature = "server")]
+mod hide;
+#[cfg(feature = "server")]
 mod http;
 #[cfg(feature = "client-http")]
 mod http_client;
+#[cfg(feature = "server")]
+mod layer;
 mod level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
@@ -161,7 +165,7 @@ pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
 pub use contents::ResourceContents;
 #[cfg(feature = "server")]
-pub use context::{ClientInfo, Context, Elicitation, Sampling, State};
+pub use context::{BlockingContext, ClientInfo, Context, Elicitation, Sampling, State};
 #[cfg(feature = "server")]
 pub use error::ServeError;
 pub use error::{Error, Result};
@@ -173,6 +177,8 @@ pub use http::SqliteEventStore;
 pub use http::{
     App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
 };
+#[cfg(feature = "server")]
+pub use layer::{Call, Layer, Next};
 pub use level::Level;
 pub use message::Message;
 #[cfg(feature = "server")]

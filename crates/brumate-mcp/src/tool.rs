@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
+use crate::layer::Layers;
 use crate::result::{IntoToolResult, ToolResult};
 use crate::schema::{self, Validator};
 use crate::tasks::TaskSupport;
@@ -46,6 +47,7 @@ pub struct Tool {
     pub(crate) tasks: TaskSupport,
     pub(crate) becomes: BecomesTask,
     pub(crate) handler: Option<ToolHandler>,
+    pub(crate) layers: Layers,
 }
 
 /// When a call becomes a task.
@@ -81,6 +83,7 @@ impl Tool {
             tasks: TaskSupport::Never,
             becomes: BecomesTask::AtOnce,
             handler: None,
+            layers: Layers::default(),
         }
     }
 

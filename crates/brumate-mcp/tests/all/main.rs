@@ -10,6 +10,7 @@ mod clients;
 mod conformance;
 mod http;
 mod interop;
+mod layers;
 mod listing;
 mod macros;
 #[cfg(feature = "sqlite")]
