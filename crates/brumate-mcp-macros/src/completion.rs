@@ -41,8 +41,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         &quote! {
             let #typed = __request.value;
             #known
-            let value = #call;
-            ::brumate_mcp::IntoSuggestions::into_suggestions(value)
+            let __value = #call;
+            ::brumate_mcp::IntoSuggestions::into_suggestions(__value)
         },
     );
     let value = quote!(::brumate_mcp::Completion::#method(#of, #argument, #handler));

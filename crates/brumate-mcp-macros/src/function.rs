@@ -96,8 +96,20 @@ impl Function {
         }
     }
 
+    /// The function's path where the macro writes.
+    fn path(&self) -> TokenStream {
+        let name = &self.name;
+        match self.place {
+            Place::Free => quote!(#name),
+            Place::Impl { .. } => quote!(Self::#name),
+        }
+    }
+
     /// A handler: a closure with `parameters` whose future does `body`, which may call the function.
     pub(crate) fn handler(&self, parameters: &TokenStream, body: &TokenStream) -> TokenStream {
+        // A parameter may have the function's name.
+        let path = self.path();
+        let body = quote!(let __function = #path; #body);
         match self.place {
             Place::Free | Place::Impl { receiver: false } => quote!(|#parameters| async move { #body }),
             Place::Impl { receiver: true } => quote!({
@@ -112,14 +124,13 @@ impl Function {
 
     /// Calls the function, in a [`handler`](Self::handler) where `__context` is the context and each argument has its name.
     pub(crate) fn call(&self) -> TokenStream {
-        let name = &self.name;
-        let (path, receiver) = match self.place {
-            Place::Free => (quote!(#name), None),
-            Place::Impl { receiver } => (quote!(Self::#name), receiver.then(|| quote!(&__self,))),
+        let receiver = match self.place {
+            Place::Free | Place::Impl { receiver: false } => None,
+            Place::Impl { receiver: true } => Some(quote!(&__self,)),
         };
         let values = self.parameters.iter().map(|parameter| &parameter.name);
         let from_request = self.parameters.iter().filter_map(Parameter::from_request);
-        let call = quote!(#path(#receiver #(#values),*));
+        let call = quote!(__function(#receiver #(#values),*));
         let call = if self.is_async {
             quote!(#call.await)
         } else {
@@ -167,8 +178,8 @@ impl Function {
                 }
 
                 impl ::core::convert::From<#name> for ::brumate_mcp::#product {
-                    fn from(value: #name) -> Self {
-                        value.#method()
+                    fn from(__value: #name) -> Self {
+                        __value.#method()
                     }
                 }
 

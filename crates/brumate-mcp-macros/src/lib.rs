@@ -96,6 +96,8 @@ fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 /// calls that become tasks. Of an argument, in `#[arg(…)]`: `default` or
 /// `default = …`, `name = "…"`, `description = "…"`, `header = "…"` (the HTTP header `Mcp-Param-…` that repeats it).
 /// The value's method `tool()` gives the `Tool`, for what the attribute does not say.
+///
+/// The value is a unit struct, so that no variable or parameter where it is visible can have its name.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     finish(Offer::Tool.expand(attribute.into(), item.into()))

@@ -34,8 +34,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         &quote! {
             #(#takes)*
             let _ = __request;
-            let value = #call;
-            ::brumate_mcp::IntoMessages::into_messages(value)
+            let __value = #call;
+            ::brumate_mcp::IntoMessages::into_messages(__value)
         },
     );
     let value = quote!(::brumate_mcp::Prompt::new(#name) #calls #(#arguments)* .handler(#handler));

@@ -60,8 +60,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         &quote!(__request: ::brumate_mcp::ResourceRequest, __context: ::brumate_mcp::Context),
         &quote! {
             #(#takes)*
-            let value = #call;
-            ::brumate_mcp::IntoResourceContents::into_resource_contents(value, &__request.uri)
+            let __value = #call;
+            ::brumate_mcp::IntoResourceContents::into_resource_contents(__value, &__request.uri)
         },
     );
     let value = quote!(::brumate_mcp::Resource::new(#uri).name(#name) #calls #mime_type .handler(#handler));

@@ -21,7 +21,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
             let Item::Fn(function) = item else { return None };
             let (_, offer) = Offer::find(&function.attrs)?;
             let (add, name, conditions) = (offer.method(), &function.sig.ident, conditions(&function.attrs));
-            Some(quote!(#(#conditions)* let server = ::brumate_mcp::Server::#add(server, #name);))
+            Some(quote!(#(#conditions)* let __server = ::brumate_mcp::Server::#add(__server, #name);))
         })
         .collect();
     if added.is_empty() {
@@ -36,9 +36,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     });
     items.push(syn::parse_quote! {
         impl ::brumate_mcp::Service for __Items {
-            fn add_to(self: ::std::sync::Arc<Self>, server: ::brumate_mcp::Server) -> ::brumate_mcp::Server {
+            fn add_to(self: ::std::sync::Arc<Self>, __server: ::brumate_mcp::Server) -> ::brumate_mcp::Server {
                 #(#added)*
-                server
+                __server
             }
         }
     });

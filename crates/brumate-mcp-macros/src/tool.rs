@@ -75,8 +75,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
     let call = function.call();
     let returned = if is_result {
         quote!(match #call {
-            ::core::result::Result::Ok(value) => value,
-            ::core::result::Result::Err(error) => return ::core::result::Result::Err(::core::convert::Into::into(error)),
+            ::core::result::Result::Ok(__value) => __value,
+            ::core::result::Result::Err(__error) => return ::core::result::Result::Err(::core::convert::Into::into(__error)),
         })
     } else {
         call
@@ -87,21 +87,21 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         &quote!(__arguments, __context: ::brumate_mcp::Context),
         &quote! {
             let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(__arguments)?;
-            let value: #success = #returned;
-            let result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
-                ::brumate_mcp::private::Returned::new(value).convert();
-            result
+            let __value: #success = #returned;
+            let __result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
+                ::brumate_mcp::private::Returned::new(__value).convert();
+            __result
         },
     );
     let value = quote! {
         #[allow(unused_imports)]
         use ::brumate_mcp::private::{ByJson as _, ByTrait as _};
-        let tool = ::brumate_mcp::Tool::new(#name)
+        let __tool = ::brumate_mcp::Tool::new(#name)
             #calls
             #(#hints)*
             .raw_handler(#handler);
         ::brumate_mcp::private::with_schemas(
-            tool,
+            __tool,
             ::brumate_mcp::private::schema::<__Arguments>(),
             ::brumate_mcp::private::Type::<#success>(::core::marker::PhantomData).output_schema(),
         )

@@ -34,7 +34,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         let (conditions, add) = (conditions(&method.attrs), offer.method());
         added.push(quote! {
             #(#conditions)*
-            let server = ::brumate_mcp::Server::#add(server, { #items #value });
+            let __server = ::brumate_mcp::Server::#add(__server, { #items #value });
         });
     }
     if added.is_empty() {
@@ -46,9 +46,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         #item
 
         impl ::brumate_mcp::Service for #of {
-            fn add_to(self: ::std::sync::Arc<Self>, server: ::brumate_mcp::Server) -> ::brumate_mcp::Server {
+            fn add_to(self: ::std::sync::Arc<Self>, __server: ::brumate_mcp::Server) -> ::brumate_mcp::Server {
                 #(#added)*
-                server
+                __server
             }
         }
     })

@@ -34,18 +34,24 @@
 //! people choose. The attributes [`macro@tool`], [`macro@resource`], [`macro@prompt`] and [`macro@completion`] make them of
 //! plain functions, which can still be called; [`Tool`], [`Resource`], [`Prompt`] and [`Completion`] are what they make,
 //! and are built by hand at run time. Handlers see the request they answer through a [`Context`], and what the server
-//! keeps (a database, say) through [`State`].
+//! keeps (a database, say) through [`State`]; [`FromRequest`] makes such parameters of a program's own types.
+//!
+//! A [`Service`] is several of them at once, for [`Server::service`]: the methods of a type ([`macro@tools`]), which share one value,
+//! or the functions of a module ([`macro@server`]).
+//!
+//! A [`Layer`] is code around calls of tools, of all ([`Server::layer`]) or of one ([`Tool::layer`]): it measures, limits, audits.
 //!
 //! # Handlers
 //!
 //! *Asynchronous* functions are dropped where they wait when their request is cancelled; *synchronous* ones run on threads
-//! for blocking work and look at [`Context::is_cancelled`]. A panic is answered as a failure without its message.
+//! for blocking work, look at [`Context::is_cancelled`], and use [`Context::blocking`]. A panic is answered as a failure without its message.
 //!
 //! *Arguments* are checked against the JSON Schema made from their types. What does not fit is told to the model with the
 //! place and the reason, before the handler runs.
 //!
 //! *Results* are text, media, structured content or mixes of them ([`IntoToolResult`]). *Errors* of tools, whatever
-//! `?` converts into [`Error`], are results with `isError`, for the model to act on.
+//! `?` converts into [`Error`], are results with `isError`, for the model to act on. [`Server::hide_errors`] keeps the messages of
+//! other libraries' errors in the server's log.
 //!
 //! *Questions* to the client ([`Context::elicit`], [`Context::sample`], [`Context::roots`]) are written in one way for all
 //! protocols. In those before 2026-07-28 the handler waits for the answer. Since then the client asks again with the

@@ -167,6 +167,47 @@ async fn principals_are_taken_from_requests_that_have_one() {
     assert_eq!(text(&pipe.call("anyones", json!({})).await), "false");
 }
 
+/// Functions whose names the expansions could use, with parameters of their own names.
+mod named {
+    use brumate_mcp::{completion, prompt, resource, tool};
+
+    #[tool]
+    pub(super) async fn value(value: u8) -> Result<u8, brumate_mcp::Error> {
+        Ok(value)
+    }
+
+    #[tool]
+    pub(super) fn tool() {}
+
+    #[tool]
+    pub(super) fn result() {}
+
+    #[resource("a://{server}")]
+    pub(super) fn server(server: String) -> String {
+        server
+    }
+
+    #[prompt]
+    pub(super) fn context(context: String) -> String {
+        context
+    }
+
+    #[completion(prompt = "context", argument = "context")]
+    pub(super) fn error(error: String) -> Vec<String> {
+        vec![error]
+    }
+}
+
+#[tokio::test]
+async fn functions_have_any_names() {
+    let server = Server::new("named").tools((named::value, named::tool, named::result)).resource(named::server);
+    let server = server.prompt(named::context).completion(named::error);
+    let mut client = Pipe::legacy(&server, json!({})).await;
+    assert_eq!(text(&client.call("value", json!({"value": 7})).await), "7");
+    let read = client.request("resources/read", json!({"uri": "a://x"})).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "x");
+}
+
 /// Types of a program's own that have the names of the crate's.
 mod own {
     #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
