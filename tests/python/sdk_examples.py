@@ -47,7 +47,8 @@ async def serving(example: str) -> AsyncIterator[str]:
             assert process.stderr is not None
             yield process.stderr.readline().strip()
             process.send_signal(signal.SIGINT)
-            assert await anyio.to_thread.run_sync(process.wait, PATIENCE) == 0, f'{example} ended with {process.returncode}'
+            status = await anyio.to_thread.run_sync(process.wait, PATIENCE)
+            assert status == 0, f'{example} ended with {status}'
         finally:
             process.terminate()
 

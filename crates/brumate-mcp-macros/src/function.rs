@@ -129,7 +129,7 @@ impl Function {
             Place::Impl { receiver: true } => Some(quote!(&__self,)),
         };
         let values = self.parameters.iter().map(|parameter| &parameter.name);
-        let from_request = self.parameters.iter().filter_map(Parameter::from_request);
+        let from_request = self.parameters.iter().filter_map(Parameter::take_from_request);
         let call = quote!(__function(#receiver #(#values),*));
         let call = if self.is_async {
             quote!(#call.await)

@@ -106,7 +106,7 @@ impl Parameter {
     }
 
     /// Takes it from the request, in a place where `__context` is the context.
-    pub(crate) fn from_request(&self) -> Option<TokenStream> {
+    pub(crate) fn take_from_request(&self) -> Option<TokenStream> {
         let Self { name, of, kind, .. } = self;
         (*kind == Kind::Request).then(|| {
             // The compiler's message about a type without it points at the type.

@@ -2,7 +2,6 @@
 //! the server.
 
 use brumate_mcp::prelude::*;
-use brumate_mcp::{Call, Layer, Next};
 use std::sync::Mutex;
 use std::time::Instant;
 use tokio::sync::Semaphore;

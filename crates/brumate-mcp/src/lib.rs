@@ -217,8 +217,9 @@ pub mod prelude {
     pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
     #[cfg(feature = "server")]
     pub use crate::{
-        App, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Principal, Prompt, Resource, Sampling,
-        ServeError, Server, Service, State, Tool, ToolResult, completion, prompt, resource, server, tool, tools,
+        App, Call, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
+        Resource, Sampling, ServeError, Server, Service, State, Tool, ToolResult, completion, prompt, resource, server,
+        tool, tools,
     };
 }
 
