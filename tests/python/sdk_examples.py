@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import signal
 import sqlite3
 import subprocess
 import tempfile
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -38,12 +40,15 @@ async def stdio(example: str, *arguments: str) -> AsyncIterator[Any]:
 
 @contextlib.asynccontextmanager
 async def serving(example: str) -> AsyncIterator[str]:
-    """An example over HTTP: its address."""
+    """An example over HTTP: its address. An interrupt ends it with status 0."""
     command = [str(EXAMPLES / example), '127.0.0.1:0']
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             yield process.stderr.readline().strip()
+            process.send_signal(signal.SIGINT)
+            status = await anyio.to_thread.run_sync(process.wait, PATIENCE)
+            assert status == 0, f'{example} ended with {status}'
         finally:
             process.terminate()
 
@@ -231,7 +236,68 @@ async def stateless_json() -> None:
                 assert text_of(await call(session, 'double', number=21)) == '42.0'
 
 
-CASES = [echo, calculator, images, lifespan, prompts, sqlite_explorer, mounting, stateless_json]
+async def service() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        journal = Path(directory) / 'journal.txt'
+        journal.write_text('rain\n')
+        async with stdio('service', str(journal)) as session:
+            tools = plain(await session.list_tools())['tools']
+            assert [tool['name'] for tool in tools] == ['write', 'search'], tools
+            assert tools[0]['inputSchema']['properties']['entry']['description'] == 'One line.', tools
+            assert (await call(session, 'write', entry='sun and rain'))['structuredContent'] == {'result': 2}
+            refused = await call(session, 'write', entry='two\nlines')
+            assert refused['isError'] and text_of(refused) == 'an entry is one line', refused
+            found = await call(session, 'search', word='sun')
+            assert found['structuredContent'] == {'result': ['sun and rain']}, found
+            (contents,) = plain(await session.read_resource('journal://0'))['contents']
+            assert contents['text'] == 'rain' and contents['mimeType'] == 'text/plain', contents
+            (message,) = plain(await session.get_prompt('summarize'))['messages']
+            assert message['content']['text'] == 'Summarize this journal:\n\nrain\nsun and rain', message
+        assert journal.read_text() == 'rain\nsun and rain\n'
+
+
+async def layers() -> None:
+    async with stdio('layers') as session:
+        assert (await call(session, 'keep', note='a'))['structuredContent'] == {'result': 1}
+        refused = await call(session, 'forget')
+        assert refused['isError'] and 'confirm: true' in text_of(refused), refused
+        assert (await call(session, 'keep', note='b'))['structuredContent'] == {'result': 2}
+        assert not (await call(session, 'forget', confirm=True)).get('isError')
+        assert (await call(session, 'keep', note='c'))['structuredContent'] == {'result': 1}
+        failed = await call(session, 'read_settings')
+        assert failed['isError'] and 'internal error' in text_of(failed), failed
+
+
+async def in_axum() -> None:
+    async with serving('in_axum') as address:
+        for visit in [1, 2]:
+            page = await anyio.to_thread.run_sync(lambda: urllib.request.urlopen(address, timeout=PATIENCE).read())
+            assert page.decode() == f'visit {visit}', page
+        async with http(f'{address}/mcp') as session:
+            assert (await call(session, 'count_visits'))['structuredContent'] == {'result': 2}
+
+
+async def low_level() -> None:
+    async with serving('low_level') as address, http(f'{address}/mcp') as session:
+        tools = plain(await session.list_tools())['tools']
+        assert [tool['name'] for tool in tools] == ['english', 'french', 'german'], tools
+        assert text_of(await call(session, 'french')) == 'Bonjour, stranger!'
+
+
+CASES = [
+    echo,
+    calculator,
+    images,
+    lifespan,
+    prompts,
+    sqlite_explorer,
+    mounting,
+    stateless_json,
+    service,
+    layers,
+    in_axum,
+    low_level,
+]
 
 
 def main() -> None:

@@ -1,16 +1,12 @@
 //! `#[completion]`.
 
-use crate::function::{Function, finish};
+use crate::function::{Function, Made};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::Parser as _;
 use syn::{Error, LitStr, Result};
 
-pub(crate) fn expand(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    finish(expand_completion(attribute, item))
-}
-
-fn expand_completion(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> Result<TokenStream> {
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
     let (mut prompt, mut template, mut argument) = (None::<LitStr>, None::<LitStr>, None::<LitStr>);
     let parser = syn::meta::parser(|meta| {
         let place = match () {
@@ -22,8 +18,7 @@ fn expand_completion(attribute: proc_macro::TokenStream, item: proc_macro::Token
         *place = Some(meta.value()?.parse()?);
         Ok(())
     });
-    parser.parse(attribute)?;
-    let function = Function::parse(item)?;
+    parser.parse2(attribute)?;
 
     let missing = |message: &str| Error::new(Span::call_site(), message);
     let argument = argument.ok_or_else(|| missing("`argument = \"…\"` says what is completed"))?;
@@ -41,17 +36,15 @@ fn expand_completion(attribute: proc_macro::TokenStream, item: proc_macro::Token
     }
     let known = known.map(|known| quote!(let #known = __request.arguments;));
     let call = function.call();
-    let make = quote! {
-        ::brumate_mcp::Completion::#method(
-            #of,
-            #argument,
-            |__request: ::brumate_mcp::CompletionRequest, __context: ::brumate_mcp::Context| async move {
-                let #typed = __request.value;
-                #known
-                let value = #call;
-                ::brumate_mcp::IntoSuggestions::into_suggestions(value)
-            },
-        )
-    };
-    Ok(function.expand("completion", &quote!(Completion), &TokenStream::new(), &make))
+    let handler = function.handler(
+        &quote!(__request: ::brumate_mcp::CompletionRequest, __context: ::brumate_mcp::Context),
+        &quote! {
+            let #typed = __request.value;
+            #known
+            let __value = #call;
+            ::brumate_mcp::IntoSuggestions::into_suggestions(__value)
+        },
+    );
+    let value = quote!(::brumate_mcp::Completion::#method(#of, #argument, #handler));
+    Ok(Made { items: TokenStream::new(), value })
 }

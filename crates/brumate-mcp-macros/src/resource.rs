@@ -1,14 +1,12 @@
 //! `#[resource]`.
 
-use crate::function::{Common, Function, finish};
+use crate::common::Common;
+use crate::function::{Function, Made};
+use crate::parameter::Parameter;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Error, LitStr, Result, Token};
-
-pub(crate) fn expand(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    finish(expand_resource(attribute, item))
-}
 
 /// `"uri", …`.
 struct Attribute {
@@ -26,8 +24,8 @@ impl Parse for Attribute {
     }
 }
 
-fn expand_resource(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> Result<TokenStream> {
-    let Attribute { uri, rest } = syn::parse(attribute)?;
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
+    let Attribute { uri, rest } = syn::parse2(attribute)?;
     let mut common = Common::default();
     let mut mime_type: Option<LitStr> = None;
     let parser = syn::meta::parser(|meta| {
@@ -41,7 +39,6 @@ fn expand_resource(attribute: proc_macro::TokenStream, item: proc_macro::TokenSt
         Err(meta.error("one of: name, title, description, mime_type, icon"))
     });
     parser.parse2(rest)?;
-    let function = Function::parse(item)?;
 
     let variables = variables(&uri.value());
     for argument in function.arguments() {
@@ -54,23 +51,21 @@ fn expand_resource(attribute: proc_macro::TokenStream, item: proc_macro::TokenSt
         return Err(Error::new(uri.span(), format!("no parameter takes the variable `{{{unused}}}`")));
     }
 
-    let takes = function.arguments().map(crate::function::Parameter::take_text);
+    let takes = function.arguments().map(Parameter::take_text);
     let call = function.call();
-    let name = common.name_or(&function);
-    let calls = common.calls(&function);
+    let name = common.name_or(function);
+    let calls = common.calls(function);
     let mime_type = mime_type.map(|mime_type| quote!(.mime_type(#mime_type)));
-    let make = quote! {
-        ::brumate_mcp::Resource::new(#uri)
-            .name(#name)
-            #calls
-            #mime_type
-            .handler(|__request: ::brumate_mcp::ResourceRequest, __context: ::brumate_mcp::Context| async move {
-                #(#takes)*
-                let value = #call;
-                ::brumate_mcp::IntoResourceContents::into_resource_contents(value, &__request.uri)
-            })
-    };
-    Ok(function.expand("resource", &quote!(Resource), &TokenStream::new(), &make))
+    let handler = function.handler(
+        &quote!(__request: ::brumate_mcp::ResourceRequest, __context: ::brumate_mcp::Context),
+        &quote! {
+            #(#takes)*
+            let __value = #call;
+            ::brumate_mcp::IntoResourceContents::into_resource_contents(__value, &__request.uri)
+        },
+    );
+    let value = quote!(::brumate_mcp::Resource::new(#uri).name(#name) #calls #mime_type .handler(#handler));
+    Ok(Made { items: TokenStream::new(), value })
 }
 
 /// The names of a template's variables; whether it is well formed is seen when the server starts.

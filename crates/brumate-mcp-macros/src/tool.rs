@@ -1,6 +1,7 @@
 //! `#[tool]`.
 
-use crate::function::{Common, Function, finish};
+use crate::common::Common;
+use crate::function::{Function, Made};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::Parser as _;
@@ -8,11 +9,7 @@ use syn::{LitBool, LitStr, Result};
 
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
-pub(crate) fn expand(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    finish(expand_tool(attribute, item))
-}
-
-fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> Result<TokenStream> {
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
     let mut common = Common::default();
     let mut hints = Vec::new();
     let parser = syn::meta::parser(|meta| {
@@ -54,8 +51,7 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
         hints.push(quote!(.#hint(#yes)));
         Ok(())
     });
-    parser.parse(attribute)?;
-    let function = Function::parse(item)?;
+    parser.parse2(attribute)?;
 
     let mut fields = Vec::new();
     let mut defaults = Vec::new();
@@ -73,7 +69,7 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
         fields.push(quote!(#description #header #default #[serde(rename = #key)] #name: #of));
     }
     let names: Vec<_> = function.arguments().map(|argument| &argument.name).collect();
-    let rest = quote! {
+    let items = quote! {
         #[derive(::brumate_mcp::private::serde::Deserialize, ::brumate_mcp::private::schemars::JsonSchema)]
         #[serde(crate = "::brumate_mcp::private::serde", deny_unknown_fields)]
         #[schemars(crate = "::brumate_mcp::private::schemars")]
@@ -86,32 +82,36 @@ fn expand_tool(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream
     let call = function.call();
     let returned = if is_result {
         quote!(match #call {
-            ::core::result::Result::Ok(value) => value,
-            ::core::result::Result::Err(error) => return ::core::result::Result::Err(::core::convert::Into::into(error)),
+            ::core::result::Result::Ok(__value) => __value,
+            ::core::result::Result::Err(__error) => return ::core::result::Result::Err(::core::convert::Into::into(__error)),
         })
     } else {
         call
     };
-    let name = common.name_or(&function);
-    let calls = common.calls(&function);
-    let make = quote! {
+    let name = common.name_or(function);
+    let calls = common.calls(function);
+    let handler = function.handler(
+        &quote!(__arguments, __context: ::brumate_mcp::Context),
+        &quote! {
+            let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(__arguments)?;
+            let __value: #success = #returned;
+            let __result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
+                ::brumate_mcp::private::Returned::new(__value).convert();
+            __result
+        },
+    );
+    let value = quote! {
         #[allow(unused_imports)]
         use ::brumate_mcp::private::{ByJson as _, ByTrait as _};
-        let tool = ::brumate_mcp::Tool::new(#name)
+        let __tool = ::brumate_mcp::Tool::new(#name)
             #calls
             #(#hints)*
-            .raw_handler(|arguments, __context: ::brumate_mcp::Context| async move {
-                let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(arguments)?;
-                let value: #success = #returned;
-                let result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
-                    ::brumate_mcp::private::Returned::new(value).convert();
-                result
-            });
+            .raw_handler(#handler);
         ::brumate_mcp::private::with_schemas(
-            tool,
+            __tool,
             ::brumate_mcp::private::schema::<__Arguments>(),
             ::brumate_mcp::private::Type::<#success>(::core::marker::PhantomData).output_schema(),
         )
     };
-    Ok(function.expand("tool", &quote!(Tool), &rest, &make))
+    Ok(Made { items, value })
 }

@@ -64,7 +64,7 @@ fn divisors(number: u32, context: Context) -> Vec<u32> {
             break;
         }
         if candidate.is_multiple_of(100_000) {
-            context.block_on(context.progress(f64::from(candidate), Some(f64::from(number))));
+            context.blocking().progress(f64::from(candidate), Some(f64::from(number)));
         }
         if number.is_multiple_of(candidate) {
             found.push(candidate);

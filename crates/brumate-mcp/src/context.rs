@@ -1,7 +1,10 @@
 //! What a handler sees of the request it answers.
 
 mod ask;
+mod blocking;
 mod log;
+
+pub use blocking::BlockingContext;
 
 pub use ask::{Elicitation, Sampling};
 
@@ -270,8 +273,8 @@ impl Context {
         ended || self.inner.token.is_cancelled()
     }
 
-    /// Waits in a blocking handler for something asynchronous, such as this context's other methods. If the request is
-    /// cancelled meanwhile, the handler ends here, unwinding.
+    /// Waits in a blocking handler for something asynchronous; [`Context::blocking`] does so for this context's methods. If the
+    /// request is cancelled meanwhile, the handler ends here, unwinding.
     ///
     /// # Panics
     ///

@@ -11,7 +11,12 @@ use std::fmt;
 /// Everything that is a [`std::error::Error`], a string or an `anyhow::Error` becomes one with `?`. From a tool it
 /// reaches the model as the text of a result with `isError`; from a resource or a prompt it reaches the client as a
 /// JSON-RPC error. [`Error::protocol`] is a JSON-RPC error wherever it comes from.
-#[derive(Debug)]
+#[cfg_attr(
+    feature = "server",
+    doc = "[`Server::hide_errors`](crate::Server::hide_errors) keeps the messages of converted errors from clients."
+)]
+///
+/// `Debug` writes the same sentence as `Display`: it is what a `main` prints that returns the error.
 pub struct Error {
     kind: Kind,
     message: String,
@@ -20,9 +25,16 @@ pub struct Error {
 #[derive(Debug)]
 enum Kind {
     Failed,
-    NotFound { data: Option<Value> },
+    /// Converted from another error.
+    Foreign,
+    NotFound {
+        data: Option<Value>,
+    },
     InvalidParams,
-    Protocol { code: i32, data: Option<Value> },
+    Protocol {
+        code: i32,
+        data: Option<Value>,
+    },
 }
 
 /// A handler's outcome.
@@ -60,6 +72,12 @@ impl Error {
         &self.message
     }
 
+    /// Whether it was converted from another error.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.kind, Kind::Foreign)
+    }
+
     /// The JSON-RPC error, if it must be one even from a tool.
     pub(crate) fn as_protocol(&self) -> Option<ErrorData> {
         match &self.kind {
@@ -70,7 +88,7 @@ impl Error {
 
     pub(crate) fn into_rmcp(self) -> ErrorData {
         match self.kind {
-            Kind::Failed => ErrorData::internal_error(self.message, None),
+            Kind::Failed | Kind::Foreign => ErrorData::internal_error(self.message, None),
             Kind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
             Kind::InvalidParams => ErrorData::invalid_params(self.message, None),
             Kind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),
@@ -84,15 +102,21 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 // No `std::error::Error`: like `anyhow::Error`, so that the conversion below covers every other error.
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
-        Self::new(error.into().to_string())
+        Self { kind: Kind::Foreign, message: error.into().to_string() }
     }
 }
 
 /// Returns an error and its causes in one line; a cause whose text the error has is left out.
-#[cfg(feature = "client")]
+#[cfg(any(feature = "client", feature = "server"))]
 pub(crate) fn causes(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -107,8 +131,10 @@ pub(crate) fn causes(error: &dyn StdError) -> String {
 }
 
 /// Why a server could not be set up, started or served.
+///
+/// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
 #[cfg(feature = "server")]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// Something registered cannot be served: a schema that is none, a template that does not parse.
@@ -123,4 +149,34 @@ pub enum ServeError {
     /// Reading, writing or binding failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+#[cfg(feature = "server")]
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&causes(self))
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_prints_a_sentence() {
+        let startup = ServeError::Startup("no database".to_owned());
+        assert_eq!(format!("{startup:?}"), "the server's start failed: no database");
+        assert_eq!(format!("{:?}", Error::from(startup)), "the server's start failed: no database");
+        let denied = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "port 80 is not ours");
+        assert_eq!(format!("{:#?}", ServeError::from(denied)), "port 80 is not ours");
+    }
+
+    #[test]
+    fn causes_follow_once_each() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("the file cannot be read")]
+        struct Outer(#[source] std::io::Error);
+        let error = Outer(std::io::Error::other("it is gone"));
+        assert_eq!(causes(&error), "the file cannot be read: it is gone");
+    }
 }

@@ -135,7 +135,7 @@ impl ServerHandler for Handler {
         request: wire::InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::InitializeResult, ErrorData> {
-        self.server.start().await.map_err(internal)?;
+        self.server.start_for_client().await?;
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         // Protocols that begin so know no tasks.

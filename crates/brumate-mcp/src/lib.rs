@@ -34,18 +34,24 @@
 //! people choose. The attributes [`macro@tool`], [`macro@resource`], [`macro@prompt`] and [`macro@completion`] make them of
 //! plain functions, which can still be called; [`Tool`], [`Resource`], [`Prompt`] and [`Completion`] are what they make,
 //! and are built by hand at run time. Handlers see the request they answer through a [`Context`], and what the server
-//! keeps (a database, say) through [`State`].
+//! keeps (a database, say) through [`State`]; [`FromRequest`] makes such parameters of a program's own types.
+//!
+//! A [`Service`] is several of them at once, for [`Server::service`]: the methods of a type ([`macro@tools`]), which share one value,
+//! or the functions of a module ([`macro@server`]).
+//!
+//! A [`Layer`] is code around calls of tools, of all ([`Server::layer`]) or of one ([`Tool::layer`]): it measures, limits, audits.
 //!
 //! # Handlers
 //!
 //! *Asynchronous* functions are dropped where they wait when their request is cancelled; *synchronous* ones run on threads
-//! for blocking work and look at [`Context::is_cancelled`]. A panic is answered as a failure without its message.
+//! for blocking work, look at [`Context::is_cancelled`], and use [`Context::blocking`]. A panic is answered as a failure without its message.
 //!
 //! *Arguments* are checked against the JSON Schema made from their types. What does not fit is told to the model with the
 //! place and the reason, before the handler runs.
 //!
 //! *Results* are text, media, structured content or mixes of them ([`IntoToolResult`]). *Errors* of tools, whatever
-//! `?` converts into [`Error`], are results with `isError`, for the model to act on.
+//! `?` converts into [`Error`], are results with `isError`, for the model to act on. [`Server::hide_errors`] keeps the messages of
+//! other libraries' errors in the server's log.
 //!
 //! *Questions* to the client ([`Context::elicit`], [`Context::sample`], [`Context::roots`]) are written in one way for all
 //! protocols. In those before 2026-07-28 the handler waits for the answer. Since then the client asks again with the
@@ -113,11 +119,17 @@ mod database;
 mod described;
 mod error;
 #[cfg(feature = "server")]
+mod from_request;
+#[cfg(feature = "server")]
 mod handler;
+#[cfg(feature = "server")]
+mod hide;
 #[cfg(feature = "server")]
 mod http;
 #[cfg(feature = "client-http")]
 mod http_client;
+#[cfg(feature = "server")]
+mod layer;
 mod level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
@@ -140,6 +152,8 @@ mod schema;
 #[cfg(feature = "server")]
 mod server;
 #[cfg(feature = "server")]
+mod service;
+#[cfg(feature = "server")]
 mod several;
 #[cfg(feature = "server")]
 mod stdio;
@@ -153,7 +167,7 @@ mod tool;
 
 pub use answers::{Answer, Root, Sampled, UrlAnswer};
 #[cfg(feature = "server")]
-pub use brumate_mcp_macros::{completion, prompt, resource, tool};
+pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};
 #[cfg(feature = "client")]
 pub use client::Client;
 #[cfg(feature = "server")]
@@ -161,16 +175,20 @@ pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
 pub use contents::ResourceContents;
 #[cfg(feature = "server")]
-pub use context::{ClientInfo, Context, Elicitation, Sampling, State};
+pub use context::{BlockingContext, ClientInfo, Context, Elicitation, Sampling, State};
 #[cfg(feature = "server")]
 pub use error::ServeError;
 pub use error::{Error, Result};
+#[cfg(feature = "server")]
+pub use from_request::FromRequest;
 #[cfg(feature = "sqlite")]
 pub use http::SqliteEventStore;
 #[cfg(feature = "server")]
 pub use http::{
     App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
 };
+#[cfg(feature = "server")]
+pub use layer::{Call, Layer, Next};
 pub use level::Level;
 pub use message::Message;
 #[cfg(feature = "server")]
@@ -181,6 +199,8 @@ pub use resource::{IntoResourceContents, Resource, ResourceRequest};
 pub use result::{IntoToolResult, Json, ToolResult};
 #[cfg(feature = "server")]
 pub use server::{CacheScope, Server};
+#[cfg(feature = "server")]
+pub use service::Service;
 #[cfg(feature = "server")]
 pub use several::{PromptSet, ResourceSet, ToolSet};
 #[cfg(feature = "server")]
@@ -204,8 +224,9 @@ pub mod prelude {
     pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
     #[cfg(feature = "server")]
     pub use crate::{
-        App, Context, Elicitation, HttpOptions, Json, Prompt, Resource, Sampling, ServeError, Server, State, Tool,
-        ToolResult, completion, prompt, resource, tool,
+        App, Call, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
+        Resource, Sampling, ServeError, Server, Service, State, Tool, ToolResult, completion, prompt, resource, server,
+        tool, tools,
     };
 }
 

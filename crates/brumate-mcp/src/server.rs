@@ -6,6 +6,7 @@ use crate::content::Icon;
 use crate::contents::ResourceContents;
 use crate::context::Context;
 use crate::error::{Error, ServeError};
+use crate::layer::Layers;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceRequest};
@@ -35,8 +36,12 @@ pub enum CacheScope {
 /// An MCP server: tools, resources and prompts under a name.
 ///
 /// Build it with the methods that take `self`, then serve it ([`Server::run_stdio`], [`Server::run_http`],
-/// [`Server::http_service`]). A `Server` is a handle: clones are the same server, and what is added or removed
-/// while it is served is told to its clients.
+/// [`Server::http_service`]).
+///
+/// A `Server` is a handle: clones are the same server, and what is added or removed while it is served is told to its clients.
+/// The methods that take `self` change that one server and return the same handle, so that `server.clone().version("2")` changes
+/// `server` too. Two servers that share something are two calls of [`Server::new`], each with the same [`Server::service`] or
+/// [`Server::tools`].
 #[derive(Clone)]
 pub struct Server {
     pub(crate) shared: Arc<Shared>,
@@ -54,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) resources: Registry<Resource>,
     pub(crate) prompts: Registry<Prompt>,
     pub(crate) completions: Registry<Completion>,
+    pub(crate) layers: RwLock<Layers>,
+    pub(crate) hides_errors: AtomicBool,
     pub(crate) hub: Arc<Hub>,
     pub(crate) tasks: Tasks,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
@@ -107,6 +114,8 @@ impl Server {
             resources: Registry::default(),
             prompts: Registry::default(),
             completions: Registry::default(),
+            layers: RwLock::default(),
+            hides_errors: AtomicBool::new(false),
             hub: Arc::default(),
             tasks: Tasks::default(),
             states: RwLock::default(),

@@ -4,6 +4,7 @@ use crate::auth::is_scope;
 use crate::context::Context;
 use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
+use crate::layer::Layers;
 use crate::result::{IntoToolResult, ToolResult};
 use crate::schema::{self, Validator};
 use crate::tasks::TaskSupport;
@@ -48,6 +49,7 @@ pub struct Tool {
     pub(crate) becomes: BecomesTask,
     pub(crate) scopes: Vec<String>,
     pub(crate) handler: Option<ToolHandler>,
+    pub(crate) layers: Layers,
 }
 
 /// When a call becomes a task.
@@ -84,6 +86,7 @@ impl Tool {
             becomes: BecomesTask::AtOnce,
             scopes: Vec::new(),
             handler: None,
+            layers: Layers::default(),
         }
     }
 

@@ -6,8 +6,8 @@
 //!
 //! /// Says who calls.
 //! #[tool]
-//! async fn who(context: brumate_mcp::Context) -> Option<String> {
-//!     context.access().map(|access| access.subject.clone())
+//! async fn who(access: Access) -> String {
+//!     access.subject
 //! }
 //!
 //! # async fn run() -> Result<(), ServeError> {
@@ -57,7 +57,7 @@ use std::time::SystemTime;
 
 /// What an access token grants, and to whom.
 ///
-/// A handler gets it with [`Context::access`](crate::Context::access), never the token itself: a server must not pass on the
+/// A handler gets it as a parameter, or with [`Context::access`](crate::Context::access), never the token itself: a server must not pass on the
 /// tokens of its clients.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -69,7 +69,8 @@ pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, M
     }
     let name = client_name(&metadata)?;
     let mut client = OAuthClient::public(crate::random_id(), redirect_uris);
-    (client.name, client.auth_method, client.scopes) = (name, method, wanted);
+    // The scopes that it names are no limit: clients ask for more later (step-up), and could register again for them.
+    (client.name, client.auth_method) = (name, method);
     let secret = (method != ClientAuthMethod::None).then(crate::random_token);
     client.secret_hash = secret.as_deref().map(hash);
     metadata.insert("token_endpoint_auth_method".into(), serde_json::to_value(method)?);
@@ -112,7 +113,7 @@ mod tests {
         );
         assert!(client.has_secret(answer["client_secret"].as_str().unwrap(), 0));
         assert!(!client.metadata.contains_key("client_secret"));
-        assert_eq!(client.scopes, Some(vec!["read".to_owned()]));
+        assert_eq!((&client.scopes, &answer["scope"]), (&None, &json!("read")));
         let (client, answer) = try_with(json!({"token_endpoint_auth_method": "none"})).unwrap();
         assert!(!answer.contains_key("client_secret") && client.secret_hash.is_none());
     }

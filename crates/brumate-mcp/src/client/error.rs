@@ -4,10 +4,13 @@ use super::call::CallResult;
 use crate::error::causes;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use serde_json::Value;
+use std::fmt;
 use std::time::Duration;
 
 /// The reason why a client could not connect, or why a request failed.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The connection could not be set up.
@@ -58,6 +61,12 @@ pub enum ClientError {
     /// The answer is not what the protocol, or the tool's schema, says.
     #[error("the server's answer cannot be used: {0}")]
     InvalidResult(String),
+}
+
+impl fmt::Debug for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&causes(self))
+    }
 }
 
 impl ClientError {
@@ -116,4 +125,19 @@ fn of_credentials(error: &(dyn std::error::Error + 'static)) -> Option<ClientErr
     }
     let _ = error;
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_prints_a_sentence() {
+        let connect = ClientError::Connect { server: "./server".to_owned(), reason: "no such file".to_owned() };
+        assert_eq!(format!("{connect:?}"), "./server: the connection could not be set up: no such file");
+        // What belongs to the answer, and not to the sentence, is not printed.
+        let data = Some(serde_json::json!({"token": "secret"}));
+        let protocol = ClientError::Protocol { code: -32000, message: "not now".to_owned(), data };
+        assert_eq!(format!("{protocol:#?}"), "the server answered with error -32000: not now");
+    }
 }

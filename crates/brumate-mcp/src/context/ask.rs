@@ -266,11 +266,20 @@ impl Context {
         T: Serialize + DeserializeOwned,
         F: Future<Output = Result<T, Error>>,
     {
-        let known = self.questions().lock().known.steps.get(key).cloned();
-        if let Some(known) = known {
-            return Ok(serde_json::from_value(known)?);
+        match self.step_done(key)? {
+            Some(done) => Ok(done),
+            None => self.keep_step(key, step.await?),
         }
-        let done = step.await?;
+    }
+
+    /// What the step called `key` returned in an earlier round.
+    pub(super) fn step_done<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
+        let known = self.questions().lock().known.steps.get(key).cloned();
+        Ok(known.map(serde_json::from_value).transpose()?)
+    }
+
+    /// Keeps what a step has returned for later rounds.
+    pub(super) fn keep_step<T: Serialize>(&self, key: &str, done: T) -> Result<T, Error> {
         if self.is_modern() {
             self.questions().lock().known.steps.insert(key.to_owned(), serde_json::to_value(&done)?);
         }

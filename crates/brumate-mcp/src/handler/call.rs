@@ -31,6 +31,9 @@ impl Handler {
         if let Err(problems) = served.input.check(&arguments) {
             return Ok(failed(format!("invalid arguments for `{}`:\n{problems}", served.tool.name)).into());
         }
+        let Value::Object(arguments) = arguments else {
+            return Err(ErrorData::internal_error("arguments are an object", None));
+        };
         let Some(handler) = served.tool.handler.clone() else {
             return Err(ErrorData::internal_error("the tool has no handler", None));
         };
@@ -44,8 +47,8 @@ impl Handler {
         };
         context.set_detachable(becomes == Some(BecomesTask::WhenSaid));
         let mut work: Work = {
-            let context = context.clone();
-            Box::pin(async move { handler(arguments, context).await })
+            let (server, served, context) = (self.server.clone(), served.clone(), context.clone());
+            Box::pin(async move { server.call(&served.tool, handler, arguments, context).await })
         };
         if let Some(becomes) = becomes {
             let time = async || match becomes {

@@ -36,7 +36,7 @@ impl Handler {
         (answers, state): Inputs,
         identity: &str,
     ) -> Result<Context, ErrorData> {
-        self.server.start().await.map_err(internal)?;
+        self.server.start_for_client().await?;
         let known = match state {
             Some(state) => self.server.shared.sealing.open_json_with(&state, identity.as_bytes()).map_err(|error| {
                 tracing::info!(%error, "a request's state was refused");
@@ -59,7 +59,7 @@ impl Handler {
         identity: &str,
     ) -> Result<Interrupted<T>, ErrorData> {
         match outcome {
-            Outcome::Done(result) => Ok(Interrupted::Not(result)),
+            Outcome::Done(result) => Ok(Interrupted::Not(result.map_err(|error| self.server.shown(what, error)))),
             Outcome::Panicked(message) => {
                 tracing::error!(panic = message, "{what} panicked");
                 Err(ErrorData::internal_error(format!("{what} failed unexpectedly"), None))

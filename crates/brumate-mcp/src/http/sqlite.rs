@@ -244,6 +244,7 @@ impl EventStore for SqliteEventStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn session(principal: &str) -> StoredSession {
         StoredSession::new(Some(principal.to_owned()), "{}".to_owned())

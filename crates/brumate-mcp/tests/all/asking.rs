@@ -1,7 +1,9 @@
 //! Questions to clients, in sessions and without.
 
 use crate::support::{Pipe, text};
-use brumate_mcp::{Answer, Content, Context, Elicitation, Error, Message, Sampling, Server, prompt, tool};
+use brumate_mcp::{
+    Answer, Content, Context, Elicitation, Error, Level, Message, Sampling, Server, prompt, resource, tool,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,6 +49,31 @@ fn book_blocking(context: Context) -> Result<Content, Error> {
 }
 
 #[tool]
+fn book_in_thread(context: Context) -> Result<String, Error> {
+    let context = context.blocking();
+    context.progress(1.0, Some(2.0));
+    let number: u32 = context.once("number", || {
+        // A step may wait too.
+        context.warning("counting");
+        Ok(RUNS.fetch_add(1, Ordering::Relaxed))
+    })?;
+    context.progress_message(2.0, None, "asking");
+    let people = context.elicit(Elicitation::<Booking>::form("Who comes?"))?.accepted().map(|booking| booking.people);
+    let said = context.sample(Sampling::new("Confirm"))?.text();
+    let page = context.elicit_url("Sign in", "https://example.com/sign-in")?;
+    let read = context.read_resource("hall://1")?.len();
+    let same = context.once("number", || Ok(number + 1))? == number;
+    context.log(Level::Info, Some("hall"), context.request_id());
+    let (detached, roots) = (context.detach(), context.roots()?.len());
+    Ok(format!("{people:?} {said} {page:?} {read} {same} {detached} {roots} {}", context.can_elicit()))
+}
+
+#[resource("hall://{number}")]
+async fn hall(number: u8) -> String {
+    format!("hall {number}")
+}
+
+#[tool]
 async fn visit(context: Context) -> Result<Content, Error> {
     let answer = context.elicit_url("Sign in", "https://example.com/sign-in").await?;
     Ok(Content::text(format!("{answer:?}")))
@@ -60,7 +87,7 @@ async fn asking(context: Context) -> Result<Message, Error> {
 }
 
 fn server() -> Server {
-    Server::new("asking").tool(book).tool(book_blocking).tool(visit).prompt(asking)
+    Server::new("asking").tool(book).tools((book_blocking, book_in_thread, visit)).resource(hall).prompt(asking)
 }
 
 fn all() -> Value {
@@ -121,6 +148,33 @@ async fn a_handler_asks_the_same_way_in_both_eras() {
     let (answer, rounds) = in_rounds(&mut modern, "book_blocking").await;
     assert_eq!((text(&answer["result"]), rounds), ("a,b", 2));
     assert_eq!(text(&in_rounds(&mut modern, "visit").await.0["result"]), "Accepted(())");
+}
+
+#[tokio::test]
+async fn blocking_handlers_have_the_same_methods_without_await() {
+    let expected = r#"Some(2) ok Accepted(()) 1 {same} false 2 true"#;
+    let mut legacy = Pipe::legacy(&server(), all()).await;
+    let params = json!({"name": "book_in_thread", "_meta": {"progressToken": 7}});
+    let id = legacy.start("tools/call", params).await;
+    let mut heard = Vec::new();
+    let answer = loop {
+        let message = legacy.receive().await;
+        match message["method"].as_str() {
+            None => break message,
+            Some("notifications/progress") => heard.push(message["params"]["message"].clone()),
+            Some("notifications/message") => heard.push(message["params"]["level"].clone()),
+            Some(_) => {
+                legacy.send(json!({"jsonrpc": "2.0", "id": message["id"], "result": answer_to(&message)})).await;
+            }
+        }
+    };
+    assert_eq!(answer["id"], id);
+    // In a session nothing runs twice, and nothing is kept.
+    assert_eq!(text(&answer["result"]), expected.replace("{same}", "false"));
+    assert_eq!(heard, [json!(null), json!("warning"), json!("asking"), json!("info")]);
+    let mut modern = Pipe::modern(&server(), all());
+    let (answer, rounds) = in_rounds(&mut modern, "book_in_thread").await;
+    assert_eq!((text(&answer["result"]), rounds), (expected.replace("{same}", "true").as_str(), 5));
 }
 
 #[tokio::test]

@@ -137,3 +137,47 @@ fn not_scored_of_clients() {
         assert!(passed && text.contains("OVERALL: PASSED"), "{scenario}: {text}");
     }
 }
+
+/// The scenarios of authorization servers, against the example `authorization`. The test is the person with the browser.
+#[tokio::test]
+async fn authorization_server() {
+    let Some(modules) = std::env::var_os(SUITE).map(PathBuf::from) else {
+        panic!("{SUITE} is not set: it names the `node_modules` of the conformance suite; `cargo xtask test` sets it")
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut server = Command::new(examples().join("authorization"));
+    let child = server.arg("127.0.0.1:0").arg(directory.path().join("auth")).stderr(Stdio::piped()).spawn();
+    let mut server = Running(child.expect("the example starts"));
+    let mut url = String::new();
+    BufReader::new(server.0.stderr.take().expect("standard error")).read_line(&mut url).expect("a line");
+    let url = url.trim();
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let back = format!("http://127.0.0.1:{port}/callback");
+    let registration = serde_json::json!({"redirect_uris": [back], "token_endpoint_auth_method": "none"}).to_string();
+    let browser = crate::authorization::browser();
+    let registered = browser.post(format!("{url}/register")).body(registration).send().await.expect("an answer");
+    let registered: serde_json::Value = serde_json::from_str(&registered.text().await.expect("a body")).expect("JSON");
+    let id = registered["client_id"].as_str().expect("an identifier");
+
+    let mut suite = Command::new(modules.join("node/bin/node"));
+    suite.arg(modules.join("@modelcontextprotocol/conformance/dist/index.js")).args(["authorization", "--url", url]);
+    suite.args(["--client-id", id, "--resource", &format!("{url}/mcp"), "--port", &port.to_string(), "--verbose"]);
+    let mut suite = Running(suite.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the suite runs"));
+    let mut lines = BufReader::new(suite.0.stdout.take().expect("standard output")).lines().map_while(Result::ok);
+    let mut text = String::new();
+    for line in lines.by_ref() {
+        text.push_str(&line);
+        text.push('\n');
+        if line.starts_with(&format!("{url}/authorize?")) {
+            let answer =
+                crate::authorization::agree(line, &back).await.unwrap_or_else(|error| panic!("{error}: {text}"));
+            browser.get(answer).send().await.expect("the suite hears the answer");
+            break;
+        }
+    }
+    lines.for_each(|line| text.push_str(&format!("{line}\n")));
+    assert!(suite.0.wait().expect("it ends").success(), "{text}");
+    // Both scenarios ran, with three checks, and none was skipped.
+    assert!(text.contains("Total: 3 passed, 0 failed"), "{text}");
+}

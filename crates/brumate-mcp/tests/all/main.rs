@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
 mod asking;
+mod authorization;
+mod authorization_interop;
 mod client;
 mod client_group;
 mod client_interop;
@@ -10,12 +12,14 @@ mod clients;
 mod conformance;
 mod http;
 mod interop;
+mod layers;
 mod listing;
 mod macros;
 #[cfg(feature = "sqlite")]
 mod protect;
 mod restart;
 mod results;
+mod service;
 mod sessions;
 mod support;
 mod tasks;

@@ -11,8 +11,8 @@ const RESOURCE: &str = "http://localhost:8000/mcp";
 
 /// Says who calls.
 #[tool]
-async fn who(context: Context) -> String {
-    let access = context.access().map(|access| (access.subject.clone(), access.scopes.clone()));
+async fn who(access: Option<Access>, context: Context) -> String {
+    let access = access.map(|access| (access.subject, access.scopes));
     let authorization = context.http().and_then(|head| head.headers.get("authorization").cloned());
     format!("{access:?} {authorization:?} {}", context.principal().is_some())
 }

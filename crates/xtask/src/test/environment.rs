@@ -43,6 +43,11 @@ const CLIENT_PACKAGES: &[&str] = &[
 
 const CLIENTS: &str = "BRUMATE_TEST_CLIENTS";
 
+/// The protocol's inspector, whose command line is a client with OAuth; and a Node for it.
+const INSPECTOR_PACKAGES: &[&str] = &["@modelcontextprotocol/inspector@2.12.0", "node@22"];
+
+const INSPECTOR: &str = "BRUMATE_TEST_INSPECTOR";
+
 const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
@@ -71,6 +76,7 @@ impl Environment {
         variables.push((NODE_MODULES, node_modules(&base)?));
         variables.push((CONFORMANCE, npm_packages(&base.join("conformance"), CONFORMANCE_PACKAGES)?));
         variables.push((CLIENTS, npm_packages(&base.join("clients"), CLIENT_PACKAGES)?));
+        variables.push((INSPECTOR, npm_packages(&base.join("inspector"), INSPECTOR_PACKAGES)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
         variables.push((WHEELS, wheels::prepare(&base)?));
         let tools = base.join("tools");

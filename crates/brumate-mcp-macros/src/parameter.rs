@@ -1,0 +1,188 @@
+//! What the macros read of a parameter: where its value comes from, and what is said of it.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Pat, PatType, Result, Type};
+
+/// A parameter.
+pub(crate) struct Parameter {
+    pub(crate) kind: Kind,
+    pub(crate) name: Ident,
+    pub(crate) of: Type,
+    pub(crate) documentation: Vec<Attribute>,
+    pub(crate) settings: Settings,
+}
+
+/// Where a parameter's value comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Argument,
+    /// The type's `FromRequest`.
+    Request,
+}
+
+/// Attributes of parameters that are not Rust's.
+const OURS: [&str; 3] = ["doc", "arg", "from_request"];
+
+/// `#[arg(…)]`.
+#[derive(Default)]
+pub(crate) struct Settings {
+    /// With an expression, or the type's own.
+    pub(crate) default: Option<Option<Expr>>,
+    pub(crate) name: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+    pub(crate) header: Option<LitStr>,
+}
+
+impl Kind {
+    /// As an attribute says; without one, the crate's own types are known by their names.
+    fn of(parameter: &PatType) -> Result<Self> {
+        let said = |name: &str| parameter.attrs.iter().find(|attribute| attribute.path().is_ident(name));
+        match (said("arg"), said("from_request")) {
+            (Some(_), Some(both)) => Err(Error::new(both.span(), "either `#[arg]` or `#[from_request]`")),
+            (Some(_), None) => Ok(Self::Argument),
+            (None, Some(attribute)) => attribute.meta.require_path_only().map(|_| Self::Request),
+            (None, None) if is_from_request(&parameter.ty) => Ok(Self::Request),
+            (None, None) => Ok(Self::Argument),
+        }
+    }
+}
+
+/// Whether a type has the name and the form of one of the crate's that are taken from the request.
+fn is_from_request(of: &Type) -> bool {
+    let named = |of: &Type, names: &[&str], generic: bool| {
+        let Type::Path(path) = of else { return false };
+        path.path.segments.last().is_some_and(|segment| {
+            names.iter().any(|name| segment.ident == name) && segment.arguments.is_none() != generic
+        })
+    };
+    let optional = generic(of, "Option").unwrap_or(of);
+    named(of, &["Context"], false)
+        || named(of, &["State"], true)
+        || named(optional, &["Access", "ClientInfo", "Principal"], false)
+}
+
+impl Parameter {
+    /// Reads a parameter and removes from it what is not Rust's.
+    pub(crate) fn take(parameter: &mut PatType) -> Result<Self> {
+        let Pat::Ident(name) = &*parameter.pat else {
+            return Err(Error::new(parameter.pat.span(), "a parameter needs a name"));
+        };
+        match &*parameter.ty {
+            Type::Reference(reference) => {
+                return Err(Error::new(reference.span(), "take it by value: the call outlives what could lend it"));
+            }
+            Type::ImplTrait(of) => return Err(Error::new(of.span(), "name the type: a schema is made from it")),
+            _ => {}
+        }
+        let kind = Kind::of(parameter)?;
+        let documentation = documentation(&parameter.attrs);
+        let mut settings = Settings::default();
+        for attribute in parameter.attrs.iter().filter(|attribute| attribute.path().is_ident("arg")) {
+            if matches!(attribute.meta, Meta::Path(_)) {
+                continue;
+            }
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("default") {
+                    let expression = if meta.input.peek(syn::Token![=]) { Some(meta.value()?.parse()?) } else { None };
+                    settings.default = Some(expression);
+                } else if meta.path.is_ident("name") {
+                    settings.name = Some(meta.value()?.parse()?);
+                } else if meta.path.is_ident("description") {
+                    settings.description = Some(meta.value()?.parse()?);
+                } else if meta.path.is_ident("header") {
+                    settings.header = Some(meta.value()?.parse()?);
+                } else {
+                    return Err(meta.error("one of: default, name, description, header"));
+                }
+                Ok(())
+            })?;
+        }
+        let of = (*parameter.ty).clone();
+        let name = name.ident.clone();
+        parameter.attrs.retain(|attribute| !OURS.iter().any(|ours| attribute.path().is_ident(ours)));
+        Ok(Self { kind, name, of, documentation, settings })
+    }
+
+    /// Takes it from the request, in a place where `__context` is the context.
+    pub(crate) fn take_from_request(&self) -> Option<TokenStream> {
+        let Self { name, of, kind, .. } = self;
+        (*kind == Kind::Request).then(|| {
+            // The compiler's message about a type without it points at the type.
+            let value = quote_spanned!(of.span()=> <#of as ::brumate_mcp::FromRequest>::from_request(&__context));
+            quote!(let #name: #of = #value.await?;)
+        })
+    }
+
+    /// The name it is given by.
+    pub(crate) fn key(&self) -> String {
+        match &self.settings.name {
+            Some(name) => name.value(),
+            None => self.name.to_string().trim_start_matches("r#").to_owned(),
+        }
+    }
+
+    /// What it is for, if anything says so.
+    pub(crate) fn description(&self) -> Option<String> {
+        self.settings.description.as_ref().map(LitStr::value).or_else(|| text(&self.documentation))
+    }
+
+    /// The default's expression.
+    pub(crate) fn default(&self) -> Option<TokenStream> {
+        self.settings.default.as_ref().map(|expression| match expression {
+            None => quote!(::core::default::Default::default()),
+            Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => quote!(::core::convert::Into::into(#text)),
+            Some(expression) => quote!(#expression),
+        })
+    }
+
+    /// Takes it, as text, from `request`.
+    pub(crate) fn take_text(&self) -> TokenStream {
+        let Self { name, of, .. } = self;
+        let key = self.key();
+        if let Some(default) = self.default() {
+            quote!(let #name: #of = __request.get_optional(#key)?.unwrap_or_else(|| #default);)
+        } else if generic(of, "Option").is_some() {
+            quote!(let #name: #of = __request.get_optional(#key)?;)
+        } else {
+            quote!(let #name: #of = __request.get(#key)?;)
+        }
+    }
+
+    /// Whether it may be missing.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.settings.default.is_some() || generic(&self.of, "Option").is_some()
+    }
+}
+
+/// The doc comments among `attributes`.
+pub(crate) fn documentation(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect()
+}
+
+/// The text of doc comments, if there is any.
+pub(crate) fn text(documentation: &[Attribute]) -> Option<String> {
+    let mut lines = Vec::new();
+    for attribute in documentation {
+        if let syn::Meta::NameValue(pair) = &attribute.meta
+            && let Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) = &pair.value
+        {
+            let line = line.value();
+            lines.push(line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned());
+        }
+    }
+    let text = lines.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// `T`, if `of` is `name<T>` or `name<T, …>`.
+pub(crate) fn generic<'a>(of: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = of else { return None };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;
+    let syn::PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        syn::GenericArgument::Type(of) => Some(of),
+        _ => None,
+    })
+}
