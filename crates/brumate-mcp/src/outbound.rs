@@ -250,7 +250,17 @@ impl Outbound {
         if !status.is_success() {
             return Err(OutboundError::Status(shown(url), status.as_u16(), body));
         }
-        serde_json::from_slice(&body).map_err(|error| failed(format!("it is not the JSON that is expected: {error}")))
+        serde_json::from_slice(&body)
+            .map_err(|error| failed(format!("it is not the JSON that is expected: {}", told(&error))))
+    }
+}
+
+/// Tells what is wrong with a document. A wrong value is not shown: it may be a secret.
+fn told(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.starts_with("invalid ") {
+        true => format!("a value of the wrong kind at line {}, column {}", error.line(), error.column()),
+        false => text,
     }
 }
 

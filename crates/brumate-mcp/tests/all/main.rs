@@ -4,6 +4,7 @@
 
 mod asking;
 mod client;
+mod client_auth;
 mod client_group;
 mod client_interop;
 mod clients;
@@ -12,6 +13,7 @@ mod http;
 mod interop;
 mod listing;
 mod macros;
+mod oauth_server;
 #[cfg(feature = "sqlite")]
 mod restart;
 mod results;

@@ -39,8 +39,8 @@ fn parse(header: &str) -> Vec<Challenge> {
         let Some((word, after)) = token(rest) else { return challenges };
         let after = after.trim_start_matches([' ', '\t']);
         match (after.strip_prefix('='), challenges.last_mut()) {
-            // A parameter, unless it is the end of a token68 such as `Negotiate abc==`.
-            (Some(value), Some(challenge)) if !value.starts_with('=') => {
+            // A parameter, unless it is the end of a token68 such as `Negotiate abc==` or `Negotiate ab=`.
+            (Some(value), Some(challenge)) if !is_end(value) => {
                 let Some((value, after)) = value_of(value.trim_start_matches([' ', '\t'])) else { return challenges };
                 challenge.parameters.push((word.to_ascii_lowercase(), value));
                 rest = after;
@@ -52,6 +52,12 @@ fn parse(header: &str) -> Vec<Challenge> {
             }
         }
     }
+}
+
+/// Whether the text behind a `=` shows that it does not belong to a parameter.
+fn is_end(text: &str) -> bool {
+    let text = text.trim_start_matches([' ', '\t']);
+    text.is_empty() || text.starts_with(['=', ','])
 }
 
 /// Splits a token (RFC 9110) off, with the signs that a token68 has besides.
@@ -90,6 +96,7 @@ mod tests {
         assert_eq!(challenge.scopes(), Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(challenge.get("error"), Some("invalid_token"));
         assert_eq!(Challenge::bearer(["bearer SCOPE=one"]).get("scope"), Some("one"));
+        assert_eq!(Challenge::bearer(["Negotiate ab=, Bearer scope = \"one\""]).get("scope"), Some("one"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::challenge::Challenge;
 use super::metadata;
 use super::signing::{SigningAlgorithm, SigningKey};
 use super::token::{self, Identity, Tokens};
-use super::{AuthError, Authorization, Authorizer, Secret};
+use super::{AuthError, Authorization, Authorizer, Refusal, Secret};
 use crate::outbound::{Outbound, Policy};
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
@@ -99,13 +99,9 @@ impl Authorizer for CredentialsAuthorizer {
         })
     }
 
-    fn challenged<'a>(
-        &'a self,
-        _status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
         Box::pin(async move {
+            let Refusal { challenges, used, .. } = refusal;
             let mut current = self.current.lock().await;
             if current.as_ref().is_some_and(|tokens| !tokens.is_over() && used.as_ref() != Some(&tokens.access)) {
                 // Another request has got it meanwhile.
@@ -145,7 +141,8 @@ impl CredentialsAuthorizer {
             }
         };
         let method = secret.is_none().then(|| "private_key_jwt".to_owned());
-        let identity = Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None };
+        let identity =
+            Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None, is_refused: false };
         Ok(token::ask(&self.outbound, &server, &identity, form).await?.tokens)
     }
 }

@@ -3,8 +3,8 @@
 use super::challenge::Challenge;
 use super::metadata::{self, ProtectedResource, ServerMetadata};
 use super::store::StoredTokens;
-use super::token::{self, Identity, TokenError, now};
-use super::{AuthError, Authorizer, ClientRegistration, OAuth, Secret};
+use super::token::{self, Identity, TokenError, Tokens, now};
+use super::{AuthError, Authorizer, ClientRegistration, OAuth, Refusal, Secret};
 use crate::outbound::{Outbound, Policy};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -37,8 +37,17 @@ struct Inner {
 struct Current {
     is_loaded: bool,
     stored: Option<StoredTokens>,
-    /// The token came from a refresh: when it is refused, another refresh does not help.
-    is_refreshed: bool,
+}
+
+impl Current {
+    fn tokens(&self) -> Option<&Tokens> {
+        self.stored.as_ref()?.tokens.as_ref()
+    }
+
+    /// Whether there is an access token that has not ended, and is another than the one that was `used`.
+    fn has_other_than(&self, used: Option<&Secret>) -> bool {
+        self.tokens().is_some_and(|tokens| !tokens.is_over() && used != Some(&tokens.access))
+    }
 }
 
 /// Returns a random text of 256 bits that nobody can guess.
@@ -60,16 +69,11 @@ impl Authorizer for OAuthAuthorizer {
         Box::pin(self.inner.token())
     }
 
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
             // In a task of its own: whoever waits may give up, and the person's work is not lost.
-            let work = tokio::spawn(async move { inner.challenged(status, &challenges, used).await });
+            let work = tokio::spawn(async move { inner.challenged(refusal).await });
             work.await.unwrap_or_else(|error| Err(AuthError::of(error)))
         })
     }
@@ -93,33 +97,40 @@ impl Inner {
     async fn token(&self) -> Result<Option<Secret>, AuthError> {
         let mut current = self.current.lock().await;
         self.load(&mut current).await?;
-        let Some(tokens) = current.stored.as_ref().and_then(|stored| stored.tokens.clone()) else { return Ok(None) };
-        if tokens.is_over() {
-            if tokens.refresh.is_some() && self.refresh(&mut current, None).await? {
-                return Ok(current.stored.as_ref().and_then(|stored| Some(stored.tokens.as_ref()?.access.clone())));
-            }
+        let Some(tokens) = current.tokens() else { return Ok(None) };
+        if tokens.is_over() && (tokens.refresh.is_none() || !self.refresh(&mut current, None).await?) {
             return Ok(None);
         }
-        Ok(Some(tokens.access))
+        Ok(current.tokens().map(|tokens| tokens.access.clone()))
     }
 
-    async fn challenged(&self, status: u16, challenges: &[String], used: Option<Secret>) -> Result<(), AuthError> {
+    async fn challenged(&self, refusal: Refusal) -> Result<(), AuthError> {
+        let Refusal { status, challenges, used, is_first } = refusal;
         let mut current = self.current.lock().await;
         self.load(&mut current).await?;
-        let tokens = current.stored.as_ref().and_then(|stored| stored.tokens.as_ref());
-        if status == 401 && tokens.is_some_and(|tokens| used.as_ref() != Some(&tokens.access)) && used.is_some() {
-            // Another request has got a new one meanwhile.
+        if current.has_other_than(used.as_ref()) {
+            // Another request has got it meanwhile.
             return Ok(());
         }
         let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
+        // A token that is refused though it comes from a refresh is no reason for another one.
         if status == 401
             && used.is_some()
-            && !current.is_refreshed
-            && tokens.is_some_and(|tokens| tokens.refresh.is_some())
+            && is_first
+            && current.tokens().is_some_and(|tokens| tokens.refresh.is_some())
             && self.refresh(&mut current, Some(&found)).await?
         {
             return Ok(());
+        }
+        // Another process may have been authorized meanwhile.
+        if let Some(kept) = self.config.store.load(&self.key).await.map_err(AuthError::of)? {
+            let before = current.stored.replace(kept);
+            let has_new = current.has_other_than(used.as_ref())
+                && before.as_ref().and_then(|before| before.tokens.as_ref()) != current.tokens();
+            if has_new {
+                return Ok(());
+            }
         }
         let scopes = self.wanted_scopes(&current, &challenge, &found, status);
         self.authorize(&mut current, &found, scopes).await
@@ -158,7 +169,6 @@ impl Inner {
             let holds = kept.tokens.as_ref().is_some_and(|tokens| !tokens.is_over());
             current.stored = Some(kept);
             if is_new && holds {
-                current.is_refreshed = false;
                 return Ok(true);
             }
         }
@@ -182,12 +192,12 @@ impl Inner {
                 }
                 stored.tokens = Some(granted.tokens);
                 self.save(current, stored).await?;
-                current.is_refreshed = true;
                 Ok(true)
             }
-            Err(TokenError::Error { .. }) => {
-                // The tokens have ended; who the client is holds.
+            Err(TokenError::Error { code, .. }) => {
+                // The tokens have ended. Who the client is holds, unless it is that which the server does not know any more.
                 stored.tokens = None;
+                stored.identity.is_refused = code == "invalid_client";
                 self.save(current, stored).await?;
                 Ok(false)
             }
@@ -249,12 +259,25 @@ impl Inner {
             ("code_verifier".to_owned(), verifier),
             ("resource".to_owned(), found.resource.clone()),
         ];
-        let granted = token::ask(&self.outbound, &server, &identity, form).await?;
+        let granted = match token::ask(&self.outbound, &server, &identity, form).await {
+            Ok(granted) => granted,
+            Err(denied) => {
+                if denied.code() == Some("invalid_client") {
+                    self.forget_identity(current).await?;
+                }
+                return Err(denied.into());
+            }
+        };
         let scopes = granted.scopes.unwrap_or_else(|| scopes.unwrap_or_default().into_iter().collect());
         let (issuer, resource, tokens) = (issuer.clone(), found.resource.clone(), Some(granted.tokens));
-        self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await?;
-        current.is_refreshed = false;
-        Ok(())
+        self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await
+    }
+
+    /// Notes that the authorization server does not know the client any more: the next authorization registers it again.
+    async fn forget_identity(&self, current: &mut Current) -> Result<(), AuthError> {
+        let Some(mut stored) = current.stored.clone() else { return Ok(()) };
+        stored.identity.is_refused = true;
+        self.save(current, stored).await
     }
 
     /// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document, or by a new
@@ -267,7 +290,7 @@ impl Inner {
     ) -> Result<Identity, AuthError> {
         let identity = |id: String, secret, method: Option<String>| {
             let redirect = Some(redirect.to_owned());
-            Identity { id, secret, method, redirect, secret_ends: None }
+            Identity { id, secret, method, redirect, secret_ends: None, is_refused: false }
         };
         if let Some(ClientRegistration { id, secret, issuer }) = &self.config.registered {
             if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
@@ -281,7 +304,9 @@ impl Inner {
             return Ok(identity(url.to_string(), None, Some("none".to_owned())));
         }
         let holds = |kept: &Identity| {
-            kept.redirect.as_deref() == Some(redirect) && kept.secret_ends.is_none_or(|ends| ends == 0 || ends > now())
+            !kept.is_refused
+                && kept.redirect.as_deref() == Some(redirect)
+                && kept.secret_ends.is_none_or(|ends| ends == 0 || ends > now())
         };
         if let Some(kept) = kept.filter(holds) {
             return Ok(kept);
@@ -329,6 +354,7 @@ impl Inner {
             method: made.token_endpoint_auth_method,
             redirect: Some(redirect.to_owned()),
             secret_ends: made.client_secret_expires_at,
+            is_refused: false,
         })
     }
 }

@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use url::Url;
+use zeroize::Zeroize as _;
 
 /// Authorizations that one request may take, at most.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
@@ -57,7 +58,7 @@ impl AuthError {
     }
 }
 
-/// A token or a password. `Debug` does not show it.
+/// A token or a password. `Debug` does not show it, and its memory is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -71,6 +72,12 @@ impl Secret {
     /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 
@@ -93,13 +100,22 @@ pub trait Authorizer: Send + Sync {
     /// Returns the token to send, if there is one.
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>>;
 
-    /// Gets another token after an answer with status 401 or 403, its challenges, and the token that was sent.
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>>;
+    /// Gets another token after an answer that refuses the one that was sent.
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>>;
+}
+
+/// An answer that wants another token.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Refusal {
+    /// 401 or 403.
+    pub(super) status: u16,
+    /// The headers `WWW-Authenticate`.
+    pub(super) challenges: Vec<String>,
+    /// The token that was sent.
+    pub(super) used: Option<Secret>,
+    /// It is the request's first.
+    pub(super) is_first: bool,
 }
 
 /// Bearer tokens that a function of the program provides (RFC 6750).
@@ -140,13 +156,8 @@ impl Authorizer for Bearer {
         Box::pin(async move { (self.token)().await.map(Some) })
     }
 
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        _: Vec<String>,
-        _: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
-        Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {status}"))) })
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
+        Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {}", refusal.status))) })
     }
 }
 

@@ -10,9 +10,11 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
+use zeroize::Zeroizing;
 
 /// Time between two attempts to take a lock that another process has.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -149,8 +151,13 @@ impl TokenStore for FileTokens {
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         match std::fs::read(self.path(server, "json")) {
             Ok(bytes) => {
-                let stored = serde_json::from_slice(&bytes);
-                Ok(Some(stored.map_err(|error| TokenStoreError(format!("the file for {server} is damaged: {error}")))?))
+                let bytes = Zeroizing::new(bytes);
+                // The error's own text may show what the file has.
+                let damaged = |error: serde_json::Error| {
+                    let (line, column) = (error.line(), error.column());
+                    TokenStoreError(format!("the file for {server} is damaged at line {line}, column {column}"))
+                };
+                Ok(Some(serde_json::from_slice(&bytes).map_err(damaged)?))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
@@ -158,8 +165,12 @@ impl TokenStore for FileTokens {
     }
 
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
+        static SAVED: AtomicU64 = AtomicU64::new(0);
         let text = serde_json::to_vec(stored).map_err(|error| TokenStoreError(error.to_string()))?;
-        let (path, fresh) = (self.path(server, "json"), self.path(server, &format!("{}.new", std::process::id())));
+        let text = Zeroizing::new(text);
+        // Two that save at once each have a file of their own.
+        let ending = format!("{}-{}.new", std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
+        let (path, fresh) = (self.path(server, "json"), self.path(server, &ending));
         write_whole(&fresh, &text).and_then(|()| std::fs::rename(&fresh, &path))?;
         Ok(File::open(&self.directory)?.sync_all()?)
     }
@@ -197,7 +208,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     fn stored(token: &str) -> StoredTokens {
-        let identity = Identity { id: "id".into(), secret: None, method: None, redirect: None, secret_ends: None };
+        let identity = Identity {
+            id: "id".into(),
+            secret: None,
+            method: None,
+            redirect: None,
+            secret_ends: None,
+            is_refused: false,
+        };
         let tokens = Tokens { access: Secret::new(token), refresh: None, ends: None };
         let (issuer, resource) = ("https://issuer".to_owned(), "https://server".to_owned());
         StoredTokens { issuer, resource, identity, tokens: Some(tokens), scopes: Vec::new() }

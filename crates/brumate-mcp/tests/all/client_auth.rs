@@ -1,0 +1,333 @@
+//! The client's OAuth against an authorization server of the test's own: what it goes through, what it refuses, and who sees what.
+
+use crate::oauth_server::{Behaviour, REDIRECT, Servers, visit};
+use brumate_mcp::Client;
+use brumate_mcp::client::{AuthError, ClientError, FileTokens, MemoryTokens, OAuth};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+async fn connect(servers: &Servers, oauth: OAuth) -> Result<Client, ClientError> {
+    Client::http(servers.url()).auth(oauth).connect().await
+}
+
+async fn adds(client: &Client) {
+    assert_eq!(client.call("add").arg("a", 1).arg("b", 2).await.unwrap().text(), "3");
+}
+
+/// An authorization without anybody who could agree.
+fn nobody(directory: &Path) -> OAuth {
+    let visit = |_| async { Err(AuthError::new("nobody is there to agree")) };
+    OAuth::new("Test").on_authorize(REDIRECT, visit).tokens(FileTokens::new(directory).unwrap())
+}
+
+#[tokio::test]
+async fn a_confidential_client_refreshes_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap();
+    adds(&client).await;
+    client.close().await;
+    assert_eq!((servers.seen("POST /register").len(), servers.grants("authorization_code")), (1, 1));
+
+    // Twice: a refresh that was of use does not forbid the next one.
+    servers.end_access();
+    let client = connect(&servers, nobody(directory.path())).await.unwrap();
+    adds(&client).await;
+    servers.end_access();
+    adds(&client).await;
+    client.close().await;
+    assert_eq!((servers.seen("POST /register").len(), servers.grants("authorization_code")), (1, 1));
+    assert_eq!(servers.grants("refresh_token"), 2);
+    for refresh in servers.seen("POST /token") {
+        assert!(refresh.authorization.is_some_and(|value| value.starts_with("Basic ")), "with its secret");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_before_it_ends() {
+    // A number as a text and a fraction are no numbers of seconds, and are taken for what they mean.
+    for expires_in in [json!(10), json!("10"), json!(10.5)] {
+        let servers = Servers::start(Behaviour { expires_in: Some(expires_in), ..Behaviour::default() }).await;
+        let client = connect(&servers, servers.oauth()).await.unwrap();
+        adds(&client).await;
+        assert!(servers.grants("refresh_token") >= 1);
+        assert_eq!(servers.grants("authorization_code"), 1);
+    }
+}
+
+/// The process that the test below starts twice.
+async fn another_process(directory: &str, url: &str) {
+    let client = Client::http(url).auth(nobody(Path::new(directory))).connect().await.unwrap();
+    adds(&client).await;
+    client.close().await;
+}
+
+#[tokio::test]
+async fn two_processes_refresh_at_once() {
+    const DIRECTORY: &str = "BRUMATE_TEST_TOKENS";
+    const URL: &str = "BRUMATE_TEST_PROTECTED_URL";
+    if let (Ok(directory), Ok(url)) = (std::env::var(DIRECTORY), std::env::var(URL)) {
+        return another_process(&directory, &url).await;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let servers = Servers::start(Behaviour::default()).await;
+    let oauth = servers.oauth().tokens(FileTokens::new(directory.path()).unwrap());
+    connect(&servers, oauth).await.unwrap().close().await;
+    servers.end_access();
+    // The first refresh is answered when both have been refused.
+    servers.behave(Behaviour { refresh_after: 2, ..Behaviour::default() });
+    let start = || {
+        let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "client_auth::two_processes_refresh_at_once", "--nocapture"]);
+        command.env(DIRECTORY, directory.path()).env(URL, servers.url());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).output()
+    };
+    let (one, other) = tokio::join!(start(), start());
+    for output in [one.unwrap(), other.unwrap()] {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    }
+    assert_eq!(servers.grants("refresh_token"), 1);
+}
+
+#[tokio::test]
+async fn requests_at_once_authorize_once() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let visits = Arc::new(AtomicUsize::new(0));
+    let count = visits.clone();
+    let oauth = OAuth::new("Test").on_authorize(REDIRECT, move |page| {
+        count.fetch_add(1, Ordering::SeqCst);
+        visit(page)
+    });
+    let client = connect(&servers, oauth).await.unwrap();
+    servers.end_access();
+    // No refresh token holds either.
+    servers.behave(Behaviour { refuses: Some((400, "invalid_grant")), ..Behaviour::default() });
+    futures::future::join_all((0..8).map(|_| adds(&client))).await;
+    assert_eq!(visits.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_call_without_the_scope_gets_it() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    adds(&client).await;
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    let asked: Vec<String> = servers.seen("GET /authorize").into_iter().map(|seen| seen.text).collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[0].contains("scope=read&") || asked[0].ends_with("scope=read"), "{}", asked[0]);
+    assert!(asked[1].contains("scope=read+write"), "what there was stays: {}", asked[1]);
+}
+
+#[tokio::test]
+async fn a_client_that_the_server_has_forgotten_registers_again() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    servers.forget_clients();
+    adds(&client).await;
+    assert_eq!(servers.seen("POST /register").len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_in_trouble_takes_no_tokens_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let servers = Servers::start(Behaviour::default()).await;
+    let oauth = servers.oauth().tokens(FileTokens::new(directory.path()).unwrap());
+    connect(&servers, oauth).await.unwrap().close().await;
+    servers.end_access();
+    servers.behave(Behaviour { refuses: Some((503, "temporarily_unavailable")), ..Behaviour::default() });
+    let error = connect(&servers, nobody(directory.path())).await.unwrap_err().to_string();
+    assert!(error.contains("503"), "{error}");
+    servers.behave(Behaviour::default());
+    adds(&connect(&servers, nobody(directory.path())).await.unwrap()).await;
+}
+
+/// What is refused: the server's behaviour, and words of the error.
+fn refusals() -> Vec<(Behaviour, &'static str)> {
+    let answer = |change| Behaviour { answer: Some(change), ..Behaviour::default() };
+    let metadata = |members: Value| Behaviour { metadata: members, ..Behaviour::default() };
+    vec![
+        (answer(|pairs| pairs.retain(|(name, _)| name != "iss")), "`iss`"),
+        (answer(|pairs| pairs[2].1.push('/')), "another authorization server"),
+        (answer(|pairs| pairs[1].1 = "other".to_owned()), "`state`"),
+        (answer(|pairs| pairs.retain(|(name, _)| name != "state")), "`state`"),
+        (answer(|pairs| pairs.retain(|(name, _)| name != "code")), "no code"),
+        (
+            answer(|pairs| {
+                pairs[0] = ("error".to_owned(), "access_denied".to_owned());
+                pairs.push(("error_description".to_owned(), "not today".to_owned()));
+            }),
+            "refuses: access_denied: not today",
+        ),
+        (metadata(json!({"code_challenge_methods_supported": null})), "PKCE"),
+        (metadata(json!({"code_challenge_methods_supported": ["plain"]})), "PKCE"),
+        (metadata(json!({"issuer": "https://issuer.example"})), "are those of `https://issuer.example`"),
+        (metadata(json!({"registration_endpoint": null})), "registers no clients"),
+        (
+            Behaviour { resource: json!({"resource": "https://other.example/mcp"}), ..Behaviour::default() },
+            "are those of `https://other.example/mcp`",
+        ),
+        (
+            Behaviour { resource: json!({"authorization_servers": []}), ..Behaviour::default() },
+            "no authorization server",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_not_right_is_refused_before_a_token_is_asked_for() {
+    for (behaviour, words) in refusals() {
+        let servers = Servers::start(behaviour).await;
+        let error = connect(&servers, servers.oauth()).await.unwrap_err();
+        assert!(matches!(error, ClientError::Authorization(_)), "{words}: {error}");
+        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert_eq!(servers.seen("POST /token").len(), 0, "{words}");
+    }
+}
+
+/// A listener that nothing may reach: all addresses of this machine, and how many connections came.
+async fn trap() -> (u16, Arc<AtomicUsize>) {
+    let listener = match tokio::net::TcpListener::bind("[::]:0").await {
+        Ok(listener) => listener,
+        Err(_) => tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap(),
+    };
+    let port = listener.local_addr().unwrap().port();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = connections.clone();
+    tokio::spawn(async move {
+        while listener.accept().await.is_ok() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (port, connections)
+}
+
+#[tokio::test]
+async fn hostile_addresses_in_metadata_reach_nobody() {
+    let (port, connections) = trap().await;
+    let hostile = [
+        format!("http://user:password@127.0.0.1:{port}/x"),
+        format!("http://0.0.0.0:{port}/x"),
+        format!("https://0.0.0.0:{port}/x"),
+        format!("https://[::]:{port}/x"),
+        format!("ftp://127.0.0.1:{port}/x"),
+        format!("javascript://127.0.0.1:{port}/x"),
+        "file:///etc/passwd".to_owned(),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "https://169.254.169.254/latest/meta-data/".to_owned(),
+        "https://[::ffff:169.254.169.254]/".to_owned(),
+        "https://10.0.0.1/".to_owned(),
+        "https://[fd00::1]/".to_owned(),
+    ];
+    let servers = Servers::start(Behaviour::default()).await;
+    for url in &hostile {
+        let metadata = |name: &str| Behaviour { metadata: json!({name: url}), ..Behaviour::default() };
+        for behaviour in [
+            Behaviour { named: Some(url.clone()), ..Behaviour::default() },
+            Behaviour { resource: json!({"authorization_servers": [url]}), ..Behaviour::default() },
+            metadata("authorization_endpoint"),
+            metadata("token_endpoint"),
+            metadata("registration_endpoint"),
+        ] {
+            servers.behave(behaviour);
+            let error = connect(&servers, servers.oauth()).await.unwrap_err();
+            assert!(error.to_string().contains("may not be reached"), "{url}: {error}");
+        }
+    }
+    assert_eq!(servers.seen("GET /authorize").len(), 0);
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn redirects_to_other_origins_are_not_followed() {
+    let (port, connections) = trap().await;
+    for path in [
+        "/mcp",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/register",
+        "/token",
+    ] {
+        let redirects = vec![(path, format!("http://127.0.0.1:{port}{path}"))];
+        let servers = Servers::start(Behaviour { redirects, ..Behaviour::default() }).await;
+        connect(&servers, servers.oauth()).await.expect_err(path);
+        // With a token in the hand, too.
+        servers.behave(Behaviour::default());
+        let client = connect(&servers, servers.oauth()).await.unwrap();
+        let redirects = vec![("/mcp", format!("http://127.0.0.1:{port}/mcp"))];
+        servers.behave(Behaviour { redirects, ..Behaviour::default() });
+        client.call("add").arg("a", 1).arg("b", 2).await.unwrap_err();
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn each_secret_is_seen_by_whom_it_is_for() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    for seen in servers.all() {
+        let all = format!("{} {}", seen.authorization.clone().unwrap_or_default(), seen.text);
+        let is_mcp = seen.by == "server" && seen.line.ends_with(" /mcp");
+        let is_token = seen.by == "issuer" && seen.line == "POST /token";
+        assert!(is_mcp || !all.contains("planted-access"), "{seen:?}");
+        assert!(!seen.text.contains("planted-access"), "in the header and nowhere else: {seen:?}");
+        let is_basic = seen.authorization.is_some_and(|value| value.starts_with("Basic "));
+        let others = ["planted-refresh", "planted-code", "code_verifier"];
+        assert!(is_token || (!is_basic && !others.iter().any(|secret| all.contains(secret))), "{} {all}", seen.line);
+    }
+}
+
+/// A writer that keeps what is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_log_and_no_debug_output_has_a_secret() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    let shown = format!("{client:?} {:?}", servers.oauth().tokens(MemoryTokens::default()));
+    client.close().await;
+    let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
+    // It is a log of everything: of the protocol, and of the connections below it.
+    assert!(log.contains("rmcp") && log.contains("hyper"), "{log}");
+    let mut secrets = vec!["planted".to_owned()];
+    for seen in servers.seen("POST /token") {
+        secrets.extend(seen.authorization.and_then(|value| Some(value.strip_prefix("Basic ")?.to_owned())));
+        let form = url::form_urlencoded::parse(seen.text.as_bytes()).into_owned();
+        secrets.extend(form.filter(|(name, _)| name == "code_verifier").map(|(_, value)| value));
+    }
+    assert!(secrets.len() >= 4, "{secrets:?}");
+    for secret in secrets {
+        for text in [&log, &shown] {
+            let at = text.find(&secret);
+            assert!(at.is_none(), "{secret}: {}", &text[at.unwrap_or_default().saturating_sub(500)..][..600]);
+        }
+    }
+}
