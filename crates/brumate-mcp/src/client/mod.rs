@@ -51,6 +51,9 @@ mod task;
 mod tools;
 
 #[cfg(feature = "auth")]
+#[doc(hidden)]
+pub use auth::fuzzing;
+#[cfg(feature = "auth")]
 pub use auth::{
     AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokens, MemoryTokens, OAuth, Secret,
     SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError,

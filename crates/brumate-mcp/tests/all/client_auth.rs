@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 async fn connect(servers: &Servers, oauth: OAuth) -> Result<Client, ClientError> {
     Client::http(servers.url()).auth(oauth).connect().await
@@ -307,7 +308,8 @@ async fn no_log_and_no_debug_output_has_a_secret() {
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    // What is logged by the crate `log`, too.
+    let _guard = subscriber.set_default();
     let servers = Servers::start(Behaviour::default()).await;
     let client = connect(&servers, servers.oauth()).await.unwrap();
     servers.end_access();
@@ -316,7 +318,7 @@ async fn no_log_and_no_debug_output_has_a_secret() {
     client.close().await;
     let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
     // It is a log of everything: of the protocol, and of the connections below it.
-    assert!(log.contains("rmcp") && log.contains("hyper"), "{log}");
+    assert!(log.contains("rmcp") && log.contains("hyper") && log.contains("reqwest"), "{log}");
     let mut secrets = vec!["planted".to_owned()];
     for seen in servers.seen("POST /token") {
         secrets.extend(seen.authorization.and_then(|value| Some(value.strip_prefix("Basic ")?.to_owned())));

@@ -23,6 +23,11 @@ impl Challenge {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns all parameters, in their order.
+    pub(super) fn into_parameters(self) -> Vec<(String, String)> {
+        self.parameters
+    }
+
     /// Returns the scopes that it names.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         let scopes: Vec<String> = self.get("scope")?.split_ascii_whitespace().map(str::to_owned).collect();
@@ -97,6 +102,34 @@ mod tests {
         assert_eq!(challenge.get("error"), Some("invalid_token"));
         assert_eq!(Challenge::bearer(["bearer SCOPE=one"]).get("scope"), Some("one"));
         assert_eq!(Challenge::bearer(["Negotiate ab=, Bearer scope = \"one\""]).get("scope"), Some("one"));
+    }
+
+    /// Texts of pieces that headers are made of, and of others, in any order: what is read is in the text, and reading ends.
+    #[test]
+    fn any_text_is_read() {
+        const PIECES: [&str; 16] = [
+            "Bearer", "Basic", " ", ",", "=", "==", "\"", "\\", "scope", "realm", "a b", "é", "\t", "x=\"y\"", "%",
+            "\0",
+        ];
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state >> 33).unwrap()
+        };
+        let mut with_parameters = 0;
+        for _ in 0..20_000 {
+            let begin = if next() % 2 == 0 { "Bearer scope=" } else { "" };
+            let header: String =
+                std::iter::once(begin).chain((0..next() % 24).map(|_| PIECES[next() % PIECES.len()])).collect();
+            for (name, value) in Challenge::bearer([header.as_str()]).into_parameters() {
+                with_parameters += 1;
+                assert!(header.to_ascii_lowercase().contains(&name), "{header}");
+                assert!(header.replace('\\', "").contains(&value.replace('\\', "")), "{header}: {value}");
+            }
+        }
+        assert!(with_parameters > 1000, "{with_parameters}");
     }
 
     #[test]

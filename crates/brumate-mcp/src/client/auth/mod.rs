@@ -18,9 +18,12 @@
 //! the person agrees in a browser, and the code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer
 //! identification, RFC 9207). Tokens are sent to the server that they are for, and to no other.
 
+mod browser;
 mod challenge;
 mod credentials;
 mod flow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod loopback;
 mod metadata;
 mod signing;
@@ -216,7 +219,7 @@ impl OAuth {
             metadata_url: None,
             scopes: Vec::new(),
             store: Arc::new(MemoryTokens::default()),
-            pages: Pages::loopback(|url| eprintln!("Open this page to authorize the client: {url}")),
+            pages: Pages::loopback(browser::print),
             assumes_pkce: false,
             problem: None,
         }
@@ -260,6 +263,13 @@ impl OAuth {
     pub fn on_page(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.pages = Pages::loopback(show);
         self
+    }
+
+    /// Opens the page in the system's browser. Where there is none, the page is printed to standard error, as by default. The answer comes
+    /// to a port of this machine, as with [`OAuth::on_page`].
+    #[must_use]
+    pub fn in_browser(self) -> Self {
+        self.on_page(browser::open_or_print)
     }
 
     /// Has `visit` open the page, and return the address that the browser was sent back to. `redirect` is that address without its
