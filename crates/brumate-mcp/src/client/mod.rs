@@ -50,6 +50,8 @@ mod target;
 mod task;
 mod tools;
 
+#[cfg(feature = "keyring")]
+pub use auth::KeyringTokens;
 #[cfg(feature = "auth")]
 #[doc(hidden)]
 pub use auth::fuzzing;

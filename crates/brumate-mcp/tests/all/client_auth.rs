@@ -2,9 +2,8 @@
 
 use crate::oauth_server::{Behaviour, REDIRECT, Servers, visit};
 use brumate_mcp::Client;
-use brumate_mcp::client::{AuthError, ClientError, FileTokens, MemoryTokens, OAuth};
+use brumate_mcp::client::{AuthError, ClientError, FileTokens, MemoryTokens, OAuth, TokenStore};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,23 +18,34 @@ async fn adds(client: &Client) {
 }
 
 /// An authorization without anybody who could agree.
-fn nobody(directory: &Path) -> OAuth {
-    let visit = |_| async { Err(AuthError::new("nobody is there to agree")) };
-    OAuth::new("Test").on_authorize(REDIRECT, visit).tokens(FileTokens::new(directory).unwrap())
+fn nobody() -> OAuth {
+    OAuth::new("Test").on_authorize(REDIRECT, |_| async { Err(AuthError::new("nobody is there to agree")) })
 }
 
 #[tokio::test]
 async fn a_confidential_client_refreshes_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
+    restarts(|| FileTokens::new(directory.path()).unwrap()).await;
+}
+
+#[cfg(feature = "keyring")]
+#[tokio::test]
+async fn a_confidential_client_with_a_keyring_refreshes_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = keyring_core::mock::Store::new().unwrap();
+    restarts(|| brumate_mcp::client::KeyringTokens::in_store(store.clone(), "test", directory.path()).unwrap()).await;
+}
+
+async fn restarts<T: TokenStore>(tokens: impl Fn() -> T) {
     let servers = Servers::start(Behaviour::default()).await;
-    let client = connect(&servers, servers.oauth().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap();
+    let client = connect(&servers, servers.oauth().tokens(tokens())).await.unwrap();
     adds(&client).await;
     client.close().await;
     assert_eq!((servers.seen("POST /register").len(), servers.grants("authorization_code")), (1, 1));
 
     // Twice: a refresh that was of use does not forbid the next one.
     servers.end_access();
-    let client = connect(&servers, nobody(directory.path())).await.unwrap();
+    let client = connect(&servers, nobody().tokens(tokens())).await.unwrap();
     adds(&client).await;
     servers.end_access();
     adds(&client).await;
@@ -61,7 +71,8 @@ async fn a_token_is_refreshed_before_it_ends() {
 
 /// The process that the test below starts twice.
 async fn another_process(directory: &str, url: &str) {
-    let client = Client::http(url).auth(nobody(Path::new(directory))).connect().await.unwrap();
+    let oauth = nobody().tokens(FileTokens::new(directory).unwrap());
+    let client = Client::http(url).auth(oauth).connect().await.unwrap();
     adds(&client).await;
     client.close().await;
 }
@@ -141,10 +152,11 @@ async fn a_server_in_trouble_takes_no_tokens_away() {
     connect(&servers, oauth).await.unwrap().close().await;
     servers.end_access();
     servers.behave(Behaviour { refuses: Some((503, "temporarily_unavailable")), ..Behaviour::default() });
-    let error = connect(&servers, nobody(directory.path())).await.unwrap_err().to_string();
+    let error =
+        connect(&servers, nobody().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap_err().to_string();
     assert!(error.contains("503"), "{error}");
     servers.behave(Behaviour::default());
-    adds(&connect(&servers, nobody(directory.path())).await.unwrap()).await;
+    adds(&connect(&servers, nobody().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap()).await;
 }
 
 /// What is refused: the server's behaviour, and words of the error.

@@ -24,6 +24,8 @@ mod credentials;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "keyring")]
+mod keyring;
 mod loopback;
 mod metadata;
 mod signing;
@@ -31,6 +33,8 @@ mod store;
 mod token;
 
 pub use credentials::ClientCredentials;
+#[cfg(feature = "keyring")]
+pub use keyring::KeyringTokens;
 pub use signing::SigningAlgorithm;
 pub use store::{FileTokens, MemoryTokens, StoredTokens, TokenStore, TokenStoreError};
 

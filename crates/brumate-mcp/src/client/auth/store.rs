@@ -29,6 +29,22 @@ pub struct StoredTokens {
     pub(super) scopes: Vec<String>,
 }
 
+impl StoredTokens {
+    /// Reads what [`StoredTokens::write`] has written for a server.
+    pub(super) fn read(server: &str, bytes: &[u8]) -> Result<Self, TokenStoreError> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            // The error's own text may show what is kept.
+            let (line, column) = (error.line(), error.column());
+            TokenStoreError(format!("what is kept for {server} is damaged at line {line}, column {column}"))
+        })
+    }
+
+    /// Writes it as JSON.
+    pub(super) fn write(&self) -> Result<Zeroizing<Vec<u8>>, TokenStoreError> {
+        serde_json::to_vec(self).map(Zeroizing::new).map_err(|error| TokenStoreError(error.to_string()))
+    }
+}
+
 /// The reason why a store cannot keep or find tokens.
 #[derive(Debug, thiserror::Error)]
 #[error("tokens cannot be kept: {0}")]
@@ -150,15 +166,7 @@ impl TokenStore for FileTokens {
     #[expect(clippy::disallowed_methods, reason = "the program's own directory")]
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         match std::fs::read(self.path(server, "json")) {
-            Ok(bytes) => {
-                let bytes = Zeroizing::new(bytes);
-                // The error's own text may show what the file has.
-                let damaged = |error: serde_json::Error| {
-                    let (line, column) = (error.line(), error.column());
-                    TokenStoreError(format!("the file for {server} is damaged at line {line}, column {column}"))
-                };
-                Ok(Some(serde_json::from_slice(&bytes).map_err(damaged)?))
-            }
+            Ok(bytes) => StoredTokens::read(server, &Zeroizing::new(bytes)).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -166,8 +174,7 @@ impl TokenStore for FileTokens {
 
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
         static SAVED: AtomicU64 = AtomicU64::new(0);
-        let text = serde_json::to_vec(stored).map_err(|error| TokenStoreError(error.to_string()))?;
-        let text = Zeroizing::new(text);
+        let text = stored.write()?;
         // Two that save at once each have a file of their own.
         let ending = format!("{}-{}.new", std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
         let (path, fresh) = (self.path(server, "json"), self.path(server, &ending));
@@ -202,12 +209,12 @@ fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Secret;
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn stored(token: &str) -> StoredTokens {
+    pub(crate) fn stored(token: &str) -> StoredTokens {
         let identity = Identity {
             id: "id".into(),
             secret: None,
