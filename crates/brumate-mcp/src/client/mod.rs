@@ -58,7 +58,7 @@ pub use auth::fuzzing;
 #[cfg(feature = "auth")]
 pub use auth::{
     AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokens, MemoryTokens, OAuth, Secret,
-    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError,
+    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError, open_in_browser,
 };
 pub use builder::{ClientBuilder, Protocol};
 pub use call::{Call, CallResult, TaskOr};

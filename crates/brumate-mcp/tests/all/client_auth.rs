@@ -4,9 +4,12 @@ use crate::oauth_server::{Behaviour, REDIRECT, Servers, visit};
 use brumate_mcp::Client;
 use brumate_mcp::client::{AuthError, ClientError, FileTokens, MemoryTokens, OAuth, TokenStore};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 async fn connect(servers: &Servers, oauth: OAuth) -> Result<Client, ClientError> {
@@ -279,6 +282,28 @@ async fn redirects_to_other_origins_are_not_followed() {
 }
 
 #[tokio::test]
+async fn a_proxy_sees_nothing_of_servers_on_this_machine() {
+    const URL: &str = "BRUMATE_TEST_UNPROXIED_URL";
+    if let Ok(url) = std::env::var(URL) {
+        let oauth = OAuth::new("Test")
+            .on_authorize(REDIRECT, |page| async move { Err(AuthError::new(format!("the way to {page} was found"))) });
+        let error = Client::http(url).auth(oauth).connect().await.unwrap_err().to_string();
+        assert!(error.contains("was found"), "{error}");
+        return;
+    }
+    let (port, connections) = trap().await;
+    let servers = Servers::start(Behaviour::default()).await;
+    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "client_auth::a_proxy_sees_nothing_of_servers_on_this_machine", "--nocapture"]);
+    for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(variable, format!("http://127.0.0.1:{port}"));
+    }
+    let output = command.env_remove("no_proxy").env_remove("NO_PROXY").env(URL, servers.url()).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
 async fn each_secret_is_seen_by_whom_it_is_for() {
     let servers = Servers::start(Behaviour::default()).await;
     let client = connect(&servers, servers.oauth()).await.unwrap();
@@ -344,4 +369,47 @@ async fn no_log_and_no_debug_output_has_a_secret() {
             assert!(at.is_none(), "{secret}: {}", &text[at.unwrap_or_default().saturating_sub(500)..][..600]);
         }
     }
+}
+
+/// A program that stands for the browser: it notes the page.
+fn browser(directory: &Path) -> PathBuf {
+    let path = directory.join("browser");
+    std::fs::write(
+        &path,
+        "#!/bin/sh\nprintf %s \"$1\" > \"${0%/*}/page.new\"\nmv \"${0%/*}/page.new\" \"${0%/*}/page\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn the_browser_of_the_system_opens_the_page() {
+    const URL: &str = "BRUMATE_TEST_BROWSER_URL";
+    if let Ok(url) = std::env::var(URL) {
+        let client = Client::http(url).auth(OAuth::new("Test").in_browser()).connect().await.unwrap();
+        return adds(&client).await;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let servers = Servers::start(Behaviour::default()).await;
+    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "client_auth::the_browser_of_the_system_opens_the_page", "--nocapture"]);
+    command.env(URL, servers.url()).env("BROWSER", browser(directory.path())).kill_on_drop(true);
+    let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output();
+    let person = async {
+        let page = loop {
+            match std::fs::read_to_string(directory.path().join("page")) {
+                Ok(page) => break page,
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        let back = visit(page).await.unwrap();
+        assert!(back.starts_with("http://127.0.0.1:"), "{back}");
+        let shown = reqwest::get(back).await.unwrap().error_for_status().unwrap();
+        assert_eq!(shown.headers()["referrer-policy"], "no-referrer");
+    };
+    let both = async { tokio::join!(process, person).0 };
+    let output = tokio::time::timeout(Duration::from_secs(120), both).await.expect("the page is opened").unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(servers.grants("authorization_code"), 1);
 }

@@ -5,6 +5,7 @@
 mod asking;
 mod client;
 mod client_auth;
+mod client_auth_interop;
 mod client_group;
 mod client_interop;
 mod clients;

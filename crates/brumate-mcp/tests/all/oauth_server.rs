@@ -162,6 +162,8 @@ impl Servers {
 
 /// Visits a page as a browser does, and returns the address it is redirected to.
 pub(crate) async fn visit(page: String) -> Result<String, AuthError> {
+    // The first of a process is the one; another test may have been it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let answer = browser.get(page).send().await.map_err(|error| AuthError::new(error.to_string()))?;
     let target = answer.headers().get("location").and_then(|target| target.to_str().ok());

@@ -82,10 +82,17 @@ impl Authorizer for OAuthAuthorizer {
 impl Inner {
     async fn load(&self, current: &mut Current) -> Result<(), AuthError> {
         if !current.is_loaded {
-            current.stored = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
+            current.stored = self.kept().await?;
             current.is_loaded = true;
         }
         Ok(())
+    }
+
+    /// Reads what the store has for the server. The tokens of another client than that which the program names are not this one's.
+    async fn kept(&self) -> Result<Option<StoredTokens>, AuthError> {
+        let kept = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
+        let registered = self.config.registered.as_ref();
+        Ok(kept.filter(|kept| registered.is_none_or(|registered| registered.id == kept.identity.id)))
     }
 
     async fn save(&self, current: &mut Current, stored: StoredTokens) -> Result<(), AuthError> {
@@ -124,7 +131,7 @@ impl Inner {
             return Ok(());
         }
         // Another process may have been authorized meanwhile.
-        if let Some(kept) = self.config.store.load(&self.key).await.map_err(AuthError::of)? {
+        if let Some(kept) = self.kept().await? {
             let before = current.stored.replace(kept);
             let has_new = current.has_other_than(used.as_ref())
                 && before.as_ref().and_then(|before| before.tokens.as_ref()) != current.tokens();
@@ -164,7 +171,7 @@ impl Inner {
         let _alone = self.config.store.lock(&self.key).await.map_err(AuthError::of)?;
         let before = current.stored.clone();
         // Another process may have done so meanwhile, and the old refresh token is of no use then.
-        if let Some(kept) = self.config.store.load(&self.key).await.map_err(AuthError::of)? {
+        if let Some(kept) = self.kept().await? {
             let is_new = before.as_ref().and_then(|stored| stored.tokens.as_ref()) != kept.tokens.as_ref();
             let holds = kept.tokens.as_ref().is_some_and(|tokens| !tokens.is_over());
             current.stored = Some(kept);

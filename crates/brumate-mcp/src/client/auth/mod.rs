@@ -7,7 +7,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let oauth = OAuth::new("My Client")
 //!     .tokens(FileTokens::in_config_dir("my-client")?)
-//!     .on_page(|url| eprintln!("Open this page to go on: {url}"));
+//!     .in_browser();
 //! let client = Client::http("https://api.example.com/mcp").auth(oauth).connect().await?;
 //! # Ok(())
 //! # }
@@ -32,6 +32,7 @@ mod signing;
 mod store;
 mod token;
 
+pub use browser::open_in_browser;
 pub use credentials::ClientCredentials;
 #[cfg(feature = "keyring")]
 pub use keyring::KeyringTokens;
@@ -269,11 +270,11 @@ impl OAuth {
         self
     }
 
-    /// Opens the page in the system's browser. Where there is none, the page is printed to standard error, as by default. The answer comes
-    /// to a port of this machine, as with [`OAuth::on_page`].
+    /// Opens the page in the system's browser ([`open_in_browser`]). Its answer comes to a port of this machine, as with
+    /// [`OAuth::on_page`].
     #[must_use]
     pub fn in_browser(self) -> Self {
-        self.on_page(browser::open_or_print)
+        self.on_page(open_in_browser)
     }
 
     /// Has `visit` open the page, and return the address that the browser was sent back to. `redirect` is that address without its
@@ -297,6 +298,22 @@ impl OAuth {
     pub fn assume_pkce(mut self) -> Self {
         self.assumes_pkce = true;
         self
+    }
+}
+
+impl OAuth {
+    /// Forgets what is kept for a server: the tokens, and who the client is to its authorization server. Returns whether there was
+    /// anything.
+    ///
+    /// # Errors
+    ///
+    /// The address is none, or the store does not work.
+    pub async fn forget(&self, server: &str) -> Result<bool, AuthError> {
+        let url = Url::parse(server).map_err(|error| AuthError(format!("the server's address `{server}`: {error}")))?;
+        let key = metadata::canonical(&url);
+        let is_known = self.store.load(&key).await.map_err(AuthError::of)?.is_some();
+        self.store.remove(&key).await.map_err(AuthError::of)?;
+        Ok(is_known)
     }
 }
 

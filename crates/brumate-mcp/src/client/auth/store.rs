@@ -137,21 +137,28 @@ impl FileTokens {
     ///
     /// The directory cannot be made.
     pub fn new(directory: impl Into<PathBuf>) -> Result<Self, TokenStoreError> {
-        let directory = directory.into();
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        Ok(Self { directory })
+        let tokens = Self { directory: directory.into() };
+        tokens.make_directory()?;
+        Ok(tokens)
     }
 
     /// Keeps them where programs keep their settings: `tokens` below the directory `program` of `$XDG_CONFIG_HOME`, or of `~/.config`.
+    /// The directory is made when there is something to keep.
     ///
     /// # Errors
     ///
-    /// There is no home directory; those of [`FileTokens::new`].
+    /// There is no home directory.
     pub fn in_config_dir(program: &str) -> Result<Self, TokenStoreError> {
         let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let config = config.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
         let config = config.ok_or_else(|| TokenStoreError("neither XDG_CONFIG_HOME nor HOME is set".to_owned()))?;
-        Self::new(config.join(program).join("tokens"))
+        Ok(Self { directory: config.join(program).join("tokens") })
+    }
+
+    fn make_directory(&self) -> Result<(), TokenStoreError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(|error| {
+            TokenStoreError(format!("the directory {} cannot be made: {error}", self.directory.display()))
+        })
     }
 
     fn path(&self, server: &str, ending: &str) -> PathBuf {
@@ -174,6 +181,7 @@ impl TokenStore for FileTokens {
 
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
         static SAVED: AtomicU64 = AtomicU64::new(0);
+        self.make_directory()?;
         let text = stored.write()?;
         // Two that save at once each have a file of their own.
         let ending = format!("{}-{}.new", std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
@@ -190,6 +198,7 @@ impl TokenStore for FileTokens {
     }
 
     async fn lock(&self, server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError> {
+        self.make_directory()?;
         let path = self.path(server, "lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         loop {

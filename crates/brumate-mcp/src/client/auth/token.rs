@@ -101,6 +101,8 @@ pub(super) async fn ask(
         refresh_token: Option<Secret>,
         scope: Option<String>,
     }
+    // Beside a header, too: it is no second proof, and servers of the Python SDK want it.
+    form.push(("client_id".to_owned(), identity.id.clone()));
     let mut authorization = None;
     match (method(server, identity), &identity.secret) {
         ("client_secret_basic", Some(secret)) => {
@@ -109,7 +111,6 @@ pub(super) async fn ask(
             authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
         }
         (_, secret) => {
-            form.push(("client_id".to_owned(), identity.id.clone()));
             if let Some(secret) = secret.as_ref().filter(|_| identity.method.as_deref() != Some("none")) {
                 form.push(("client_secret".to_owned(), secret.expose().to_owned()));
             }
