@@ -6,6 +6,7 @@ mod asking;
 mod client;
 mod client_auth;
 mod client_auth_interop;
+mod client_auth_secrets;
 mod client_group;
 mod client_interop;
 mod clients;

@@ -154,6 +154,13 @@ impl Servers {
         self.0.grants.lock().unwrap().access.clear();
     }
 
+    /// Makes a client for a program: its identifier and its secret.
+    pub(crate) fn program(&self) -> (&'static str, &'static str) {
+        let (id, secret) = ("program", "planted:secret/program");
+        self.0.grants.lock().unwrap().secrets.insert(id.to_owned(), Some(secret.to_owned()));
+        (id, secret)
+    }
+
     /// Forgets all clients.
     pub(crate) fn forget_clients(&self) {
         self.0.grants.lock().unwrap().secrets.clear();
@@ -349,6 +356,7 @@ impl State {
                 grants.spent.push(token);
                 scope
             }
+            "client_credentials" => get("scope"),
             _ => return refuse("unsupported_grant_type"),
         };
         grants.made += 1;

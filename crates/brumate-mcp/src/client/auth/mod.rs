@@ -18,6 +18,7 @@
 //! the person agrees in a browser, and the code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer
 //! identification, RFC 9207). Tokens are sent to the server that they are for, and to no other.
 
+mod answer;
 mod browser;
 mod challenge;
 mod credentials;
@@ -28,6 +29,7 @@ pub mod fuzzing;
 mod keyring;
 mod loopback;
 mod metadata;
+mod registration;
 mod signing;
 mod store;
 mod token;
