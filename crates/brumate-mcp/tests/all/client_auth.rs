@@ -2,7 +2,7 @@
 
 use crate::oauth_server::{Behaviour, REDIRECT, Servers, visit};
 use brumate_mcp::Client;
-use brumate_mcp::client::{AuthError, ClientCredentials, ClientError, FileTokens, OAuth, TokenStore};
+use brumate_mcp::client::{AuthError, Bearer, ClientCredentials, ClientError, FileTokens, OAuth, TokenStore};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -146,6 +146,40 @@ async fn a_program_without_the_scope_gets_it() {
     let asked = servers.seen("POST /token");
     assert_eq!(asked.len(), 2);
     assert!(asked[1].text.contains("scope=read+write"), "what there was stays: {}", asked[1].text);
+}
+
+#[tokio::test]
+async fn the_older_transport_is_authorized_too() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let url = servers.url().replace("/mcp", "/sse");
+    // One resource for all its paths.
+    let resource = json!({"resource": servers.url().trim_end_matches("/mcp")});
+    servers.behave(Behaviour { resource: resource.clone(), ..Behaviour::default() });
+    let client = Client::sse(&url).auth(servers.oauth()).connect().await.unwrap();
+    adds(&client).await;
+    servers.end_access();
+    adds(&client).await;
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    client.close().await;
+    let answer: Option<fn(&mut Vec<(String, String)>)> = Some(|pairs| pairs.retain(|(name, _)| name != "iss"));
+    servers.behave(Behaviour { resource, answer, ..Behaviour::default() });
+    let error = Client::sse(&url).auth(servers.oauth()).connect().await.unwrap_err();
+    assert!(matches!(error, ClientError::Authorization(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_token_is_told_as_such() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let wrong = Bearer::new(|| async { Ok::<_, AuthError>("wrong".to_owned()) });
+    let error = Client::http(servers.url()).auth(wrong).connect().await.unwrap_err();
+    assert!(matches!(error, ClientError::Authorization(_)), "{error}");
+    assert_eq!(error.to_string(), "authorization: the server refuses the token: HTTP 401");
+    // In the middle of a connection, too.
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    servers.behave(Behaviour { refuses: Some((503, "temporarily_unavailable")), ..Behaviour::default() });
+    let error = client.call("add").arg("a", 1).arg("b", 2).await.unwrap_err();
+    assert!(matches!(error, ClientError::Authorization(_)), "{error}");
 }
 
 #[tokio::test]

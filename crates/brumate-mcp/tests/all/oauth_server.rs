@@ -100,7 +100,7 @@ impl Servers {
         let listen = || async { tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap() };
         let (server, issuer) = (listen().await, listen().await);
         let base = |listener: &tokio::net::TcpListener| format!("http://{}", listener.local_addr().unwrap());
-        let mcp = App::new().mount("", Server::new("protected").tools((add, write)), HttpOptions::new());
+        let mcp = App::new().mount("", Server::new("protected").tools((add, write)), HttpOptions::new().legacy_sse());
         let state = Arc::new(State {
             server: base(&server),
             issuer: base(&issuer),
@@ -223,7 +223,8 @@ impl State {
                 });
                 reply(200, &over(document, &behaviour.resource))
             }
-            ("server", line) if line.ends_with(" /mcp") => match self.refusal(&behaviour, authorization, &text) {
+            ("server", _) if !path.starts_with("/.well-known/") => match self.refusal(&behaviour, authorization, &text)
+            {
                 Some(refusal) => refusal,
                 None => {
                     let Ok(answer) = self.mcp.clone().oneshot(Request::from_parts(head, Body::from(body))).await;
@@ -333,7 +334,8 @@ impl State {
         if grants.secrets.get(&id).is_none_or(|known| known.clone().unwrap_or_default() != secret) {
             return reply(401, &json!({"error": "invalid_client"}));
         }
-        if get("resource") != format!("{}/mcp", self.server) {
+        let resource = behaviour.resource["resource"].as_str().map(str::to_owned);
+        if get("resource") != resource.unwrap_or_else(|| format!("{}/mcp", self.server)) {
             return refuse("invalid_target");
         }
         let scope = match get("grant_type").as_str() {
