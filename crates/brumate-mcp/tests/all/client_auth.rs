@@ -161,8 +161,11 @@ async fn the_older_transport_is_authorized_too() {
     adds(&client).await;
     assert_eq!(client.call("write").await.unwrap().text(), "written");
     client.close().await;
-    let answer: Option<fn(&mut Vec<(String, String)>)> = Some(|pairs| pairs.retain(|(name, _)| name != "iss"));
-    servers.behave(Behaviour { resource, answer, ..Behaviour::default() });
+    servers.behave(Behaviour {
+        resource,
+        answer: Some(|pairs| pairs.retain(|(name, _)| name != "iss")),
+        ..Behaviour::default()
+    });
     let error = Client::sse(&url).auth(servers.oauth()).connect().await.unwrap_err();
     assert!(matches!(error, ClientError::Authorization(_)), "{error}");
 }
