@@ -55,7 +55,7 @@ fn no_example_is_forgotten() {
     let (_, table) = manual.split_once("| example | shows |\n").expect("the table of examples");
     let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("| `")?.split('`').next());
     let mut told: Vec<String> = rows.map(str::to_owned).collect();
-    told.push("load".to_owned());
+    told.extend(["load", "load_client"].map(str::to_owned));
     told.sort();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let files = std::fs::read_dir(directory).expect("the examples").map(|file| file.expect("a file").path());
