@@ -12,6 +12,7 @@ use rmcp::model::{CallToolRequestParams, ClientConfig, ContentBlock, ProtocolVer
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use std::error::Error;
+use std::io::Write as _;
 use std::time::Instant;
 use tokio::process::Command;
 
@@ -35,7 +36,8 @@ async fn main() -> Result<()> {
         ["rmcp", era, calls, open, ref target @ ..] => bare(era, calls.parse()?, open.parse()?, target).await?,
         _ => return Err("serve | ours|rmcp legacy|modern CALLS OPEN URL|COMMAND…".into()),
     };
-    println!("{{\"connect\": {}, \"list\": {}, \"calls\": {}}}", seconds[0], seconds[1], seconds[2]);
+    let mut output = std::io::stdout();
+    writeln!(output, "{{\"connect\": {}, \"list\": {}, \"calls\": {}}}", seconds[0], seconds[1], seconds[2])?;
     Ok(())
 }
 
