@@ -6,6 +6,7 @@ mod asking;
 mod authorization;
 mod authorization_interop;
 mod client;
+mod client_examples;
 mod client_group;
 mod client_interop;
 mod clients;
