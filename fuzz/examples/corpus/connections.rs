@@ -1,4 +1,4 @@
-//! Inputs of the targets that clients over HTTP reach: authorities, connections, steps with streams.
+//! Inputs of the targets that the other side of HTTP reaches: authorities, challenges, connections, steps with streams.
 
 use crate::{Input, damage};
 
@@ -17,6 +17,23 @@ pub(crate) fn authorities() -> Vec<Input> {
         ("origin-null", "null"),
     ];
     texts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec()
+}
+
+/// Inputs of `challenges`.
+pub(crate) fn challenges() -> Vec<Input> {
+    let texts = [
+        ("bearer", r#"Bearer resource_metadata="https://a.example/.well-known/oauth-protected-resource""#),
+        ("scopes", r#"Bearer realm="x", error="insufficient_scope", scope="read write""#),
+        ("among-others", r#"Basic realm="a, b", Bearer scope=one, Digest qop=auth"#),
+        ("behind-token68", r#"Negotiate ab==, NTLM cd=, Bearer scope = "a""#),
+        ("escapes", r#"bearer realm="a \"b\" \\", scope="x""#),
+        ("open-quote", r#"Bearer scope="read"#),
+        ("no-scheme", "scope=read"),
+        ("others", "Basic realm=x"),
+    ];
+    let mut inputs = texts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec();
+    damage::add(&mut inputs, "scopes");
+    inputs
 }
 
 /// Inputs of `http`: all that a client sends on one connection.

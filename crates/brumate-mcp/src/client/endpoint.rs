@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 #[cfg(feature = "auth")]
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use url::Url;
+use url::{Host, Url};
 
 /// Time to open a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -80,9 +80,10 @@ impl Endpoint {
         let client = http_client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             // Credentials go to the address they were given for, and nowhere else.
-            .redirect(reqwest::redirect::Policy::none())
-            .build();
-        let client = client.map_err(|error| failed(causes(&error)))?;
+            .redirect(reqwest::redirect::Policy::none());
+        // A proxy would be another machine.
+        let client = if is_here(&url) { client.no_proxy() } else { client };
+        let client = client.build().map_err(|error| failed(causes(&error)))?;
         #[cfg(feature = "auth")]
         let authorizer = match &self.authorization {
             Some(authorization) => {
@@ -98,6 +99,19 @@ impl Endpoint {
             authorizer,
         };
         Ok((url, backend))
+    }
+}
+
+/// Whether an address is on this machine, by its host's name or address.
+fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+        None => false,
     }
 }
 

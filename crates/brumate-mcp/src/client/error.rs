@@ -97,15 +97,24 @@ impl ClientError {
 }
 
 /// Finds a failure of credentials among an error's causes.
-fn of_credentials(error: &(dyn std::error::Error + 'static)) -> Option<ClientError> {
+pub(super) fn of_credentials(error: &(dyn std::error::Error + 'static)) -> Option<ClientError> {
     #[cfg(feature = "client-http")]
     {
         use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
         let mut source = Some(error);
         while let Some(error) = source {
             #[cfg(feature = "auth")]
-            if let Some(error) = error.downcast_ref::<super::auth::AuthError>() {
-                return Some(ClientError::Authorization(error.to_string()));
+            {
+                use super::http::BackendError;
+                use rmcp::transport::streamable_http_client::StreamableHttpError;
+                // rmcp's error does not name what it wraps as its source.
+                let backend = match error.downcast_ref::<StreamableHttpError<BackendError>>() {
+                    Some(StreamableHttpError::Client(error)) => Some(error),
+                    _ => error.downcast_ref::<BackendError>(),
+                };
+                if let Some(BackendError::Authorization(error)) = backend {
+                    return Some(ClientError::Authorization(error.to_string()));
+                }
             }
             if let Some(required) = error.downcast_ref::<AuthRequiredError>() {
                 return Some(ClientError::Unauthorized { challenge: required.www_authenticate_header.clone() });
@@ -119,7 +128,10 @@ fn of_credentials(error: &(dyn std::error::Error + 'static)) -> Option<ClientErr
                 Some(rmcp::service::ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
                     Some(fallback.as_ref())
                 }
-                _ => error.source(),
+                _ => match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+                    Some(inner) => Some(inner),
+                    None => error.source(),
+                },
             };
         }
     }

@@ -93,9 +93,11 @@ impl Backend {
                 if !wants || attempts == super::auth::MAX_AUTHORIZATIONS {
                     return Ok(response);
                 }
+                let (status, is_first) = (status.as_u16(), attempts == 0);
+                let refusal = super::auth::Refusal { status, challenges, used: token, is_first };
                 attempts += 1;
                 drop(response);
-                authorizer.challenged(status.as_u16(), challenges, token).await.map_err(failed)?;
+                authorizer.challenged(refusal).await.map_err(failed)?;
             }
         }
         make().send().await.map_err(failure)

@@ -50,10 +50,15 @@ mod target;
 mod task;
 mod tools;
 
+#[cfg(feature = "keyring")]
+pub use auth::KeyringTokens;
+#[cfg(feature = "auth")]
+#[doc(hidden)]
+pub use auth::fuzzing;
 #[cfg(feature = "auth")]
 pub use auth::{
     AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokens, MemoryTokens, OAuth, Secret,
-    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError,
+    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError, open_in_browser,
 };
 pub use builder::{ClientBuilder, Protocol};
 pub use call::{Call, CallResult, TaskOr};

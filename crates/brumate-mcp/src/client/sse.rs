@@ -1,7 +1,7 @@
 //! HTTP+SSE, the transport of 2024-11-05: a stream of events names the address that messages are posted to.
 
 use super::body::{MAX_MESSAGE, events, media_type};
-use super::error::ClientError;
+use super::error::{ClientError, of_credentials};
 use super::http::{Backend, challenges};
 use crate::error::causes;
 use bytes::Bytes;
@@ -32,7 +32,7 @@ pub(super) struct SseTransport {
 pub(super) async fn connect(server: &str, url: &Url, backend: Backend) -> Result<SseTransport, ClientError> {
     let failed = |reason: String| ClientError::Connect { server: server.to_owned(), reason };
     let response = backend.send(|| backend.get(url.as_str())).await;
-    let response = response.map_err(|error| failed(causes(&error)))?;
+    let response = response.map_err(|error| of_credentials(&error).unwrap_or_else(|| failed(causes(&error))))?;
     let status = response.status();
     if status == ::http::StatusCode::UNAUTHORIZED {
         return Err(ClientError::Unauthorized { challenge: challenges(&response).join(", ") });

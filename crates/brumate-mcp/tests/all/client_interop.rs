@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Time for a server to begin to listen.
 const START: Duration = Duration::from_secs(60);
 
-fn python(variable: &str) -> PathBuf {
+pub(crate) fn python(variable: &str) -> PathBuf {
     let Some(python) = std::env::var_os(variable) else {
         panic!("{variable} is not set: it names a Python interpreter that has `mcp`; `cargo xtask test` sets it")
     };
@@ -67,7 +67,7 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: 
 }
 
 /// A server over HTTP, and the address it listens at.
-fn start(program: &Path, arguments: &[&str]) -> (Running, String) {
+pub(crate) fn start(program: &Path, arguments: &[&str]) -> (Running, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = Command::new(program);
     command.args(arguments).arg(port.to_string()).env("PYTHONDONTWRITEBYTECODE", "1");

@@ -48,14 +48,14 @@ fn mcp2_legacy() {
     run("BRUMATE_TEST_PYTHON_MCP2", "2", "legacy");
 }
 
-/// Every example is in the manual, and run: here, in `client_examples.rs`, or by a test of its own; `load` measures only.
+/// Every example is in the manual, and run: here, in `client_examples.rs`, or by a test of its own; `load` and `load_client` measure only.
 #[test]
 fn no_example_is_forgotten() {
     let manual = include_str!("../../../../docs/sdk.md");
     let (_, table) = manual.split_once("| example | shows |\n").expect("the table of examples");
     let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("| `")?.split('`').next());
     let mut told: Vec<String> = rows.map(str::to_owned).collect();
-    told.push("load".to_owned());
+    told.extend(["load", "load_client"].map(str::to_owned));
     told.sort();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let files = std::fs::read_dir(directory).expect("the examples").map(|file| file.expect("a file").path());
@@ -65,7 +65,7 @@ fn no_example_is_forgotten() {
     let servers = include_str!("../../../../tests/python/sdk_examples.py");
     let clients = include_str!("client_examples.rs");
     // These have tests of their own, or measure.
-    let elsewhere = ["authorization", "conformance", "conformance_client", "interop", "load"];
+    let elsewhere = ["authorization", "conformance", "conformance_client", "interop", "load", "load_client"];
     for name in told.iter().filter(|name| !elsewhere.contains(&name.as_str())) {
         let run = servers.contains(&format!("async def {name}()")) || clients.contains(&format!("fn {name}()"));
         assert!(run, "nobody runs {name}");

@@ -6,6 +6,9 @@ mod asking;
 mod authorization;
 mod authorization_interop;
 mod client;
+mod client_auth;
+mod client_auth_interop;
+mod client_auth_secrets;
 mod client_examples;
 mod client_group;
 mod client_interop;
@@ -16,6 +19,7 @@ mod interop;
 mod layers;
 mod listing;
 mod macros;
+mod oauth_server;
 #[cfg(feature = "sqlite")]
 mod protect;
 mod restart;

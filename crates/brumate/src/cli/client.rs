@@ -1,5 +1,6 @@
 //! Arguments of `client`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -48,6 +49,12 @@ pub(crate) enum ClientAction {
         #[command(flatten)]
         server: Connection,
     },
+    /// Forget the tokens that are kept for a server
+    Logout {
+        /// The server's address
+        #[arg(value_name = "URL")]
+        url: String,
+    },
 }
 
 /// The server, and the options of the connection.
@@ -62,6 +69,8 @@ pub(crate) struct Connection {
     /// Header of every request, as `NAME: VALUE`; may be given several times
     #[arg(id = "client_header", long = "header", value_name = "HEADER", value_parser = header)]
     pub(crate) headers: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) authorization: ClientAuthorization,
     /// Variable of the server's environment, as NAME=VALUE; may be given several times
     #[arg(id = "client_env", long = "env", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) env: Vec<(String, String)>,
@@ -74,6 +83,27 @@ pub(crate) struct Connection {
     /// Command that starts a server over standard input and output
     #[arg(id = "client_command", last = true, value_name = "COMMAND", conflicts_with_all = ["client_url", "client_sse"])]
     pub(crate) command: Vec<String>,
+}
+
+/// How to get tokens for a server over HTTP.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Authorization")]
+pub(crate) struct ClientAuthorization {
+    /// File with a bearer token for the server; otherwise OAuth is used when the server asks for it [env: BRUMATE_CLIENT_TOKEN, the token itself]
+    #[arg(id = "client_token_file", long = "token-file", value_name = "FILE", conflicts_with_all = ["client_id", "client_scope"])]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Identifier that the server's authorization server has given the client; otherwise the client registers itself
+    #[arg(id = "client_id", long = "client-id", value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// File with the secret that came with the identifier
+    #[arg(id = "client_secret_file", long = "client-secret-file", value_name = "FILE", requires = "client_id")]
+    pub(crate) client_secret_file: Option<PathBuf>,
+    /// Scope to ask for besides those that the server names; may be given several times
+    #[arg(id = "client_scope", long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+    /// Print the page to open on standard error, and open no browser
+    #[arg(id = "client_no_browser", long = "no-browser")]
+    pub(crate) no_browser: bool,
 }
 
 /// Splits `NAME=VALUE`.

@@ -17,7 +17,7 @@ pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
     SessionsAction, SessionsArgs, TokenArgs, WarmupArgs,
 };
-pub(crate) use client::{ClientAction, ClientArgs, Connection};
+pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, Connection};
 pub(crate) use http::HttpArgs;
 pub(crate) use packages::{InferChoice, PackageOptions};
 
@@ -88,7 +88,7 @@ pub(crate) enum Mode {
     /// Ask a server of this machine whether it lives; exit status 0 when it does
     Health(HealthArgs),
     /// Use an MCP server: show what it offers, call its tools, read its resources and prompts
-    Client(ClientArgs),
+    Client(Box<ClientArgs>),
     /// Print what completes this command in a shell, such as `brumate completions bash`
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory

@@ -1,7 +1,11 @@
 //! `brumate client`: an MCP server's tools, resources and prompts from the command line.
 
-use std::io::Write as _;
+mod authorization;
 
+use std::io::Write as _;
+use std::time::Duration;
+
+use authorization::{Asked, Authorized, Authorizing};
 use brumate_mcp::client::{CallResult, ClientBuilder, ClientError, PromptMessages, Target};
 use brumate_mcp::{Client, Content, ResourceContents};
 use serde_json::{Map, Value, json};
@@ -13,6 +17,9 @@ use crate::exit_status;
 /// Longest description in a list, in characters.
 const SHOWN: usize = 100;
 
+/// Time that a person has to authorize the client, besides the server's own.
+const CONSENT: Duration = Duration::from_secs(300);
+
 /// The width up to which names are lined up, in characters.
 const NAMES: usize = 32;
 
@@ -22,6 +29,7 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
         | ClientAction::Call { server, .. }
         | ClientAction::Read { server, .. }
         | ClientAction::Prompt { server, .. } => server,
+        ClientAction::Logout { url } => return log_out(url).await,
     };
     let done = async {
         let client = connect(server).await?;
@@ -34,15 +42,37 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
         Err(Failure::Output(error)) => Err(error.into()),
         Err(Failure::Server(error)) => {
             complain(&format!("brumate: {error}"));
+            if let Some(advice) = authorization::advice(&error) {
+                complain(advice);
+            }
             Ok(exit_status::FAILURE)
         }
+        Err(Failure::Usage(reason)) => {
+            complain(&format!("brumate: {reason}"));
+            Ok(exit_status::USAGE)
+        }
     }
+}
+
+async fn log_out(url: &str) -> anyhow::Result<u8> {
+    match authorization::log_out(url).await {
+        Ok(true) => {
+            complain(&format!("brumate: the tokens for {url} are forgotten; its authorization server still knows them"))
+        }
+        Ok(false) => complain(&format!("brumate: no tokens are kept for {url}")),
+        Err(reason) => {
+            complain(&format!("brumate: {reason}"));
+            return Ok(exit_status::FAILURE);
+        }
+    }
+    Ok(exit_status::SUCCESS)
 }
 
 /// The reason why an action ends early.
 enum Failure {
     Server(ClientError),
     Output(std::io::Error),
+    Usage(String),
 }
 
 impl From<ClientError> for Failure {
@@ -57,23 +87,46 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-async fn connect(server: &Connection) -> Result<Client, ClientError> {
+async fn connect(server: &Connection) -> Result<Client, Failure> {
+    let authorizing = || {
+        let variable = |name: &str| std::env::var(name).ok();
+        Authorizing::choose(&server.authorization, &server.headers, variable).map_err(Failure::Usage)
+    };
     if let Some(url) = &server.url {
-        return finish(Client::http(url).headers(server.headers.clone()), server).await;
+        let (client, asked) = Client::http(url).headers(server.headers.clone()).authorized(authorizing()?);
+        return finish(client, server, asked).await;
     }
     if let Some(url) = &server.sse {
-        return finish(Client::sse(url).headers(server.headers.clone()), server).await;
+        let (client, asked) = Client::sse(url).headers(server.headers.clone()).authorized(authorizing()?);
+        return finish(client, server, asked).await;
     }
     let (program, arguments) = server.command.split_first().map_or(("", &[][..]), |(program, rest)| (program, rest));
-    finish(Client::stdio(program, arguments).envs(server.env.clone()), server).await
+    finish(Client::stdio(program, arguments).envs(server.env.clone()), server, None).await
 }
 
-async fn finish<T: Target>(client: ClientBuilder<T>, server: &Connection) -> Result<Client, ClientError> {
-    client.name("brumate", env!("CARGO_PKG_VERSION")).timeout(server.wait).connect_timeout(server.wait).connect().await
+/// Connects. When a person is asked, the server's time begins anew, and the person's is added.
+async fn finish<T: Target>(
+    client: ClientBuilder<T>,
+    server: &Connection,
+    asked: Option<Asked>,
+) -> Result<Client, Failure> {
+    let client = client.name("brumate", env!("CARGO_PKG_VERSION")).timeout(server.wait);
+    let Some(asked) = asked else { return Ok(client.connect_timeout(server.wait).connect().await?) };
+    let late = async {
+        if tokio::time::timeout(server.wait, asked.notified()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let longest = server.wait.saturating_add(CONSENT);
+    tokio::select! {
+        client = client.connect_timeout(longest).connect() => Ok(client?),
+        () = late => Err(ClientError::Timeout(server.wait).into()),
+    }
 }
 
 async fn act(client: &Client, action: &ClientAction) -> Result<u8, Failure> {
     match action {
+        ClientAction::Logout { .. } => Ok(exit_status::SUCCESS),
         ClientAction::List { server } => list(client, server.json).await,
         ClientAction::Call { tool, arguments, server } => {
             let result = client.call(tool).args(Value::Object(values(arguments))).await?;

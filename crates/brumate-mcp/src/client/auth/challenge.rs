@@ -23,6 +23,11 @@ impl Challenge {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns all parameters, in their order.
+    pub(super) fn into_parameters(self) -> Vec<(String, String)> {
+        self.parameters
+    }
+
     /// Returns the scopes that it names.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         let scopes: Vec<String> = self.get("scope")?.split_ascii_whitespace().map(str::to_owned).collect();
@@ -39,8 +44,8 @@ fn parse(header: &str) -> Vec<Challenge> {
         let Some((word, after)) = token(rest) else { return challenges };
         let after = after.trim_start_matches([' ', '\t']);
         match (after.strip_prefix('='), challenges.last_mut()) {
-            // A parameter, unless it is the end of a token68 such as `Negotiate abc==`.
-            (Some(value), Some(challenge)) if !value.starts_with('=') => {
+            // A parameter, unless it is the end of a token68 such as `Negotiate abc==` or `Negotiate ab=`.
+            (Some(value), Some(challenge)) if !is_end(value) => {
                 let Some((value, after)) = value_of(value.trim_start_matches([' ', '\t'])) else { return challenges };
                 challenge.parameters.push((word.to_ascii_lowercase(), value));
                 rest = after;
@@ -52,6 +57,12 @@ fn parse(header: &str) -> Vec<Challenge> {
             }
         }
     }
+}
+
+/// Whether the text behind a `=` shows that it does not belong to a parameter.
+fn is_end(text: &str) -> bool {
+    let text = text.trim_start_matches([' ', '\t']);
+    text.is_empty() || text.starts_with(['=', ','])
 }
 
 /// Splits a token (RFC 9110) off, with the signs that a token68 has besides.
@@ -90,6 +101,35 @@ mod tests {
         assert_eq!(challenge.scopes(), Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(challenge.get("error"), Some("invalid_token"));
         assert_eq!(Challenge::bearer(["bearer SCOPE=one"]).get("scope"), Some("one"));
+        assert_eq!(Challenge::bearer(["Negotiate ab=, Bearer scope = \"one\""]).get("scope"), Some("one"));
+    }
+
+    /// Texts of pieces that headers are made of, and of others, in any order: what is read is in the text, and reading ends.
+    #[test]
+    fn any_text_is_read() {
+        const PIECES: [&str; 16] = [
+            "Bearer", "Basic", " ", ",", "=", "==", "\"", "\\", "scope", "realm", "a b", "é", "\t", "x=\"y\"", "%",
+            "\0",
+        ];
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state >> 33).unwrap()
+        };
+        let mut with_parameters = 0;
+        for _ in 0..20_000 {
+            let begin = if next() % 2 == 0 { "Bearer scope=" } else { "" };
+            let header: String =
+                std::iter::once(begin).chain((0..next() % 24).map(|_| PIECES[next() % PIECES.len()])).collect();
+            for (name, value) in Challenge::bearer([header.as_str()]).into_parameters() {
+                with_parameters += 1;
+                assert!(header.to_ascii_lowercase().contains(&name), "{header}");
+                assert!(header.replace('\\', "").contains(&value.replace('\\', "")), "{header}: {value}");
+            }
+        }
+        assert!(with_parameters > 1000, "{with_parameters}");
     }
 
     #[test]

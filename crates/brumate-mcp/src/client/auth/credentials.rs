@@ -4,7 +4,7 @@ use super::challenge::Challenge;
 use super::metadata;
 use super::signing::{SigningAlgorithm, SigningKey};
 use super::token::{self, Identity, Tokens};
-use super::{AuthError, Authorization, Authorizer, Secret};
+use super::{AuthError, Authorization, Authorizer, Refusal, Secret};
 use crate::outbound::{Outbound, Policy};
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
@@ -88,38 +88,44 @@ struct CredentialsAuthorizer {
     scopes: Vec<String>,
     server: Url,
     outbound: Outbound,
-    current: AsyncMutex<Option<Tokens>>,
+    current: AsyncMutex<Option<Granted>>,
+}
+
+/// Tokens, and the scopes that they were asked for with.
+struct Granted {
+    tokens: Tokens,
+    scopes: BTreeSet<String>,
 }
 
 impl Authorizer for CredentialsAuthorizer {
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>> {
         Box::pin(async move {
             let current = self.current.lock().await;
-            Ok(current.as_ref().filter(|tokens| !tokens.is_over()).map(|tokens| tokens.access.clone()))
+            let tokens = current.as_ref().map(|granted| &granted.tokens).filter(|tokens| !tokens.is_over());
+            Ok(tokens.map(|tokens| tokens.access.clone()))
         })
     }
 
-    fn challenged<'a>(
-        &'a self,
-        _status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
         Box::pin(async move {
+            let Refusal { status, challenges, used, .. } = refusal;
             let mut current = self.current.lock().await;
-            if current.as_ref().is_some_and(|tokens| !tokens.is_over() && used.as_ref() != Some(&tokens.access)) {
+            let tokens = current.as_ref().map(|granted| &granted.tokens);
+            if tokens.is_some_and(|tokens| !tokens.is_over() && used.as_ref() != Some(&tokens.access)) {
                 // Another request has got it meanwhile.
                 return Ok(());
             }
             let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
-            *current = Some(self.ask(&challenge).await?);
+            // After a refusal for too few scopes, those that there were stay.
+            let before = current.as_ref().filter(|_| status == 403).map(|granted| granted.scopes.clone());
+            *current = Some(self.ask(&challenge, before.unwrap_or_default()).await?);
             Ok(())
         })
     }
 }
 
 impl CredentialsAuthorizer {
-    async fn ask(&self, challenge: &Challenge) -> Result<Tokens, AuthError> {
+    async fn ask(&self, challenge: &Challenge, before: BTreeSet<String>) -> Result<Granted, AuthError> {
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
         let issuer = found.issuers.first().ok_or_else(|| AuthError::new("the server names no authorization server"))?;
         let server = metadata::authorization_server(&self.outbound, issuer).await?;
@@ -129,9 +135,9 @@ impl CredentialsAuthorizer {
         ];
         let mut scopes: BTreeSet<String> =
             challenge.scopes().or(found.scopes).unwrap_or_default().into_iter().collect();
-        scopes.extend(self.scopes.iter().cloned());
+        scopes.extend(self.scopes.iter().cloned().chain(before));
         if !scopes.is_empty() {
-            form.push(("scope".to_owned(), scopes.into_iter().collect::<Vec<_>>().join(" ")));
+            form.push(("scope".to_owned(), scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
         let secret = match &self.proof {
             Proof::Secret(secret) => Some(secret.clone()),
@@ -145,8 +151,10 @@ impl CredentialsAuthorizer {
             }
         };
         let method = secret.is_none().then(|| "private_key_jwt".to_owned());
-        let identity = Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None };
-        Ok(token::ask(&self.outbound, &server, &identity, form).await?.tokens)
+        let identity =
+            Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None, is_refused: false };
+        let tokens = token::ask(&self.outbound, &server, &identity, form).await?.tokens;
+        Ok(Granted { tokens, scopes })
     }
 }
 

@@ -1,20 +1,19 @@
 //! The authorization code flow, and the refresh of tokens.
 
+use super::answer::read_answer;
 use super::challenge::Challenge;
-use super::metadata::{self, ProtectedResource, ServerMetadata};
+use super::metadata::{self, ProtectedResource};
+use super::registration::identify;
 use super::store::StoredTokens;
-use super::token::{self, Identity, TokenError, now};
-use super::{AuthError, Authorizer, ClientRegistration, OAuth, Secret};
+use super::token::{self, TokenError, Tokens};
+use super::{AuthError, Authorizer, OAuth, Refusal, Secret};
 use crate::outbound::{Outbound, Policy};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use ring::digest::{SHA256, digest};
-use serde::Deserialize;
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex as AsyncMutex;
 use url::Url;
 
@@ -37,8 +36,17 @@ struct Inner {
 struct Current {
     is_loaded: bool,
     stored: Option<StoredTokens>,
-    /// The token came from a refresh: when it is refused, another refresh does not help.
-    is_refreshed: bool,
+}
+
+impl Current {
+    fn tokens(&self) -> Option<&Tokens> {
+        self.stored.as_ref()?.tokens.as_ref()
+    }
+
+    /// Whether there is an access token that has not ended, and is another than the one that was `used`.
+    fn has_other_than(&self, used: Option<&Secret>) -> bool {
+        self.tokens().is_some_and(|tokens| !tokens.is_over() && used != Some(&tokens.access))
+    }
 }
 
 /// Returns a random text of 256 bits that nobody can guess.
@@ -60,16 +68,11 @@ impl Authorizer for OAuthAuthorizer {
         Box::pin(self.inner.token())
     }
 
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
             // In a task of its own: whoever waits may give up, and the person's work is not lost.
-            let work = tokio::spawn(async move { inner.challenged(status, &challenges, used).await });
+            let work = tokio::spawn(async move { inner.challenged(refusal).await });
             work.await.unwrap_or_else(|error| Err(AuthError::of(error)))
         })
     }
@@ -78,10 +81,17 @@ impl Authorizer for OAuthAuthorizer {
 impl Inner {
     async fn load(&self, current: &mut Current) -> Result<(), AuthError> {
         if !current.is_loaded {
-            current.stored = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
+            current.stored = self.kept().await?;
             current.is_loaded = true;
         }
         Ok(())
+    }
+
+    /// Reads what the store has for the server. The tokens of another client than that which the program names are not this one's.
+    async fn kept(&self) -> Result<Option<StoredTokens>, AuthError> {
+        let kept = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
+        let registered = self.config.registered.as_ref();
+        Ok(kept.filter(|kept| registered.is_none_or(|registered| registered.id == kept.identity.id)))
     }
 
     async fn save(&self, current: &mut Current, stored: StoredTokens) -> Result<(), AuthError> {
@@ -93,33 +103,40 @@ impl Inner {
     async fn token(&self) -> Result<Option<Secret>, AuthError> {
         let mut current = self.current.lock().await;
         self.load(&mut current).await?;
-        let Some(tokens) = current.stored.as_ref().and_then(|stored| stored.tokens.clone()) else { return Ok(None) };
-        if tokens.is_over() {
-            if tokens.refresh.is_some() && self.refresh(&mut current, None).await? {
-                return Ok(current.stored.as_ref().and_then(|stored| Some(stored.tokens.as_ref()?.access.clone())));
-            }
+        let Some(tokens) = current.tokens() else { return Ok(None) };
+        if tokens.is_over() && (tokens.refresh.is_none() || !self.refresh(&mut current, None).await?) {
             return Ok(None);
         }
-        Ok(Some(tokens.access))
+        Ok(current.tokens().map(|tokens| tokens.access.clone()))
     }
 
-    async fn challenged(&self, status: u16, challenges: &[String], used: Option<Secret>) -> Result<(), AuthError> {
+    async fn challenged(&self, refusal: Refusal) -> Result<(), AuthError> {
+        let Refusal { status, challenges, used, is_first } = refusal;
         let mut current = self.current.lock().await;
         self.load(&mut current).await?;
-        let tokens = current.stored.as_ref().and_then(|stored| stored.tokens.as_ref());
-        if status == 401 && tokens.is_some_and(|tokens| used.as_ref() != Some(&tokens.access)) && used.is_some() {
-            // Another request has got a new one meanwhile.
+        if current.has_other_than(used.as_ref()) {
+            // Another request has got it meanwhile.
             return Ok(());
         }
         let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
+        // A token that is refused though it comes from a refresh is no reason for another one.
         if status == 401
             && used.is_some()
-            && !current.is_refreshed
-            && tokens.is_some_and(|tokens| tokens.refresh.is_some())
+            && is_first
+            && current.tokens().is_some_and(|tokens| tokens.refresh.is_some())
             && self.refresh(&mut current, Some(&found)).await?
         {
             return Ok(());
+        }
+        // Another process may have been authorized meanwhile.
+        if let Some(kept) = self.kept().await? {
+            let before = current.stored.replace(kept);
+            let has_new = current.has_other_than(used.as_ref())
+                && before.as_ref().and_then(|before| before.tokens.as_ref()) != current.tokens();
+            if has_new {
+                return Ok(());
+            }
         }
         let scopes = self.wanted_scopes(&current, &challenge, &found, status);
         self.authorize(&mut current, &found, scopes).await
@@ -153,12 +170,11 @@ impl Inner {
         let _alone = self.config.store.lock(&self.key).await.map_err(AuthError::of)?;
         let before = current.stored.clone();
         // Another process may have done so meanwhile, and the old refresh token is of no use then.
-        if let Some(kept) = self.config.store.load(&self.key).await.map_err(AuthError::of)? {
+        if let Some(kept) = self.kept().await? {
             let is_new = before.as_ref().and_then(|stored| stored.tokens.as_ref()) != kept.tokens.as_ref();
             let holds = kept.tokens.as_ref().is_some_and(|tokens| !tokens.is_over());
             current.stored = Some(kept);
             if is_new && holds {
-                current.is_refreshed = false;
                 return Ok(true);
             }
         }
@@ -182,12 +198,12 @@ impl Inner {
                 }
                 stored.tokens = Some(granted.tokens);
                 self.save(current, stored).await?;
-                current.is_refreshed = true;
                 Ok(true)
             }
-            Err(TokenError::Error { .. }) => {
-                // The tokens have ended; who the client is holds.
+            Err(TokenError::Error { code, .. }) => {
+                // The tokens have ended. Who the client is holds, unless it is that which the server does not know any more.
                 stored.tokens = None;
+                stored.identity.is_refused = code == "invalid_client";
                 self.save(current, stored).await?;
                 Ok(false)
             }
@@ -224,7 +240,7 @@ impl Inner {
             current.stored.as_ref().filter(|stored| stored.issuer == *issuer).map(|stored| stored.identity.clone());
         let redirect = kept.as_ref().and_then(|identity| identity.redirect.clone());
         let page = self.config.pages.prepare(redirect.as_deref()).await?;
-        let identity = self.identify(&server, kept, page.redirect()).await?;
+        let identity = identify(&self.config, &self.outbound, &server, kept, page.redirect()).await?;
 
         let (verifier, state) = (random_text(), random_text());
         let mut url = endpoint.clone();
@@ -249,152 +265,28 @@ impl Inner {
             ("code_verifier".to_owned(), verifier),
             ("resource".to_owned(), found.resource.clone()),
         ];
-        let granted = token::ask(&self.outbound, &server, &identity, form).await?;
+        let granted = match token::ask(&self.outbound, &server, &identity, form).await {
+            Ok(granted) => granted,
+            Err(denied) => {
+                if denied.code() == Some("invalid_client") {
+                    self.forget_identity(current).await?;
+                }
+                return Err(denied.into());
+            }
+        };
         let scopes = granted.scopes.unwrap_or_else(|| scopes.unwrap_or_default().into_iter().collect());
         let (issuer, resource, tokens) = (issuer.clone(), found.resource.clone(), Some(granted.tokens));
-        self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await?;
-        current.is_refreshed = false;
-        Ok(())
+        self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await
     }
 
-    /// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document, or by a new
-    /// registration.
-    async fn identify(
-        &self,
-        server: &ServerMetadata,
-        kept: Option<Identity>,
-        redirect: &str,
-    ) -> Result<Identity, AuthError> {
-        let identity = |id: String, secret, method: Option<String>| {
-            let redirect = Some(redirect.to_owned());
-            Identity { id, secret, method, redirect, secret_ends: None }
-        };
-        if let Some(ClientRegistration { id, secret, issuer }) = &self.config.registered {
-            if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
-                let text =
-                    format!("the client is registered with `{issuer}`, and the server wants `{}`", server.issuer);
-                return Err(AuthError(text));
-            }
-            return Ok(identity(id.clone(), secret.clone(), None));
-        }
-        if let Some(url) = self.config.metadata_url.as_ref().filter(|_| server.client_id_metadata_document_supported) {
-            return Ok(identity(url.to_string(), None, Some("none".to_owned())));
-        }
-        let holds = |kept: &Identity| {
-            kept.redirect.as_deref() == Some(redirect) && kept.secret_ends.is_none_or(|ends| ends == 0 || ends > now())
-        };
-        if let Some(kept) = kept.filter(holds) {
-            return Ok(kept);
-        }
-        let Some(endpoint) = &server.registration_endpoint else {
-            return Err(AuthError(format!(
-                "the authorization server `{}` registers no clients: give the client an identifier that it knows \
-                 (`registered`), or the address of its metadata (`client_metadata_url`)",
-                server.issuer
-            )));
-        };
-        self.register(server, endpoint, redirect).await
-    }
-
-    /// Registers the client (RFC 7591).
-    async fn register(&self, server: &ServerMetadata, endpoint: &Url, redirect: &str) -> Result<Identity, AuthError> {
-        #[derive(Deserialize)]
-        struct Registration {
-            client_id: String,
-            client_secret: Option<Secret>,
-            client_secret_expires_at: Option<u64>,
-            token_endpoint_auth_method: Option<String>,
-        }
-        let is_local = Url::parse(redirect).is_ok_and(|redirect| crate::outbound::is_loopback(&redirect));
-        let mut request = json!({
-            "client_name": self.config.name,
-            "redirect_uris": [redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "application_type": if is_local { "native" } else { "web" },
-        });
-        let known = server.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
-        let wanted = ["none", "client_secret_basic", "client_secret_post"];
-        if let Some(method) = wanted.into_iter().find(|method| known.iter().any(|known| known == method)) {
-            request["token_endpoint_auth_method"] = method.into();
-        }
-        let made: Registration = self
-            .outbound
-            .post_json(endpoint, &request)
-            .await
-            .map_err(|error| AuthError(format!("the client cannot be registered: {error}")))?;
-        Ok(Identity {
-            id: made.client_id,
-            secret: made.client_secret,
-            method: made.token_endpoint_auth_method,
-            redirect: Some(redirect.to_owned()),
-            secret_ends: made.client_secret_expires_at,
-        })
+    /// Notes that the authorization server does not know the client any more: the next authorization registers it again.
+    async fn forget_identity(&self, current: &mut Current) -> Result<(), AuthError> {
+        let Some(mut stored) = current.stored.clone() else { return Ok(()) };
+        stored.identity.is_refused = true;
+        self.save(current, stored).await
     }
 }
 
 fn join(scopes: &BTreeSet<String>) -> String {
     scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
-}
-
-/// Reads the code from the address that the browser was sent back to (RFC 6749, section 4.1.2; RFC 9207).
-fn read_answer(answer: &str, state: &str, server: &ServerMetadata) -> Result<String, AuthError> {
-    let url = Url::parse(answer).map_err(|error| AuthError(format!("the browser came back to no address: {error}")))?;
-    let get = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-    let same = |given: &str| bool::from(given.as_bytes().ct_eq(state.as_bytes()));
-    if !get("state").is_some_and(|given| same(&given)) {
-        return Err(AuthError::new("the answer of the authorization server is not to this client's request (`state`)"));
-    }
-    // Before anything else of it is believed.
-    match get("iss") {
-        Some(issuer) if issuer != server.issuer => {
-            return Err(AuthError(format!("the answer is of another authorization server than `{}`", server.issuer)));
-        }
-        None if server.authorization_response_iss_parameter_supported => {
-            return Err(AuthError::new("the authorization server's answer does not say whose it is (`iss`)"));
-        }
-        _ => {}
-    }
-    if let Some(error) = get("error") {
-        let text = get("error_description").map(|text| format!(": {text}")).unwrap_or_default();
-        return Err(AuthError(format!("the authorization server refuses: {error}{text}")));
-    }
-    get("code").ok_or_else(|| AuthError::new("the authorization server's answer has no code"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn server(says_whose: bool) -> ServerMetadata {
-        let metadata = json!({
-            "issuer": "https://issuer",
-            "token_endpoint": "https://issuer/token",
-            "authorization_response_iss_parameter_supported": says_whose,
-        });
-        serde_json::from_value(metadata).unwrap()
-    }
-
-    #[test]
-    fn an_answer_must_be_to_the_request_and_of_the_issuer() {
-        let read =
-            |query: &str, says_whose| read_answer(&format!("http://localhost/cb?{query}"), "s", &server(says_whose));
-        assert_eq!(read("state=s&code=c", false).unwrap(), "c");
-        assert_eq!(read("state=s&code=c&iss=https%3A%2F%2Fissuer", true).unwrap(), "c");
-        for (query, says_whose) in [
-            ("code=c", false),
-            ("state=other&code=c", false),
-            ("state=s&code=c", true),
-            ("state=s&code=c&iss=https://issuer/", true),
-            ("state=s&code=c&iss=https://evil", false),
-            ("state=s", false),
-            ("state=s&error=access_denied", false),
-        ] {
-            read(query, says_whose).expect_err(query);
-        }
-        // The text of another server's error is not shown.
-        let error =
-            read("state=s&error=x&error_description=click+here&iss=https://evil", false).unwrap_err().to_string();
-        assert!(!error.contains("click"), "{error}");
-    }
 }

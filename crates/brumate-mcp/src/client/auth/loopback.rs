@@ -1,7 +1,9 @@
 //! Pages that a person visits, and the port of this machine to which the browser comes back (RFC 8252).
 
 use super::AuthError;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,6 +18,12 @@ const MAX_HEAD: usize = 16 << 10;
 
 /// Time that a browser has to send the head of its request, and to take the answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections that are read at a time; further ones wait.
+const MAX_CONNECTIONS: usize = 16;
+
+/// Time that a function of the program has to bring the answer.
+const VISIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 const PATH: &str = "/callback";
 
@@ -81,7 +89,9 @@ impl Page {
     /// Has a page visited; returns the address that the browser came back to.
     pub(super) async fn visit(self, url: &str) -> Result<String, AuthError> {
         match self {
-            Self::Visited { visit, .. } => visit(url.to_owned()).await,
+            Self::Visited { visit, .. } => tokio::time::timeout(VISIT_TIMEOUT, visit(url.to_owned()))
+                .await
+                .unwrap_or_else(|_| Err(AuthError::new("nobody has agreed within ten minutes"))),
             Self::Loopback { show, listener, redirect } => {
                 show(url);
                 let answer = tokio::time::timeout(PATIENCE, accept(&listener));
@@ -93,24 +103,34 @@ impl Page {
     }
 }
 
-/// Waits for the request that brings the answer; others are refused. Returns its target.
+/// Waits for the request that brings the answer; others are refused. Returns its target. Browsers open connections that they send
+/// nothing on: several are read at a time.
 async fn accept(listener: &TcpListener) -> Result<String, AuthError> {
+    let mut open = FuturesUnordered::new();
     loop {
-        let (mut stream, _) = listener.accept().await.map_err(AuthError::of)?;
-        let head = tokio::time::timeout(HEAD_TIMEOUT, head(&mut stream)).await.ok().flatten();
-        let target = head.as_deref().and_then(|head| head.strip_prefix("GET ")?.split(' ').next());
-        let wanted = target.filter(|target| target.split('?').next() == Some(PATH));
-        let (status, body) = if wanted.is_some() { ("200 OK", DONE) } else { ("404 Not Found", "") };
-        let answer = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nReferrer-Policy: no-referrer\r\n\
-             Content-Security-Policy: default-src 'none'\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        let _ = tokio::time::timeout(HEAD_TIMEOUT, stream.write_all(answer.as_bytes())).await;
-        if let Some(target) = wanted {
-            return Ok(target.to_owned());
+        tokio::select! {
+            accepted = listener.accept(), if open.len() < MAX_CONNECTIONS => {
+                let (stream, _) = accepted.map_err(AuthError::of)?;
+                open.push(converse(stream));
+            }
+            Some(Some(target)) = open.next() => return Ok(target),
         }
     }
+}
+
+/// Reads a request, and answers it. Returns its target if it brings the answer of an authorization server.
+async fn converse(mut stream: TcpStream) -> Option<String> {
+    let head = tokio::time::timeout(HEAD_TIMEOUT, head(&mut stream)).await.ok().flatten()?;
+    let target = head.strip_prefix("GET ").and_then(|rest| rest.split(' ').next());
+    let wanted = target.filter(|target| target.split('?').next() == Some(PATH));
+    let (status, body) = if wanted.is_some() { ("200 OK", DONE) } else { ("404 Not Found", "") };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nReferrer-Policy: no-referrer\r\n\
+         Content-Security-Policy: default-src 'none'\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let _ = tokio::time::timeout(HEAD_TIMEOUT, stream.write_all(answer.as_bytes())).await;
+    wanted.map(str::to_owned)
 }
 
 /// Reads the head of a request.
@@ -150,6 +170,8 @@ mod tests {
             }
         };
         let visiting = tokio::spawn(async move { page.visit("https://issuer/authorize?x").await });
+        // A connection that says nothing holds nobody up.
+        let _silent = TcpStream::connect(&address).await.unwrap();
         assert!(get("/favicon.ico").await.starts_with("HTTP/1.1 404"));
         let answer = get("/callback?code=c&state=s").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("no-referrer"), "{answer}");

@@ -7,7 +7,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let oauth = OAuth::new("My Client")
 //!     .tokens(FileTokens::in_config_dir("my-client")?)
-//!     .on_page(|url| eprintln!("Open this page to go on: {url}"));
+//!     .in_browser();
 //! let client = Client::http("https://api.example.com/mcp").auth(oauth).connect().await?;
 //! # Ok(())
 //! # }
@@ -18,16 +18,26 @@
 //! the person agrees in a browser, and the code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer
 //! identification, RFC 9207). Tokens are sent to the server that they are for, and to no other.
 
+mod answer;
+mod browser;
 mod challenge;
 mod credentials;
 mod flow;
+#[doc(hidden)]
+pub mod fuzzing;
+#[cfg(feature = "keyring")]
+mod keyring;
 mod loopback;
 pub(crate) mod metadata;
+mod registration;
 mod signing;
 mod store;
 mod token;
 
+pub use browser::open_in_browser;
 pub use credentials::ClientCredentials;
+#[cfg(feature = "keyring")]
+pub use keyring::KeyringTokens;
 pub use signing::SigningAlgorithm;
 pub use store::{FileTokens, MemoryTokens, StoredTokens, TokenStore, TokenStoreError};
 
@@ -37,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use url::Url;
+use zeroize::Zeroize as _;
 
 /// Authorizations that one request may take, at most.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
@@ -57,7 +68,7 @@ impl AuthError {
     }
 }
 
-/// A token or a password. `Debug` does not show it.
+/// A token or a password. `Debug` does not show it, and its memory is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -71,6 +82,12 @@ impl Secret {
     /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 
@@ -93,13 +110,22 @@ pub trait Authorizer: Send + Sync {
     /// Returns the token to send, if there is one.
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>>;
 
-    /// Gets another token after an answer with status 401 or 403, its challenges, and the token that was sent.
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        challenges: Vec<String>,
-        used: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>>;
+    /// Gets another token after an answer that refuses the one that was sent.
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>>;
+}
+
+/// An answer that wants another token.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Refusal {
+    /// 401 or 403.
+    pub(super) status: u16,
+    /// The headers `WWW-Authenticate`.
+    pub(super) challenges: Vec<String>,
+    /// The token that was sent.
+    pub(super) used: Option<Secret>,
+    /// It is the request's first.
+    pub(super) is_first: bool,
 }
 
 /// Bearer tokens that a function of the program provides (RFC 6750).
@@ -140,13 +166,8 @@ impl Authorizer for Bearer {
         Box::pin(async move { (self.token)().await.map(Some) })
     }
 
-    fn challenged<'a>(
-        &'a self,
-        status: u16,
-        _: Vec<String>,
-        _: Option<Secret>,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
-        Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {status}"))) })
+    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
+        Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {}", refusal.status))) })
     }
 }
 
@@ -205,7 +226,7 @@ impl OAuth {
             metadata_url: None,
             scopes: Vec::new(),
             store: Arc::new(MemoryTokens::default()),
-            pages: Pages::loopback(|url| eprintln!("Open this page to authorize the client: {url}")),
+            pages: Pages::loopback(browser::print),
             assumes_pkce: false,
             problem: None,
         }
@@ -251,6 +272,13 @@ impl OAuth {
         self
     }
 
+    /// Opens the page in the system's browser ([`open_in_browser`]). Its answer comes to a port of this machine, as with
+    /// [`OAuth::on_page`].
+    #[must_use]
+    pub fn in_browser(self) -> Self {
+        self.on_page(open_in_browser)
+    }
+
     /// Has `visit` open the page, and return the address that the browser was sent back to. `redirect` is that address without its
     /// query, as it is known to the authorization server.
     #[must_use]
@@ -272,6 +300,22 @@ impl OAuth {
     pub fn assume_pkce(mut self) -> Self {
         self.assumes_pkce = true;
         self
+    }
+}
+
+impl OAuth {
+    /// Forgets what is kept for a server: the tokens, and who the client is to its authorization server. Returns whether there was
+    /// anything.
+    ///
+    /// # Errors
+    ///
+    /// The address is none, or the store does not work.
+    pub async fn forget(&self, server: &str) -> Result<bool, AuthError> {
+        let url = Url::parse(server).map_err(|error| AuthError(format!("the server's address `{server}`: {error}")))?;
+        let key = metadata::canonical(&url);
+        let is_known = self.store.load(&key).await.map_err(AuthError::of)?.is_some();
+        self.store.remove(&key).await.map_err(AuthError::of)?;
+        Ok(is_known)
     }
 }
 

@@ -10,9 +10,11 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
+use zeroize::Zeroizing;
 
 /// Time between two attempts to take a lock that another process has.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -25,6 +27,22 @@ pub struct StoredTokens {
     pub(super) identity: Identity,
     pub(super) tokens: Option<Tokens>,
     pub(super) scopes: Vec<String>,
+}
+
+impl StoredTokens {
+    /// Reads what [`StoredTokens::write`] has written for a server.
+    pub(super) fn read(server: &str, bytes: &[u8]) -> Result<Self, TokenStoreError> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            // The error's own text may show what is kept.
+            let (line, column) = (error.line(), error.column());
+            TokenStoreError(format!("what is kept for {server} is damaged at line {line}, column {column}"))
+        })
+    }
+
+    /// Writes it as JSON.
+    pub(super) fn write(&self) -> Result<Zeroizing<Vec<u8>>, TokenStoreError> {
+        serde_json::to_vec(self).map(Zeroizing::new).map_err(|error| TokenStoreError(error.to_string()))
+    }
 }
 
 /// The reason why a store cannot keep or find tokens.
@@ -119,21 +137,28 @@ impl FileTokens {
     ///
     /// The directory cannot be made.
     pub fn new(directory: impl Into<PathBuf>) -> Result<Self, TokenStoreError> {
-        let directory = directory.into();
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        Ok(Self { directory })
+        let tokens = Self { directory: directory.into() };
+        tokens.make_directory()?;
+        Ok(tokens)
     }
 
     /// Keeps them where programs keep their settings: `tokens` below the directory `program` of `$XDG_CONFIG_HOME`, or of `~/.config`.
+    /// The directory is made when there is something to keep.
     ///
     /// # Errors
     ///
-    /// There is no home directory; those of [`FileTokens::new`].
+    /// There is no home directory.
     pub fn in_config_dir(program: &str) -> Result<Self, TokenStoreError> {
         let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let config = config.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
         let config = config.ok_or_else(|| TokenStoreError("neither XDG_CONFIG_HOME nor HOME is set".to_owned()))?;
-        Self::new(config.join(program).join("tokens"))
+        Ok(Self { directory: config.join(program).join("tokens") })
+    }
+
+    fn make_directory(&self) -> Result<(), TokenStoreError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(|error| {
+            TokenStoreError(format!("the directory {} cannot be made: {error}", self.directory.display()))
+        })
     }
 
     fn path(&self, server: &str, ending: &str) -> PathBuf {
@@ -148,18 +173,19 @@ impl TokenStore for FileTokens {
     #[expect(clippy::disallowed_methods, reason = "the program's own directory")]
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         match std::fs::read(self.path(server, "json")) {
-            Ok(bytes) => {
-                let stored = serde_json::from_slice(&bytes);
-                Ok(Some(stored.map_err(|error| TokenStoreError(format!("the file for {server} is damaged: {error}")))?))
-            }
+            Ok(bytes) => StoredTokens::read(server, &Zeroizing::new(bytes)).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
-        let text = serde_json::to_vec(stored).map_err(|error| TokenStoreError(error.to_string()))?;
-        let (path, fresh) = (self.path(server, "json"), self.path(server, &format!("{}.new", std::process::id())));
+        static SAVED: AtomicU64 = AtomicU64::new(0);
+        self.make_directory()?;
+        let text = stored.write()?;
+        // Two that save at once each have a file of their own.
+        let ending = format!("{}-{}.new", std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
+        let (path, fresh) = (self.path(server, "json"), self.path(server, &ending));
         write_whole(&fresh, &text).and_then(|()| std::fs::rename(&fresh, &path))?;
         Ok(File::open(&self.directory)?.sync_all()?)
     }
@@ -172,6 +198,7 @@ impl TokenStore for FileTokens {
     }
 
     async fn lock(&self, server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError> {
+        self.make_directory()?;
         let path = self.path(server, "lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         loop {
@@ -191,13 +218,20 @@ fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Secret;
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn stored(token: &str) -> StoredTokens {
-        let identity = Identity { id: "id".into(), secret: None, method: None, redirect: None, secret_ends: None };
+    pub(crate) fn stored(token: &str) -> StoredTokens {
+        let identity = Identity {
+            id: "id".into(),
+            secret: None,
+            method: None,
+            redirect: None,
+            secret_ends: None,
+            is_refused: false,
+        };
         let tokens = Tokens { access: Secret::new(token), refresh: None, ends: None };
         let (issuer, resource) = ("https://issuer".to_owned(), "https://server".to_owned());
         StoredTokens { issuer, resource, identity, tokens: Some(tokens), scopes: Vec::new() }

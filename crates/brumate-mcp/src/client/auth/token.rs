@@ -6,6 +6,7 @@ use crate::outbound::{Outbound, OutboundError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time before their end at which tokens are replaced.
@@ -22,6 +23,9 @@ pub(super) struct Identity {
     pub(super) redirect: Option<String>,
     /// When the secret ends, in seconds since 1970.
     pub(super) secret_ends: Option<u64>,
+    /// The server does not know the client any more.
+    #[serde(default)]
+    pub(super) is_refused: bool,
 }
 
 /// An access token, and the refresh token that came with it.
@@ -60,6 +64,16 @@ pub(super) enum TokenError {
     Failed(AuthError),
 }
 
+impl TokenError {
+    /// Returns the code of a refusal.
+    pub(super) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Error { code, .. } => Some(code),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
 impl From<TokenError> for AuthError {
     fn from(denied: TokenError) -> Self {
         match denied {
@@ -80,12 +94,15 @@ pub(super) async fn ask(
 ) -> Result<TokenResponse, TokenError> {
     #[derive(Deserialize)]
     struct Answer {
-        access_token: String,
+        access_token: Secret,
         token_type: String,
-        expires_in: Option<u64>,
-        refresh_token: Option<String>,
+        #[serde(default)]
+        expires_in: Value,
+        refresh_token: Option<Secret>,
         scope: Option<String>,
     }
+    // Beside a header, too: it is no second proof, and servers of the Python SDK want it.
+    form.push(("client_id".to_owned(), identity.id.clone()));
     let mut authorization = None;
     match (method(server, identity), &identity.secret) {
         ("client_secret_basic", Some(secret)) => {
@@ -94,14 +111,17 @@ pub(super) async fn ask(
             authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
         }
         (_, secret) => {
-            form.push(("client_id".to_owned(), identity.id.clone()));
-            if let Some(secret) = secret {
+            if let Some(secret) = secret.as_ref().filter(|_| identity.method.as_deref() != Some("none")) {
                 form.push(("client_secret".to_owned(), secret.expose().to_owned()));
             }
         }
     }
     let answer: Answer = match outbound.post_form(&server.token_endpoint, &form, authorization.as_deref()).await {
         Ok(answer) => answer,
+        // A server in trouble takes nothing away.
+        Err(OutboundError::Status(place, status, _)) if status >= 500 || status == 429 => {
+            return Err(TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))));
+        }
         Err(OutboundError::Status(place, status, body)) => {
             #[derive(Deserialize)]
             struct Refusal {
@@ -126,12 +146,23 @@ pub(super) async fn ask(
         ))));
     }
     let tokens = Tokens {
-        access: Secret(answer.access_token),
-        refresh: answer.refresh_token.map(Secret),
-        ends: answer.expires_in.map(|seconds| now().saturating_add(seconds)),
+        access: answer.access_token,
+        refresh: answer.refresh_token,
+        ends: seconds(&answer.expires_in).map(|seconds| now().saturating_add(seconds)),
     };
     let scopes = answer.scope.map(|scope| scope.split_ascii_whitespace().map(str::to_owned).collect());
     Ok(TokenResponse { tokens, scopes })
+}
+
+/// Reads a number of seconds. Some servers write it as a text, or with a fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number that does not fit is a long time, or none"
+)]
+fn seconds(value: &Value) -> Option<u64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    number.is_finite().then_some(number as u64)
 }
 
 /// Returns how a client shows its secret: as the server has chosen when it was registered, else the first of these that the server

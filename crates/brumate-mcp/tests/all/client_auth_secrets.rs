@@ -1,0 +1,176 @@
+//! What a client's OAuth sends where: nothing to hostile addresses, and each secret to whom it is for.
+
+use crate::client_auth::connect;
+use crate::oauth_server::{Behaviour, REDIRECT, Servers};
+use brumate_mcp::Client;
+use brumate_mcp::client::{AuthError, MemoryTokens, OAuth};
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// A listener that nothing may reach: all addresses of this machine, and how many connections came.
+async fn trap() -> (u16, Arc<AtomicUsize>) {
+    let listener = match tokio::net::TcpListener::bind("[::]:0").await {
+        Ok(listener) => listener,
+        Err(_) => tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap(),
+    };
+    let port = listener.local_addr().unwrap().port();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = connections.clone();
+    tokio::spawn(async move {
+        while listener.accept().await.is_ok() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (port, connections)
+}
+
+#[tokio::test]
+async fn hostile_addresses_in_metadata_reach_nobody() {
+    let (port, connections) = trap().await;
+    let hostile = [
+        format!("http://user:password@127.0.0.1:{port}/x"),
+        format!("http://0.0.0.0:{port}/x"),
+        format!("https://0.0.0.0:{port}/x"),
+        format!("https://[::]:{port}/x"),
+        format!("ftp://127.0.0.1:{port}/x"),
+        format!("javascript://127.0.0.1:{port}/x"),
+        "file:///etc/passwd".to_owned(),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "https://169.254.169.254/latest/meta-data/".to_owned(),
+        "https://[::ffff:169.254.169.254]/".to_owned(),
+        "https://10.0.0.1/".to_owned(),
+        "https://[fd00::1]/".to_owned(),
+    ];
+    let servers = Servers::start(Behaviour::default()).await;
+    for url in &hostile {
+        let metadata = |name: &str| Behaviour { metadata: json!({name: url}), ..Behaviour::default() };
+        for behaviour in [
+            Behaviour { named: Some(url.clone()), ..Behaviour::default() },
+            Behaviour { resource: json!({"authorization_servers": [url]}), ..Behaviour::default() },
+            metadata("authorization_endpoint"),
+            metadata("token_endpoint"),
+            metadata("registration_endpoint"),
+        ] {
+            servers.behave(behaviour);
+            let error = connect(&servers, servers.oauth()).await.unwrap_err();
+            assert!(error.to_string().contains("may not be reached"), "{url}: {error}");
+        }
+    }
+    assert_eq!(servers.seen("GET /authorize").len(), 0);
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn redirects_to_other_origins_are_not_followed() {
+    let (port, connections) = trap().await;
+    for path in [
+        "/mcp",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/register",
+        "/token",
+    ] {
+        let redirects = vec![(path, format!("http://127.0.0.1:{port}{path}"))];
+        let servers = Servers::start(Behaviour { redirects, ..Behaviour::default() }).await;
+        connect(&servers, servers.oauth()).await.expect_err(path);
+        // With a token in the hand, too.
+        servers.behave(Behaviour::default());
+        let client = connect(&servers, servers.oauth()).await.unwrap();
+        let redirects = vec![("/mcp", format!("http://127.0.0.1:{port}/mcp"))];
+        servers.behave(Behaviour { redirects, ..Behaviour::default() });
+        client.call("add").arg("a", 1).arg("b", 2).await.unwrap_err();
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_proxy_sees_nothing_of_servers_on_this_machine() {
+    const URL: &str = "BRUMATE_TEST_UNPROXIED_URL";
+    if let Ok(url) = std::env::var(URL) {
+        let oauth = OAuth::new("Test")
+            .on_authorize(REDIRECT, |page| async move { Err(AuthError::new(format!("the way to {page} was found"))) });
+        let error = Client::http(url).auth(oauth).connect().await.unwrap_err().to_string();
+        assert!(error.contains("was found"), "{error}");
+        return;
+    }
+    let (port, connections) = trap().await;
+    let servers = Servers::start(Behaviour::default()).await;
+    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "client_auth_secrets::a_proxy_sees_nothing_of_servers_on_this_machine", "--nocapture"]);
+    for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(variable, format!("http://127.0.0.1:{port}"));
+    }
+    let output = command.env_remove("no_proxy").env_remove("NO_PROXY").env(URL, servers.url()).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(connections.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn each_secret_is_seen_by_whom_it_is_for() {
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    for seen in servers.all() {
+        let all = format!("{} {}", seen.authorization.clone().unwrap_or_default(), seen.text);
+        let is_mcp = seen.by == "server" && seen.line.ends_with(" /mcp");
+        let is_token = seen.by == "issuer" && seen.line == "POST /token";
+        assert!(is_mcp || !all.contains("planted-access"), "{seen:?}");
+        assert!(!seen.text.contains("planted-access"), "in the header and nowhere else: {seen:?}");
+        let is_basic = seen.authorization.is_some_and(|value| value.starts_with("Basic "));
+        let others = ["planted-refresh", "planted-code", "code_verifier"];
+        assert!(is_token || (!is_basic && !others.iter().any(|secret| all.contains(secret))), "{} {all}", seen.line);
+    }
+}
+
+/// A writer that keeps what is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_log_and_no_debug_output_has_a_secret() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    // What is logged by the crate `log`, too.
+    let _guard = subscriber.set_default();
+    let servers = Servers::start(Behaviour::default()).await;
+    let client = connect(&servers, servers.oauth()).await.unwrap();
+    servers.end_access();
+    assert_eq!(client.call("write").await.unwrap().text(), "written");
+    let shown = format!("{client:?} {:?}", servers.oauth().tokens(MemoryTokens::default()));
+    client.close().await;
+    let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
+    // It is a log of everything: of the protocol, and of the connections below it.
+    assert!(log.contains("rmcp") && log.contains("hyper") && log.contains("reqwest"), "{log}");
+    let mut secrets = vec!["planted".to_owned()];
+    for seen in servers.seen("POST /token") {
+        secrets.extend(seen.authorization.and_then(|value| Some(value.strip_prefix("Basic ")?.to_owned())));
+        let form = url::form_urlencoded::parse(seen.text.as_bytes()).into_owned();
+        secrets.extend(form.filter(|(name, _)| name == "code_verifier").map(|(_, value)| value));
+    }
+    assert!(secrets.len() >= 4, "{secrets:?}");
+    for secret in secrets {
+        for text in [&log, &shown] {
+            let at = text.find(&secret);
+            assert!(at.is_none(), "{secret}: {}", &text[at.unwrap_or_default().saturating_sub(500)..][..600]);
+        }
+    }
+}
