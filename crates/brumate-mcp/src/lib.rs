@@ -93,6 +93,7 @@
 //! | `sqlite` | sessions and events that outlive the process | no |
 //!
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -259,3 +260,8 @@ fn random_token() -> String {
 fn random_id() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// The examples of the README are compiled, and run where they can.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
