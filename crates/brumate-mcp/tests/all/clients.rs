@@ -71,3 +71,19 @@ fn no_example_is_forgotten() {
         assert!(run, "nobody runs {name}");
     }
 }
+
+/// Each block of Rust in the manual is a part of an example or of the README, whose code is compiled.
+#[test]
+fn code_of_the_manual_is_compiled() {
+    let manual = include_str!("../../../../docs/sdk.md");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(directory.join("examples")).expect("the examples").map(|file| file.expect("a file"));
+    let files = files.map(|file| file.path()).chain([directory.join("README.md")]);
+    let compiled: Vec<String> = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();
+    let blocks: Vec<&str> =
+        manual.split("\n```rust\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    assert!(blocks.len() > 5, "{} blocks", blocks.len());
+    for block in blocks {
+        assert!(compiled.iter().any(|text| text.contains(block)), "nowhere compiled:\n{block}");
+    }
+}
