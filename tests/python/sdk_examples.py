@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import http.server
+import json
 import signal
 import sqlite3
+import struct
 import subprocess
 import tempfile
+import threading
+import urllib.error
 import urllib.request
+import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +24,33 @@ import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.types import CreateMessageResult, ElicitResult, TextContent
 
 from harness import PATIENCE, SDK_MAJOR, plain, text_of
 
 EXAMPLES: Path
 ERA: str
 LOGS: list[Any] = []
+# What the person at the client answers to the next forms; `None` declines. The pages that were opened.
+FORMS: list[dict[str, Any] | None] = []
+PAGES: list[str] = []
 
 
 async def _log(params: Any) -> None:
     LOGS.append(params.data)
+
+
+async def _elicit(_: Any, params: Any) -> Any:
+    if params.mode == 'url':
+        PAGES.append(params.url)
+        return ElicitResult(action='accept')
+    content = FORMS.pop(0)
+    return ElicitResult(action='decline') if content is None else ElicitResult(action='accept', content=content)
+
+
+async def _sample(_: Any, params: Any) -> Any:
+    content = TextContent(type='text', text=f'a model on: {params.messages[-1].content.text}')
+    return CreateMessageResult(role='assistant', content=content, model='none')
 
 
 @contextlib.asynccontextmanager
@@ -54,28 +77,44 @@ async def serving(example: str) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def http(url: str) -> AsyncIterator[Any]:
+async def http_session(url: str, token: str | None = None) -> AsyncIterator[Any]:
     """A session over streamable HTTP."""
     from mcp.client import streamable_http
 
     # The name changed between 1.x releases.
     connect = getattr(streamable_http, 'streamable_http_client', None) or streamable_http.streamablehttp_client
-    async with connected(url, lambda: connect(url)) as session:
-        yield session
+    if token is None:
+        async with connected(url, lambda: connect(url)) as session:
+            yield session
+        return
+    headers = {'Authorization': f'Bearer {token}'}
+    if SDK_MAJOR == 1:
+        transport = streamable_http.streamablehttp_client(url, headers)
+        async with connected(lambda: None, lambda: transport) as session:
+            yield session
+        return
+    import httpx2
+
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, follow_redirects=True) as client:
+        transport = connect(url, http_client=client)
+        async with connected(transport, lambda: transport) as session:
+            yield session
 
 
 @contextlib.asynccontextmanager
 async def connected(target: Any, transport: Any) -> AsyncIterator[Any]:
     LOGS.clear()
+    PAGES.clear()
+    callbacks: Any = {'logging_callback': _log, 'elicitation_callback': _elicit, 'sampling_callback': _sample}
     with anyio.fail_after(PATIENCE):
         if SDK_MAJOR >= 2 and not callable(target):
             from mcp import Client
 
-            async with Client(target, mode=ERA, logging_callback=_log, log_level='debug') as client:
+            async with Client(target, mode=ERA, log_level='debug', **callbacks) as client:
                 assert (client.protocol_version >= '2026-07-28') == (ERA == 'auto'), client.protocol_version
                 yield client
             return
-        async with transport() as (read, write, *_), ClientSession(read, write, logging_callback=_log) as session:
+        async with transport() as (read, write, *_), ClientSession(read, write, **callbacks) as session:
             await session.initialize()
             yield session
 
@@ -215,10 +254,10 @@ async def sqlite_explorer() -> None:
 
 async def mounting() -> None:
     async with serving('mounting') as address:
-        async with http(f'{address}/echo/mcp') as session:
+        async with http_session(f'{address}/echo/mcp') as session:
             assert text_of(await call(session, 'echo', message='hi')) == 'Echo: hi'
             assert LOGS == ['echoing hi'], LOGS
-        async with http(f'{address}/math/mcp') as session:
+        async with http_session(f'{address}/math/mcp') as session:
             assert text_of(await call(session, 'add_two', n=40)) == '42'
         async with (
             sse_client(f'{address}/math/sse') as (read, write),
@@ -232,7 +271,7 @@ async def mounting() -> None:
 async def stateless_json() -> None:
     async with serving('stateless_json') as address:
         for _ in range(2):
-            async with http(f'{address}/mcp') as session:
+            async with http_session(f'{address}/mcp') as session:
                 assert text_of(await call(session, 'double', number=21)) == '42.0'
 
 
@@ -273,15 +312,240 @@ async def in_axum() -> None:
         for visit in [1, 2]:
             page = await anyio.to_thread.run_sync(lambda: urllib.request.urlopen(address, timeout=PATIENCE).read())
             assert page.decode() == f'visit {visit}', page
-        async with http(f'{address}/mcp') as session:
+        async with http_session(f'{address}/mcp') as session:
             assert (await call(session, 'count_visits'))['structuredContent'] == {'result': 2}
 
 
 async def low_level() -> None:
-    async with serving('low_level') as address, http(f'{address}/mcp') as session:
+    async with serving('low_level') as address, http_session(f'{address}/mcp') as session:
         tools = plain(await session.list_tools())['tools']
         assert [tool['name'] for tool in tools] == ['english', 'french', 'german'], tools
         assert text_of(await call(session, 'french')) == 'Bonjour, stranger!'
+
+
+async def quickstart() -> None:
+    async with stdio('quickstart') as session:
+        assert (await call(session, 'add', a=20, b=22))['structuredContent'] == {'result': 42}
+        (contents,) = plain(await session.read_resource('greeting://Ada'))['contents']
+        assert contents['text'] == 'Hello, Ada!', contents
+
+
+async def resources() -> None:
+    async with stdio('resources') as session:
+        (resource,) = plain(await session.list_resources())['resources']
+        assert resource['uri'] == 'config://app' and resource['mimeType'] == 'text/plain', resource
+        (contents,) = plain(await session.read_resource('config://app'))['contents']
+        assert contents['text'] == 'App configuration here', contents
+        (contents,) = plain(await session.read_resource('users://7/profile'))['contents']
+        assert contents['text'] == 'Profile data for user 7', contents
+        for unknown in ['users://77/profile', 'users://ada/profile']:
+            try:
+                await session.read_resource(unknown)
+            except Exception as error:
+                assert 'user' in str(error), error
+            else:
+                raise AssertionError(f'{unknown} should not have been found')
+
+
+class Forecast(http.server.BaseHTTPRequestHandler):
+    """A weather service that knows the path alone."""
+
+    def do_GET(self) -> None:
+        self.send_response(404 if 'Atlantis' in self.path else 200)
+        self.end_headers()
+        self.wfile.write(f'sunny at {self.path}'.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+async def weather() -> None:
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Forecast) as service:
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        async with stdio('weather', f'http://127.0.0.1:{service.server_port}') as session:
+            assert (await call(session, 'calculate_bmi', weight_kg=81, height_m=1.8))['structuredContent'] == {
+                'result': 25.0
+            }
+            refused = await call(session, 'calculate_bmi', weight_kg=81, height_m=0)
+            assert refused['isError'] and 'height_m' in text_of(refused), refused
+            assert text_of(await call(session, 'fetch_weather', city='Paris')) == 'sunny at /Paris'
+            assert text_of(await call(session, 'fetch_weather', city='../x?y')) == 'sunny at /..%2Fx%3Fy'
+            missing = await call(session, 'fetch_weather', city='Atlantis')
+            assert missing['isError'] and '404' in text_of(missing), missing
+        service.shutdown()
+
+
+def png(width: int, height: int) -> bytes:
+    """A grey picture."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+
+    rows = zlib.compress((b'\0' + b'\x80' * width) * height)
+    head = struct.pack('>IIBBBBB', width, height, 8, 0, 0, 0, 0)
+    return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', head) + chunk(b'IDAT', rows) + chunk(b'IEND', b'')
+
+
+async def thumbnail() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / 'grey.png').write_bytes(png(400, 200))
+        async with stdio('thumbnail', directory) as session:
+            (image,) = (await call(session, 'create_thumbnail', image_path='grey.png'))['content']
+            assert image['mimeType'] == 'image/png', image
+            assert struct.unpack('>II', base64.b64decode(image['data'])[16:24]) == (100, 50), image
+            for path in ['../grey.png', str(Path(directory) / 'grey.png')]:
+                refused = await call(session, 'create_thumbnail', image_path=path)
+                assert refused['isError'] and 'leaves the directory' in text_of(refused), refused
+
+
+async def long_task() -> None:
+    async with stdio('long_task') as session:
+        seen: list[tuple[float, float | None]] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            seen.append((done, total))
+
+        arguments = {'files': ['a.txt', 'b.txt']}
+        result = plain(await session.call_tool('long_task', arguments, progress_callback=progress))
+        assert text_of(result) == 'Processing complete: 42 bytes', result
+        with anyio.fail_after(PATIENCE):
+            while seen != [(1, 2), (2, 2)] or LOGS != ['Processing a.txt', 'Processing b.txt']:
+                await anyio.sleep(0.01)
+        failed = await call(session, 'long_task', files=['c.txt'])
+        assert failed['isError'] and 'no file c.txt' in text_of(failed), failed
+
+
+async def streamable_http() -> None:
+    async with serving('streamable_http') as address:
+        for kind in ['', '/stateless', '/json']:
+            async with http_session(f'{address}{kind}/mcp') as session:
+                assert text_of(await call(session, 'echo', message='hi')) == 'Echo: hi', kind
+
+
+async def sse_mounts() -> None:
+    async with serving('sse_mounts') as address:
+        for path, headers, name in [
+            ('/github/sse', {}, 'GitHub API'),
+            ('/browser/sse', {}, 'Browser'),
+            ('/search/events', {}, 'Search'),
+            ('/sse', {'Host': 'mcp.acme.corp'}, 'Acme'),
+        ]:
+            async with (
+                sse_client(f'{address}{path}', headers=headers) as (read, write),
+                ClientSession(read, write) as session,
+            ):
+                with anyio.fail_after(PATIENCE):
+                    await session.initialize()
+                    assert text_of(await call(session, 'name')) == name
+
+
+async def low_level_prompt() -> None:
+    async with stdio('low_level_prompt') as session:
+        (prompt,) = plain(await session.list_prompts())['prompts']
+        assert prompt['name'] == 'example-prompt', prompt
+        assert prompt['arguments'] == [{'name': 'arg1', 'description': 'Example argument', 'required': True}], prompt
+        found = plain(await session.get_prompt('example-prompt', {'arg1': 'value'}))
+        assert found['description'] == 'Example prompt', found
+        assert found['messages'][0]['content']['text'] == 'Example prompt text', found
+        try:
+            await session.get_prompt('other', {})
+        except Exception as error:
+            assert 'Unknown prompt: other' in str(error), error
+        else:
+            raise AssertionError('an unknown prompt should have been refused')
+
+
+async def elicitation() -> None:
+    async with stdio('elicitation') as session:
+        ask = {'date': '2026-12-25', 'party_size': 4}
+        for content, says in [
+            ({'check_alternative': True, 'alternative_date': '2026-12-27'}, 'Booked for 2026-12-27'),
+            ({'check_alternative': False}, 'No booking made'),
+            (None, 'Booking cancelled'),
+        ]:
+            FORMS.append(content)
+            assert says in text_of(await call(session, 'book_table', **ask)), says
+        assert 'Booked a table for 4' in text_of(await call(session, 'book_table', date='2026-12-24', party_size=4))
+        assert text_of(await call(session, 'pay')) == 'The payment page is open'
+        assert PAGES == ['https://pay.example.com/table'], PAGES
+
+
+async def sampling() -> None:
+    async with stdio('sampling') as session:
+        assert text_of(await call(session, 'generate_poem', topic='rust')) == (
+            'a model on: Write a short poem about rust'
+        )
+
+
+async def notifications() -> None:
+    async with stdio('notifications') as session:
+        assert text_of(await call(session, 'process_data', data='x')) == 'Processed: x'
+        with anyio.fail_after(PATIENCE):
+            while LOGS != ["Processing 'x'", 'Starting', 'This is experimental', '(This is just a demo)']:
+                await anyio.sleep(0.01)
+        (contents,) = plain(await session.read_resource('count://processed'))['contents']
+        assert contents['text'] == '1', contents
+        await call(session, 'add_more')
+        names = [tool['name'] for tool in plain(await session.list_tools())['tools']]
+        assert names == ['process_data', 'add_more', 'more'], names
+        assert text_of(await call(session, 'more')) == 'done'
+
+
+async def pagination() -> None:
+    async with stdio('pagination') as session:
+        found: list[str] = []
+        pages, cursor = 0, None
+        while pages == 0 or cursor:
+            page = plain(await list_page(session, cursor))
+            found += [resource['uri'] for resource in page['resources']]
+            pages, cursor = pages + 1, page.get('nextCursor')
+        assert found == [f'resource://items/{number}' for number in range(1, 101)], found
+        assert pages == 10, pages
+
+
+async def list_page(session: Any, cursor: str | None) -> Any:
+    if SDK_MAJOR >= 2 and not isinstance(session, ClientSession):
+        return await session.list_resources(cursor=cursor)
+    return await session.list_resources(cursor)
+
+
+async def structured() -> None:
+    async with stdio('structured') as session:
+        tools = {tool['name']: tool for tool in plain(await session.list_tools())['tools']}
+        schema = tools['get_weather']['outputSchema']
+        assert schema['properties']['temperature']['description'] == 'Temperature in Celsius', schema
+        assert 'outputSchema' not in tools['advanced'], tools['advanced']
+        weather = await call(session, 'get_weather', city='Paris')
+        assert weather['structuredContent'] == {'temperature': 22.5, 'humidity': 45.0, 'condition': 'sunny'}, weather
+        assert json.loads(text_of(weather)) == weather['structuredContent'], weather
+        for name, data in [
+            ('get_statistics', {'mean': 42.5, 'median': 40.0}),
+            ('list_cities', {'result': ['London', 'Paris']}),
+            ('advanced', {'rows': [1, 2]}),
+        ]:
+            assert (await call(session, name))['structuredContent'] == data, name
+        assert (await call(session, 'advanced'))['_meta']['hidden'] == 'for the client'
+
+
+async def protected() -> None:
+    async with serving('protected') as address:
+        with contextlib.closing(anonymous(f'{address}/mcp')) as refused:
+            challenge = refused.headers['www-authenticate']
+            assert refused.status == 401 and 'scope="weather"' in challenge, challenge
+        url = challenge.split('resource_metadata="')[1].split('"')[0]
+        metadata = json.loads(urllib.request.urlopen(url, timeout=PATIENCE).read())
+        assert metadata['resource'] == f'{address}/mcp', metadata
+        assert metadata['authorization_servers'] == ['https://auth.example.com'], metadata
+        async with http_session(f'{address}/mcp', 'writer') as session:
+            assert text_of(await call(session, 'get_weather', city='Paris')) == '22 degrees in Paris, writer'
+            assert text_of(await call(session, 'set_weather', city='Paris', degrees=3)) == '3 degrees in Paris'
+
+
+def anonymous(url: str) -> Any:
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, data=b'{}', method='POST'), timeout=PATIENCE)
+    except urllib.error.HTTPError as error:
+        return error
 
 
 CASES = [
@@ -297,6 +561,20 @@ CASES = [
     layers,
     in_axum,
     low_level,
+    quickstart,
+    resources,
+    weather,
+    thumbnail,
+    long_task,
+    streamable_http,
+    sse_mounts,
+    low_level_prompt,
+    elicitation,
+    sampling,
+    notifications,
+    pagination,
+    structured,
+    protected,
 ]
 
 

@@ -255,3 +255,8 @@ pub fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     finish(server::expand(attribute.into(), item.into()))
 }
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

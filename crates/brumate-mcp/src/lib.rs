@@ -77,6 +77,11 @@
 //! [`Server::serve_streams`], for pipes and sockets. Each speaks all protocols from 2024-11-05 to 2026-07-28, to each client
 //! its own. The protocol itself is [rmcp](https://docs.rs/rmcp)'s, which shows in [`lowlevel`] alone.
 //!
+//! # Authorization
+//!
+//! [`HttpOptions::protect`] asks for access tokens of OAuth 2.1; see [`auth`]. The feature `auth-server` has an authorization server, in
+//! the module `auth_server`.
+//!
 //! # Clients
 //!
 //! [`Client`] connects to servers over all these transports; see [`client`].
@@ -88,11 +93,13 @@
 //! | `server` | servers | yes |
 //! | `client` | clients of child processes, streams and servers in the same process | yes |
 //! | `client-http` | clients of servers over HTTP | yes |
-//! | `auth` | authorization of clients: OAuth 2.1, client credentials | yes |
+//! | `auth` | OAuth 2.1: authorization of clients, verifiers of access tokens | yes |
 //! | `auth-server` | an authorization server | no |
-//! | `sqlite` | sessions and events that outlive the process | no |
+//! | `keyring` | a client's tokens in the system's keyring (Secret Service) | no |
+//! | `sqlite` | sessions and events that outlive the process; `SqliteAuth` | no |
 //!
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -259,3 +266,8 @@ fn random_token() -> String {
 fn random_id() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// The examples of the README are compiled, and run where they can.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

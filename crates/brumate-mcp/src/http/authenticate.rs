@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Longest token of [`HttpOptions::bearer`](super::HttpOptions::bearer) that is looked at.
+/// Longest token of `HttpOptions::bearer` that is looked at, in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
 
 /// Finds whose token it is.

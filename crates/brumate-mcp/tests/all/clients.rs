@@ -48,7 +48,7 @@ fn mcp2_legacy() {
     run("BRUMATE_TEST_PYTHON_MCP2", "2", "legacy");
 }
 
-/// Every example is in the manual, and run: here, by the conformance suite or by `interop.rs`; `load` measures only.
+/// Every example is in the manual, and run: here, in `client_examples.rs`, or by a test of its own; `load` and `load_client` measure only.
 #[test]
 fn no_example_is_forgotten() {
     let manual = include_str!("../../../../docs/sdk.md");
@@ -62,10 +62,28 @@ fn no_example_is_forgotten() {
     let mut written: Vec<_> = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
     written.sort();
     assert_eq!(told, written);
-    let cases = include_str!("../../../../tests/python/sdk_examples.py");
-    for name in
-        told.iter().filter(|name| !["conformance", "conformance_client", "interop", "load"].contains(&name.as_str()))
-    {
-        assert!(cases.contains(&format!("async def {name}()")), "nobody runs {name}");
+    let servers = include_str!("../../../../tests/python/sdk_examples.py");
+    let clients = include_str!("client_examples.rs");
+    // These have tests of their own, or measure.
+    let elsewhere = ["authorization", "conformance", "conformance_client", "interop", "load", "load_client"];
+    for name in told.iter().filter(|name| !elsewhere.contains(&name.as_str())) {
+        let run = servers.contains(&format!("async def {name}()")) || clients.contains(&format!("fn {name}()"));
+        assert!(run, "nobody runs {name}");
+    }
+}
+
+/// Each block of Rust in the manual is a part of an example or of the README, whose code is compiled.
+#[test]
+fn code_of_the_manual_is_compiled() {
+    let manual = include_str!("../../../../docs/sdk.md");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(directory.join("examples")).expect("the examples").map(|file| file.expect("a file"));
+    let files = files.map(|file| file.path()).chain([directory.join("README.md")]);
+    let compiled: Vec<String> = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();
+    let blocks: Vec<&str> =
+        manual.split("\n```rust\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    assert!(blocks.len() > 5, "{} blocks", blocks.len());
+    for block in blocks {
+        assert!(compiled.iter().any(|text| text.contains(block)), "nowhere compiled:\n{block}");
     }
 }

@@ -9,6 +9,7 @@ mod client;
 mod client_auth;
 mod client_auth_interop;
 mod client_auth_secrets;
+mod client_examples;
 mod client_group;
 mod client_interop;
 mod clients;
