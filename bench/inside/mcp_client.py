@@ -1,6 +1,6 @@
-"""A client of the Python SDK: connects, lists the tools, and calls `echo`, with OPEN calls under way at a time. Prints the seconds of each as JSON.
+"""A client of the Python SDK: connects, lists the tools, and calls `echo`, with OPEN calls under way at a time.
 
-`mcp_client.py legacy|modern CALLS OPEN URL|COMMAND…`
+Prints the seconds of each as JSON. `mcp_client.py legacy|modern CALLS OPEN URL|COMMAND…`
 """
 
 import asyncio
