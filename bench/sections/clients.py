@@ -56,6 +56,8 @@ def measure(contestants, options):
                 parts = [Summary.of([each[step] for each in of]).milliseconds() for step in STEPS]
                 rows.append([f"{case}: {name}", *parts, decimal(paired_ratio(whole[name], whole["brumate-mcp"]))])
     result.table(["client", "connect, ms", "list, ms", f"{CALLS} calls, ms", "whole ÷ brumate-mcp"], rows)
-    result.notes.append("`legacy` is 2025-11-25 with a session, `modern` is 2026-07-28. Clients and server share the machine.")
+    result.notes.append(
+        "`legacy` is 2025-11-25 with a session, `modern` is 2026-07-28. Clients and server share the machine."
+    )
     result.raw = raw
     return result
