@@ -4,6 +4,7 @@
 //! The binaries in `fuzz_targets` give these functions to libFuzzer. `tests/all` runs them on the stored corpus and on
 //! mutations of it, with a stable compiler.
 
+pub mod access_tokens;
 pub mod authorities;
 pub mod challenges;
 pub mod compile_gate;
@@ -25,7 +26,8 @@ pub struct Target {
 }
 
 /// Every target, in the order of their names.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
+    Target { name: "access_tokens", run: access_tokens::run },
     Target { name: "authorities", run: authorities::run },
     Target { name: "challenges", run: challenges::run },
     Target { name: "compile_gate", run: compile_gate::run },

@@ -1,6 +1,7 @@
 //! Inputs of the targets that the other side of HTTP reaches: authorities, challenges, connections, steps with streams.
 
 use crate::{Input, damage};
+use brumate_fuzz::access_tokens::TOKEN;
 
 /// Inputs of `authorities`.
 pub(crate) fn authorities() -> Vec<Input> {
@@ -17,6 +18,21 @@ pub(crate) fn authorities() -> Vec<Input> {
         ("origin-null", "null"),
     ];
     texts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).to_vec()
+}
+
+/// Inputs of `access_tokens`.
+pub(crate) fn access_tokens() -> Vec<Input> {
+    let signature = TOKEN.rsplit_once('.').map_or("", |(_, signature)| signature);
+    let keys =
+        r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "one", "x": "AA", "y": "AA"}, {"kty": "oct", "k": "AA"}]}"#;
+    let mut inputs = vec![
+        ("signed".to_owned(), TOKEN.into()),
+        ("without-algorithm".to_owned(), format!("eyJhbGciOiJub25lIn0.e30.{signature}").into()),
+        ("without-signature".to_owned(), "eyJhbGciOiJub25lIn0.e30.".into()),
+        ("keys".to_owned(), keys.into()),
+    ];
+    damage::add(&mut inputs, "signed");
+    inputs
 }
 
 /// Inputs of `challenges`.

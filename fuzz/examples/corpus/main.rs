@@ -34,6 +34,7 @@ type Input = (String, Vec<u8>);
 
 fn main() -> io::Result<()> {
     write("authorities", connections::authorities())?;
+    write("access_tokens", connections::access_tokens())?;
     write("challenges", connections::challenges())?;
     write("compile_gate", small_bombs())?;
     write("exceptions", modules())?;

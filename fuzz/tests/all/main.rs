@@ -153,4 +153,4 @@ macro_rules! targets {
     };
 }
 
-targets! { authorities, challenges, compile_gate, exceptions, http, packages, resumption, wheel, wheel_files, wire }
+targets! { access_tokens, authorities, challenges, compile_gate, exceptions, http, packages, resumption, wheel, wheel_files, wire }

@@ -28,6 +28,9 @@
 //! | a function | everything else |
 
 #[cfg(feature = "auth")]
+#[doc(hidden)]
+pub mod fuzzing;
+#[cfg(feature = "auth")]
 mod introspection;
 #[cfg(feature = "auth")]
 mod jwk;

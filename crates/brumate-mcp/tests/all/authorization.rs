@@ -1,5 +1,6 @@
 //! An authorization server beside the server that it gives tokens for: what it gives, and what it refuses.
 
+use crate::client_auth_secrets::Log;
 use crate::support::{Answer, Http, read};
 use axum::body::Body;
 use base64::Engine as _;
@@ -683,4 +684,57 @@ async fn tokens_are_introspected_from_elsewhere() {
     assert_eq!(access.issuer.as_deref(), Some(url.as_str()));
     assert_eq!(verifier("resource secret").verify("another").await.unwrap(), None);
     verifier("wrong").verify(token).await.unwrap_err();
+}
+
+/// Codes, tokens, secrets and passwords are in no log, whatever is logged.
+#[test]
+fn no_log_has_a_secret() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let dispatch = tracing::Dispatch::new(subscriber);
+    let of_threads = dispatch.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // The database works on threads of its own.
+        .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&of_threads)))
+        .build()
+        .expect("a runtime");
+    let secrets = tracing::dispatcher::with_default(&dispatch, || {
+        runtime.block_on(async {
+            let world = World::new(|auth| {
+                auth.passwords(|_, password| async move { (password == "p4ssword").then(|| "ada".to_owned()) })
+            })
+            .await;
+            let (fields, _) = world.page("post", &[]).await;
+            for password in ["wr0ng", "p4ssword"] {
+                let form = [("answer", "allow"), ("name", "ada"), ("password", password)];
+                let sent = world.submit(&fields, &form).await;
+                if password == "wr0ng" {
+                    continue;
+                }
+                let code = parameter(&location(&sent), "code").expect("a code");
+                let client = [("client_id", "post"), ("client_secret", "s3cret")];
+                let tokens = world.exchange(&code, &client).await.expect("tokens");
+                assert!(world.call(&tokens).await.is_ok());
+                let next = world.refresh(&tokens, &client).await.expect("tokens");
+                world.refresh(&tokens, &client).await.expect_err("it was used");
+                world.call(&next).await.expect_err("all was revoked");
+                let text = |value: &Value| value.as_str().expect("text").to_owned();
+                let of = |tokens: &Value| [text(&tokens["access_token"]), text(&tokens["refresh_token"])];
+                let more = ["s3cret", "p4ssword", "wr0ng", VERIFIER].map(str::to_owned);
+                return [&of(&tokens)[..], &of(&next), &more, &[code]].concat();
+            }
+            unreachable!("the second password is right")
+        })
+    });
+    let log = String::from_utf8_lossy(&log.0.lock().expect("no panic")).into_owned();
+    assert!(log.contains("it was used twice"), "{log}");
+    for secret in secrets {
+        assert!(!log.contains(&secret), "{secret}: {log}");
+    }
 }
