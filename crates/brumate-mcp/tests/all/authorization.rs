@@ -572,6 +572,10 @@ async fn metadata_say_what_there_is_and_wrong_settings_do_not_start() {
     let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap());
     let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
     assert!(error.contains("AuthServer::resource"), "{error}");
+    let directory = self::directory();
+    let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE);
+    let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
+    assert!(error.contains("nobody can sign in: SqliteAuth::passwords"), "{error}");
 }
 
 #[tokio::test]
