@@ -1,12 +1,13 @@
-// A client of the TypeScript SDK: connects, lists the tools, and calls `echo`. Prints the seconds of each as JSON.
+// A client of the TypeScript SDK: connects, lists the tools, and calls `echo`, with OPEN calls under
+// way at a time. Prints the seconds of each as JSON.
 //
-// `mcp_client.mjs MODULES legacy|modern CALLS URL|COMMAND…`; MODULES is the `node_modules` with `@modelcontextprotocol/client`.
+// `mcp_client.mjs MODULES legacy|modern CALLS OPEN URL|COMMAND…`; MODULES is the `node_modules` with `@modelcontextprotocol/client`.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [modules, era, calls, ...target] = process.argv.slice(2);
+const [modules, era, calls, open, ...target] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(join(modules, '@modelcontextprotocol/client/dist', path)).href);
 const { Client, StreamableHTTPClientTransport } = await load('index.mjs');
 const { StdioClientTransport } = await load('stdio.mjs');
@@ -22,10 +23,15 @@ const connected = performance.now();
 const { tools } = await client.listTools();
 const listed = performance.now();
 assert(tools.some((tool) => tool.name === 'echo'));
-for (let number = 0; number < Number(calls); number++) {
-    const result = await client.callTool({ name: 'echo', arguments: { message: `message ${number}` } });
-    assert.equal(result.content[0].text, `message ${number}`);
-}
+let next = 0;
+const call = async () => {
+    while (next < Number(calls)) {
+        const message = `message ${next++}`;
+        const result = await client.callTool({ name: 'echo', arguments: { message } });
+        assert.equal(result.content[0].text, message);
+    }
+};
+await Promise.all(Array.from({ length: Number(open) }, call));
 const called = performance.now();
 await client.close();
 const seconds = (from, to) => (to - from) / 1000;

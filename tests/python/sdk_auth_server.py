@@ -94,9 +94,7 @@ settings = AuthSettings(
     issuer_url=BASE,
     resource_server_url=f"{BASE}/mcp",
     required_scopes=[SCOPE],
-    client_registration_options=ClientRegistrationOptions(
-        enabled=True, valid_scopes=[SCOPE], default_scopes=[SCOPE]
-    ),
+    client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=[SCOPE], default_scopes=[SCOPE]),
 )
 
 try:

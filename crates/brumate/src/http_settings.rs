@@ -1,8 +1,6 @@
 //! What the command line means for HTTP.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate_server::http::{HttpSettings, IntrospectionSettings, OAuthSettings, Secret, Transport};
@@ -10,6 +8,7 @@ use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
+use crate::secret_file::read_secret;
 use crate::settings::{Environment, within};
 
 /// Where HTTP modes listen, when nothing else is said.
@@ -17,9 +16,6 @@ const DEFAULT_HOST: &str = "127.0.0.1";
 pub(crate) const DEFAULT_PORT: u16 = 3001;
 /// Longest time for calls when the server ends.
 const MAX_DRAIN: Duration = Duration::from_secs(60 * 60);
-
-/// Largest file of a secret.
-const MAX_SECRET_BYTES: u64 = 4096;
 
 /// A service, not yet listening.
 #[derive(Debug, Clone)]
@@ -130,24 +126,12 @@ fn oauth(args: &HttpArgs, serving: &HttpSettings) -> Result<Option<OAuthSettings
     oauth.scopes.clone_from(&args.required_scope);
     if let Some(url) = &args.introspect {
         let client = match (&args.introspect_client, &args.introspect_secret_file) {
-            (Some(id), Some(file)) => Some((id.clone(), read_secret(file)?)),
+            (Some(id), Some(file)) => Some((id.clone(), Secret::new(read_secret(file, "--introspect-secret-file")?))),
             _ => None,
         };
         oauth.introspection = Some(IntrospectionSettings { url: url.clone(), client });
     }
     Ok(Some(oauth))
-}
-
-/// Reads a secret from a file, whose last line may end with a line break.
-fn read_secret(path: &Path) -> Result<Secret, String> {
-    let wrong = |reason: String| format!("`--introspect-secret-file {}`: {reason}", path.display());
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut text = String::new();
-    file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
-    match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(wrong("it is empty".to_owned())),
-        secret => Ok(Secret::new(secret)),
-    }
 }
 
 #[cfg(test)]

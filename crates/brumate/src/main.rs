@@ -15,6 +15,7 @@ mod package_settings;
 mod predecessor;
 mod progress;
 mod sandbox;
+mod secret_file;
 mod session_settings;
 mod settings;
 mod signals;

@@ -27,12 +27,15 @@ const MAX_FETCHED: usize = 16;
 /// The longest identifier, in bytes.
 const MAX_ID_BYTES: usize = 1024;
 
+/// What a document was found to be, and until when that is used.
+type Remembered = (Result<OAuthClient, OAuthError>, Instant);
+
 /// Fetches documents, with the guards for addresses that a stranger names.
 #[derive(Debug)]
 pub(super) struct Documents {
     outbound: Outbound,
     fetching: Semaphore,
-    known: Mutex<HashMap<String, (Result<OAuthClient, OAuthError>, Instant)>>,
+    known: Mutex<HashMap<String, Remembered>>,
 }
 
 impl Documents {

@@ -28,7 +28,9 @@ pub(crate) struct Verifier {
 
 /// Finds the principal of a token of the program's own.
 #[derive(Clone)]
-pub(crate) struct Names(Arc<dyn Fn(&str) -> Option<Principal> + Send + Sync>);
+pub(crate) struct Names(Arc<FindName>);
+
+type FindName = dyn Fn(&str) -> Option<Principal> + Send + Sync;
 
 impl Names {
     pub(crate) fn new(verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {

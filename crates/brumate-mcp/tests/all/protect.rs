@@ -256,9 +256,9 @@ async fn what_a_principal_began_is_unknown_to_others() {
         async move {
             let mut params = params;
             let http = match params["name"].as_str() {
-                Some(name) => http.with("mcp-name", &name.to_owned()),
+                Some(name) => http.with("mcp-name", name),
                 None => match params["taskId"].as_str() {
-                    Some(id) => http.with("mcp-name", &id.to_owned()),
+                    Some(id) => http.with("mcp-name", id),
                     None => http,
                 },
             };

@@ -93,6 +93,7 @@ macro_rules! modules {
 
 modules! {
     http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted;
+    oauth_cases: signed, introspected;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
     unread_cases: unread, stalled, unread_older, unread_notes, same_id, revoked;
     crowd_cases: encrypted, stateless, event_store, tasks;

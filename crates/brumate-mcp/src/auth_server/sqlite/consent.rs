@@ -23,11 +23,14 @@ use url::Url;
 /// The page's path, below the issuer's.
 const PATH: &str = "/authorize/consent";
 
+type CheckPassword = dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync;
+type SignedIn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
 /// Finds out who is at the browser.
 #[derive(Clone)]
 pub(super) enum SignIn {
-    Password(Arc<dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync>),
-    Request(Arc<dyn Fn(&Parts) -> Option<String> + Send + Sync>),
+    Password(Arc<CheckPassword>),
+    Request(Arc<SignedIn>),
     Anybody(String),
 }
 
