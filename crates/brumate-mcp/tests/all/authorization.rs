@@ -581,8 +581,8 @@ async fn metadata_say_what_there_is_and_wrong_settings_do_not_start() {
 #[tokio::test]
 async fn an_address_has_its_share_of_requests() {
     let directory = directory();
-    let auth =
-        AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE).requests_a_minute(3);
+    let provider = SqliteAuth::open(directory.path()).unwrap().anybody("ada");
+    let auth = AuthServer::new(ISSUER, provider).resource(RESOURCE).requests_a_minute(3);
     let http = Http::of(App::new().authorization_server(auth).router());
     let mut statuses = Vec::new();
     for _ in 0..4 {
