@@ -6,7 +6,7 @@
 
 use brumate_mcp::auth::{Access, Protect};
 use brumate_mcp::auth_server::{AuthServer, SqliteAuth};
-use brumate_mcp::{App, HttpOptions, Server, tool};
+use brumate_mcp::{App, HttpOptions, ServeError, Server, tool};
 use tokio::net::TcpListener;
 
 /// Says who calls.
@@ -22,7 +22,7 @@ async fn publish(note: String, access: Access) -> String {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+async fn main() -> Result<(), ServeError> {
     let mut arguments = std::env::args().skip(1);
     let listener = TcpListener::bind(arguments.next().as_deref().unwrap_or("127.0.0.1:8000")).await?;
     let directory = arguments.next().unwrap_or_else(|| "authorization".to_owned());
@@ -41,6 +41,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 
     eprintln!("{url}");
     let app = App::new().mount("", server, HttpOptions::new().protect(protect)?).authorization_server(auth);
-    app.serve(listener, async { drop(tokio::signal::ctrl_c().await) }).await?;
-    Ok(())
+    app.serve(listener, async { drop(tokio::signal::ctrl_c().await) }).await
 }

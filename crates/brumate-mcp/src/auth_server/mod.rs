@@ -194,6 +194,7 @@ impl AuthServer {
         if let Some(scope) = default_scopes.iter().find(|scope| !self.scopes.contains(scope)) {
             return Err(wrong(&format!("the default scope `{scope}` is none of AuthServer::scopes")));
         }
+        self.provider.check().map_err(|error| wrong(error.message()))?;
         let documents = match self.documents {
             true => Some(Documents::new(Outbound::new(Policy::of_server(&url)).map_err(|error| wrong(&error))?)),
             false => None,

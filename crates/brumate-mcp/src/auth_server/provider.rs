@@ -3,6 +3,7 @@
 use super::client::OAuthClient;
 use super::error::OAuthError;
 use crate::auth::Access;
+use crate::error::Error;
 use async_trait::async_trait;
 use axum::Router;
 use serde::{Deserialize, Serialize};
@@ -171,6 +172,15 @@ impl std::fmt::Debug for TokenPair {
 /// use as it is (feature `sqlite`).
 #[async_trait]
 pub trait AuthProvider: Send + Sync + 'static {
+    /// Checks the provider's settings, before the server starts.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them. The server does not start.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns a client by its identifier.
     async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError>;
 

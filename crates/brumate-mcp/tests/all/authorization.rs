@@ -573,13 +573,17 @@ async fn metadata_say_what_there_is_and_wrong_settings_do_not_start() {
     let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap());
     let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
     assert!(error.contains("AuthServer::resource"), "{error}");
+    let directory = self::directory();
+    let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE);
+    let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
+    assert!(error.contains("nobody can sign in: SqliteAuth::passwords"), "{error}");
 }
 
 #[tokio::test]
 async fn an_address_has_its_share_of_requests() {
     let directory = directory();
-    let auth =
-        AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE).requests_a_minute(3);
+    let provider = SqliteAuth::open(directory.path()).unwrap().anybody("ada");
+    let auth = AuthServer::new(ISSUER, provider).resource(RESOURCE).requests_a_minute(3);
     let http = Http::of(App::new().authorization_server(auth).router());
     let mut statuses = Vec::new();
     for _ in 0..4 {

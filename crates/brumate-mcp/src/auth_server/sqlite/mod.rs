@@ -9,13 +9,13 @@ use super::error::OAuthError;
 use super::provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair, now};
 use crate::auth::Access;
 use crate::database::{self, Durability};
+use crate::error::{Error, ServeError};
 use async_trait::async_trait;
 use axum::Router;
 use consent::SignIn;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use rusqlite::Connection;
-use std::error::Error as StdError;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -57,9 +57,11 @@ impl SqliteAuth {
     ///
     /// # Errors
     ///
-    /// The directory cannot be used or others may enter it, another process has the database open, or it was made by another version.
-    pub fn open(directory: impl AsRef<Path>) -> Result<Self, Box<dyn StdError + Send + Sync>> {
-        let connection = database::open(directory.as_ref(), FILE, tables::LAYOUT, Durability::Power)?;
+    /// [`ServeError::Setup`]: the directory cannot be used or others may enter it, another process has the database open, or it was made
+    /// by another version.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, ServeError> {
+        let connection = database::open(directory.as_ref(), FILE, tables::LAYOUT, Durability::Power);
+        let connection = connection.map_err(|error| ServeError::Setup(error.to_string()))?;
         Ok(Self {
             connection: Arc::new(Mutex::new(connection)),
             sign_in: None,
@@ -149,6 +151,13 @@ impl SqliteAuth {
 
 #[async_trait]
 impl AuthProvider for SqliteAuth {
+    fn check(&self) -> Result<(), Error> {
+        match self.sign_in {
+            Some(_) => Ok(()),
+            None => Err(Error::new("nobody can sign in: SqliteAuth::passwords, signed_in or anybody says who may")),
+        }
+    }
+
     async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
         let id = id.to_owned();
         self.run(move |tables| tables.client(&id)).await
@@ -159,9 +168,6 @@ impl AuthProvider for SqliteAuth {
     }
 
     async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError> {
-        let Some(_) = &self.sign_in else {
-            return Err("SqliteAuth has no way to sign in: SqliteAuth::passwords, signed_in or anybody sets one".into());
-        };
         let page = consent::address(&request.issuer)?;
         let id = crate::random_token();
         let (name, kept) = (client.name.clone(), id.clone());
