@@ -22,7 +22,9 @@ pub enum ClientError {
         reason: String,
     },
     /// The server wants credentials, or others than those it was given.
-    #[error("the server wants other credentials: {challenge}")]
+    #[error(
+        "the server wants credentials, or others than it was given (`.auth(OAuth::new(…))` gets some): {challenge}"
+    )]
     Unauthorized {
         /// The `WWW-Authenticate` header of its answer (RFC 9110).
         challenge: String,

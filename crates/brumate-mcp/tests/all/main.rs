@@ -20,7 +20,6 @@ mod layers;
 mod listing;
 mod macros;
 mod oauth_server;
-#[cfg(feature = "sqlite")]
 mod protect;
 mod restart;
 mod results;
