@@ -12,7 +12,7 @@ async fn against(variable: &str) {
     let (_server, address) = start(&python(variable), &[script.to_str().unwrap()]);
     let url = format!("{address}/mcp");
     let refused = Client::http(&url).connect().await.unwrap_err().to_string();
-    assert!(refused.contains("other credentials"), "{refused}");
+    assert!(refused.contains("wants credentials"), "{refused}");
 
     let directory = tempfile::tempdir().unwrap();
     let oauth = OAuth::new("Test").tokens(FileTokens::new(directory.path()).unwrap());
