@@ -12,6 +12,7 @@ use rmcp::model::{ClientRequest, ServerResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -185,7 +186,7 @@ impl Call {
     pub async fn as_task(mut self) -> Result<TaskOr<CallResult>, ClientError> {
         super::task::declare(&self.client.inner.requests, &mut self.options);
         let (timeout, token) = (self.timeout, self.token.take());
-        within(timeout, token, self.run()).await
+        within(timeout, token, pin!(self.run())).await
     }
 
     async fn run(self) -> Result<TaskOr<CallResult>, ClientError> {
@@ -203,11 +204,12 @@ impl Call {
     }
 }
 
-/// Waits for `work`, but no longer than `timeout`, and not when `token` has fired.
+/// Waits for `work`, but no longer than `timeout`, and not when `token` has fired. It is pinned by the caller: such a future is large, and
+/// each function that took it would copy it.
 async fn within<T>(
     timeout: Option<Duration>,
     token: Option<CancellationToken>,
-    work: impl Future<Output = Result<T, ClientError>>,
+    work: Pin<&mut impl Future<Output = Result<T, ClientError>>>,
 ) -> Result<T, ClientError> {
     let cancelled = async {
         match &token {
@@ -240,7 +242,7 @@ async fn send(
             // The tool is a task always: say that this client knows tasks, and wait for its end.
             let mut declared = options.clone();
             super::task::declare(requests, &mut declared);
-            requests.send_in_rounds(&declared, make).await?
+            Box::pin(requests.send_in_rounds(&declared, make)).await?
         }
         answer => answer?,
     };
@@ -263,10 +265,10 @@ impl IntoFuture for Call {
             let work = async {
                 match self.run().await? {
                     TaskOr::Done(result) => Ok(result),
-                    TaskOr::Task(task) => started.insert(task).result().await,
+                    TaskOr::Task(task) => Box::pin(started.insert(task).result()).await,
                 }
             };
-            let done = within(timeout, token, work).await;
+            let done = within(timeout, token, pin!(work)).await;
             if let (Some(task), Err(ClientError::Timeout(_) | ClientError::Cancelled(None))) = (started, &done) {
                 let _ = task.cancel().await;
             }

@@ -81,7 +81,8 @@ impl Requests {
                 answers = None;
             } else {
                 pause = FIRST_PAUSE;
-                answers = Some(self.answer(questions).await?);
+                // Rare, and a large future: not a part of every request's.
+                answers = Some(Box::pin(self.answer(questions)).await?);
             }
         }
         Err(ClientError::InvalidResult(format!("it asks in more than {} rounds", self.max_rounds)))

@@ -149,6 +149,17 @@ impl Clients {
                 if unread > 0 {
                     tracing::debug!(unread, "answers that nobody read were given up");
                 }
+            }
+        });
+        if !self.verifier.is_needed() {
+            return;
+        }
+        // Apart from the loop above: an authorization server that does not answer holds up nothing else.
+        let this = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_EVERY).await;
+                let Some(this) = this.upgrade() else { return };
                 this.credentials.check(&this.verifier).await;
             }
         });

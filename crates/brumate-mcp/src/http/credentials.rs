@@ -2,6 +2,7 @@
 
 use super::authenticate::{Holder, Verifier};
 use super::principal::Principal;
+use futures::StreamExt as _;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,6 +12,9 @@ use tokio_util::sync::CancellationToken;
 /// For how long what was begun with an access token may go on after the token's end. Clients replace such a token, which is no reason to
 /// end a call.
 const MAX_AFTER_END: Duration = Duration::from_secs(60 * 60);
+
+/// Tokens that are checked at once, at most: a verifier may have to ask another server.
+const MAX_CHECKS: usize = 16;
 
 /// A token that was shown, as long as something that was begun with it goes on.
 pub(crate) struct Credential {
@@ -32,6 +36,18 @@ impl Credential {
     /// Fires when the token is not valid any more.
     pub(crate) fn revoked(&self) -> &CancellationToken {
         &self.revoked
+    }
+
+    /// Returns whether what was begun with the token may go on.
+    async fn is_valid(&self, verifier: &Verifier) -> bool {
+        let now = SystemTime::now();
+        match self.ends.filter(|ends| *ends <= now) {
+            Some(ends) => ends + MAX_AFTER_END > now,
+            None => match verifier.verify(&self.token).await {
+                Ok(holder) => holder.is_some_and(|holder| holder.principal == self.principal),
+                Err(_) => true,
+            },
+        }
     }
 }
 
@@ -73,24 +89,18 @@ impl Credentials {
             known.retain(|_, credential| credential.strong_count() > 0);
             known.values().filter_map(Weak::upgrade).collect()
         };
-        let mut revoked = 0;
-        for credential in live {
-            let now = SystemTime::now();
-            let valid = match credential.ends.filter(|ends| *ends <= now) {
-                Some(ends) => ends + MAX_AFTER_END > now,
-                None => match verifier.verify(&credential.token).await {
-                    Ok(holder) => holder.is_some_and(|holder| holder.principal == credential.principal),
-                    Err(_) => true,
-                },
-            };
-            if !valid {
-                tracing::info!(principal = %credential.principal, "a token was revoked: what it began ends");
-                credential.revoked.cancel();
-                self.lock().remove(&credential.token);
-                revoked += 1;
-            }
+        let checks = futures::stream::iter(live).map(|credential| async move {
+            let valid = credential.is_valid(verifier).await;
+            (!valid).then_some(credential)
+        });
+        let ended = checks.buffer_unordered(MAX_CHECKS).filter_map(std::future::ready);
+        let ended: Vec<Arc<Credential>> = ended.collect().await;
+        for credential in &ended {
+            tracing::info!(principal = %credential.principal, "a token was revoked: what it began ends");
+            credential.revoked.cancel();
+            self.lock().remove(&credential.token);
         }
-        revoked
+        ended.len()
     }
 }
 
