@@ -49,6 +49,25 @@ const STEPS: &[Step] = &[
             Ok(command)
         },
     },
+    Step {
+        name: "keyring",
+        command: |environment| {
+            let mut command = environment.cargo();
+            command.args([
+                "nextest",
+                "run",
+                "--locked",
+                "-p",
+                "brumate-mcp",
+                "--features",
+                "keyring",
+                "-E",
+                "test(keyring)",
+            ]);
+            command.current_dir(workspace::root());
+            Ok(command)
+        },
+    },
     Step { name: "self-test", command: |_| Ok(self_test()) },
     Step { name: "doctests", command: |environment| Ok(doctests(environment)) },
     Step { name: "example", command: |_| Ok(binary("example")) },
