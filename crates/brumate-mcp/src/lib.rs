@@ -142,6 +142,8 @@ mod level;
 pub mod lowlevel;
 mod message;
 #[cfg(feature = "auth")]
+mod oauth;
+#[cfg(feature = "auth")]
 mod outbound;
 #[cfg(feature = "server")]
 mod prompt;
@@ -252,13 +254,6 @@ fn random_bytes<const N: usize>() -> [u8; N] {
     // The system's generator fails on no supported system; were it to, nothing here could be trusted.
     getrandom::fill(&mut bytes).expect("the system's random generator works");
     bytes
-}
-
-/// Returns a random token of 256 bits.
-#[cfg(feature = "auth-server")]
-fn random_token() -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random_bytes::<32>())
 }
 
 /// Returns a random identifier that nobody can guess.

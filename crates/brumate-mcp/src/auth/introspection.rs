@@ -4,11 +4,10 @@ use super::jwt::texts;
 use super::{Access, TokenVerifier};
 use crate::client::auth::Secret;
 use crate::error::Error;
+use crate::oauth::basic;
 use crate::outbound::{Outbound, Policy};
 use crate::sync::lock;
 use async_trait::async_trait;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -99,10 +98,7 @@ impl Introspection {
         };
         let form = [("token", token), ("token_type_hint", "access_token")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let authorization = self.client.as_ref().map(|(id, secret)| {
-            let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret.expose()))))
-        });
+        let authorization = self.client.as_ref().map(|(id, secret)| basic(id, secret.expose()));
         let answer: Map<String, Value> = outbound.post_form(&url, &form, authorization.as_deref()).await?;
         Ok(read(answer))
     }
@@ -164,6 +160,8 @@ impl TokenVerifier for Introspection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     fn of(answer: Value) -> Option<Access> {

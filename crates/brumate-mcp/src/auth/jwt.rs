@@ -86,8 +86,7 @@ impl<'a> Jwt<'a> {
         let mut access = Access::new(subject.ok_or("it has no subject")?);
         access.scopes = match claims.get("scope").or_else(|| claims.get("scp")) {
             Some(Value::String(scopes)) => scopes.split_ascii_whitespace().map(str::to_owned).collect(),
-            Some(Value::Array(_)) => texts(claims.get("scope").or_else(|| claims.get("scp"))),
-            _ => Vec::new(),
+            other => texts(other),
         };
         access.audience = texts(claims.get("aud"));
         access.client_id = client_id;

@@ -2,8 +2,8 @@
 
 use super::error::OAuthError;
 use crate::auth::Secret;
+use crate::oauth::sha256_hex;
 use crate::outbound::is_loopback;
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use subtle::ConstantTimeEq as _;
@@ -83,7 +83,7 @@ impl OAuthClient {
         method: ClientAuthMethod,
         redirect_uris: impl IntoIterator<Item = S>,
     ) -> Self {
-        Self { auth_method: method, secret_hash: Some(hash(secret.expose())), ..Self::public(id, redirect_uris) }
+        Self { auth_method: method, secret_hash: Some(sha256_hex(secret.expose())), ..Self::public(id, redirect_uris) }
     }
 
     /// Sets the name for people.
@@ -96,7 +96,7 @@ impl OAuthClient {
     /// Returns whether `secret` is the client's, at `now` in seconds since 1970. Takes the same time for all secrets.
     pub(crate) fn has_secret(&self, secret: &str, now: u64) -> bool {
         let known = self.secret_hash.as_deref().unwrap_or_default();
-        let same: bool = known.as_bytes().ct_eq(hash(secret).as_bytes()).into();
+        let same: bool = known.as_bytes().ct_eq(sha256_hex(secret).as_bytes()).into();
         same && self.secret_expires_at.is_none_or(|ends| ends == 0 || ends > now)
     }
 
@@ -121,11 +121,6 @@ fn without_port(uri: &str) -> String {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let host = authority.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(authority, |(host, _)| host);
     format!("{scheme}://{host}{path}")
-}
-
-/// Returns the hash of a secret, as it is kept.
-pub(crate) fn hash(secret: &str) -> String {
-    digest(&SHA256, secret.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Checks the redirect addresses of a client.

@@ -4,20 +4,16 @@ use super::client::OAuthClient;
 use super::error::OAuthError;
 use crate::auth::Access;
 use crate::error::Error;
+use crate::oauth::now;
 use async_trait::async_trait;
 use axum::Router;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use url::Url;
 
 /// The lifetime of a code.
 pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
-
-/// Returns seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
 
 /// A client's request for access, checked: the client, its redirect address, the scopes and the resource are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Clients that register themselves (RFC 7591).
 
-use super::client::{ClientAuthMethod, OAuthClient, check_redirects, hash};
+use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
-use super::provider::now;
+use crate::oauth::{now, random_token, sha256_hex};
 use serde_json::{Map, Value};
 
 /// The longest name of a client, in characters.
@@ -71,8 +71,8 @@ pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, M
     let mut client = OAuthClient::public(crate::random_id(), redirect_uris);
     // The scopes that it names are no limit: clients ask for more later (step-up), and could register again for them.
     (client.name, client.auth_method) = (name, method);
-    let secret = (method != ClientAuthMethod::None).then(crate::random_token);
-    client.secret_hash = secret.as_deref().map(hash);
+    let secret = (method != ClientAuthMethod::None).then(random_token);
+    client.secret_hash = secret.as_deref().map(sha256_hex);
     metadata.insert("token_endpoint_auth_method".into(), serde_json::to_value(method)?);
     metadata.insert("grant_types".into(), grants.into());
     metadata.insert("response_types".into(), vec!["code"].into());

@@ -3,12 +3,10 @@
 use super::Shared;
 use super::client::{ClientAuthMethod, OAuthClient};
 use super::error::OAuthError;
-use super::provider::{TokenPair, now};
+use super::provider::TokenPair;
 use super::request::{Parameters, Shown};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use crate::oauth::{now, s256};
 use http::request::Parts;
-use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;
 use subtle::ConstantTimeEq as _;
@@ -147,8 +145,7 @@ impl Shared {
 /// Returns whether a verifier fits a challenge, by S256 (RFC 7636).
 fn verifies(verifier: &str, challenge: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    let made = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
-    let same: bool = made.as_bytes().ct_eq(challenge.as_bytes()).into();
+    let same: bool = s256(verifier).as_bytes().ct_eq(challenge.as_bytes()).into();
     same && (43..=128).contains(&verifier.len()) && verifier.bytes().all(fits)
 }
 

@@ -140,27 +140,29 @@ impl Clients {
         if self.sweeping.swap(true, Ordering::Relaxed) {
             return;
         }
-        let this = Arc::downgrade(self);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(SWEEP_EVERY).await;
-                let Some(this) = this.upgrade() else { return };
-                let unread = this.outputs.give_up(this.unread);
-                if unread > 0 {
-                    tracing::debug!(unread, "answers that nobody read were given up");
-                }
+        self.repeat(|this| async move {
+            let unread = this.outputs.give_up(this.unread);
+            if unread > 0 {
+                tracing::debug!(unread, "answers that nobody read were given up");
             }
         });
-        if !self.verifier.is_needed() {
-            return;
+        if self.verifier.is_needed() {
+            // Apart from the above: an authorization server that does not answer holds up nothing else.
+            self.repeat(|this| async move { _ = this.credentials.check(&this.verifier).await });
         }
-        // Apart from the loop above: an authorization server that does not answer holds up nothing else.
+    }
+
+    /// Does `work` every [`SWEEP_EVERY`], as long as the server is there.
+    fn repeat<Fut>(self: &Arc<Self>, work: impl Fn(Arc<Self>) -> Fut + Send + 'static)
+    where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
         let this = Arc::downgrade(self);
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP_EVERY).await;
                 let Some(this) = this.upgrade() else { return };
-                this.credentials.check(&this.verifier).await;
+                work(this).await;
             }
         });
     }

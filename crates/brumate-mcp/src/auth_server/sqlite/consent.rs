@@ -3,11 +3,10 @@
 use super::SqliteAuth;
 use super::page::{Page, problem};
 use super::tables::Waiting;
-use crate::auth_server::client::hash;
 use crate::auth_server::error::OAuthError;
-use crate::auth_server::provider::now;
 use crate::auth_server::request::Parameters;
 use crate::auth_server::routes::see;
+use crate::oauth::{now, random_token, sha256_hex};
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
@@ -103,7 +102,7 @@ impl Consent {
             _ => None,
         };
         let known = self.cookie(&head.headers);
-        let cookie = known.clone().unwrap_or_else(crate::random_token);
+        let cookie = known.clone().unwrap_or_else(random_token);
         let page = Page {
             server: &self.auth.name,
             waiting,
@@ -179,7 +178,7 @@ impl Consent {
                 "You are not signed in here. Sign in, then begin again in the application.",
             ));
         };
-        let (code, grant, ended) = (crate::random_token(), waiting.request.grant(subject), id.to_owned());
+        let (code, grant, ended) = (random_token(), waiting.request.grant(subject), id.to_owned());
         let kept = code.clone();
         let first = self.auth.run(move |tables| {
             let first = tables.end_request(&ended)?;
@@ -204,5 +203,5 @@ impl Consent {
 
 /// Returns the secret of a form: another one for each browser and each request.
 fn token(cookie: &str, id: &str) -> String {
-    hash(&format!("consent {cookie} {id}"))
+    sha256_hex(&format!("consent {cookie} {id}"))
 }

@@ -6,10 +6,11 @@ mod tables;
 
 use super::client::OAuthClient;
 use super::error::OAuthError;
-use super::provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair, now};
+use super::provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair};
 use crate::auth::Access;
 use crate::database::{self, Durability};
 use crate::error::{Error, ServeError};
+use crate::oauth::now;
 use async_trait::async_trait;
 use axum::Router;
 use consent::SignIn;
@@ -141,7 +142,8 @@ impl SqliteAuth {
 
     /// Makes a pair of tokens.
     fn pair(&self, scopes: Vec<String>) -> TokenPair {
-        TokenPair::new(crate::random_token(), self.access_lifetime, scopes).with_refresh_token(crate::random_token())
+        TokenPair::new(crate::oauth::random_token(), self.access_lifetime, scopes)
+            .with_refresh_token(crate::oauth::random_token())
     }
 
     fn ends(&self) -> (u64, u64) {
@@ -169,7 +171,7 @@ impl AuthProvider for SqliteAuth {
 
     async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError> {
         let page = consent::address(&request.issuer)?;
-        let id = crate::random_token();
+        let id = crate::oauth::random_token();
         let (name, kept) = (client.name.clone(), id.clone());
         self.run(move |tables| tables.keep_request(&kept, &request, name.as_deref(), now())).await?;
         let mut page = page;

@@ -1,9 +1,10 @@
 //! The tables of the database: clients, authorizations under way, codes and tokens. Secrets are kept as hashes.
 
-use crate::auth_server::client::{OAuthClient, hash};
+use crate::auth_server::client::OAuthClient;
 use crate::auth_server::error::OAuthError;
 use crate::auth_server::provider::{AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair};
 use crate::database::Layout;
+use crate::oauth::sha256_hex;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
@@ -89,7 +90,7 @@ impl<'a> Tables<'a> {
     }
 
     pub(super) fn client(&mut self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
-        let now = crate::auth_server::provider::now();
+        let now = crate::oauth::now();
         let found = self.0.query_row("SELECT client, used FROM clients WHERE id = ?", [id], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
         });
@@ -112,7 +113,7 @@ impl<'a> Tables<'a> {
             self.0.execute("DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER BY ends LIMIT 100)", [])?;
         }
         let (text, ends) = (serde_json::to_string(request)?, now + REQUEST_LIFETIME);
-        let values = params![hash(id), text, name, ends];
+        let values = params![sha256_hex(id), text, name, ends];
         self.0.execute("INSERT INTO requests (id, request, name, ends) VALUES (?, ?, ?, ?)", values)?;
         Ok(())
     }
@@ -120,7 +121,7 @@ impl<'a> Tables<'a> {
     /// Returns an authorization that waits.
     pub(super) fn request(&mut self, id: &str, now: u64) -> Result<Option<Waiting>, OAuthError> {
         let query = "SELECT request, name FROM requests WHERE id = ? AND ends > ?";
-        let found = self.0.query_row(query, params![hash(id), now], |row| {
+        let found = self.0.query_row(query, params![sha256_hex(id), now], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
         });
         let Some((text, client_name)) = found.optional()? else { return Ok(None) };
@@ -129,14 +130,15 @@ impl<'a> Tables<'a> {
 
     /// Counts a wrong password. Returns whether there are more tries; without, the authorization ends.
     pub(super) fn count_try(&mut self, id: &str) -> Result<bool, OAuthError> {
-        self.0.execute("UPDATE requests SET tries = tries + 1 WHERE id = ?", [hash(id)])?;
-        let ended = self.0.execute("DELETE FROM requests WHERE id = ? AND tries >= ?", params![hash(id), MAX_TRIES])?;
+        self.0.execute("UPDATE requests SET tries = tries + 1 WHERE id = ?", [sha256_hex(id)])?;
+        let ended =
+            self.0.execute("DELETE FROM requests WHERE id = ? AND tries >= ?", params![sha256_hex(id), MAX_TRIES])?;
         Ok(ended == 0)
     }
 
     /// Ends an authorization. Returns whether it was there: of two answers at once, one counts.
     pub(super) fn end_request(&mut self, id: &str) -> Result<bool, OAuthError> {
-        Ok(self.0.execute("DELETE FROM requests WHERE id = ?", [hash(id)])? > 0)
+        Ok(self.0.execute("DELETE FROM requests WHERE id = ?", [sha256_hex(id)])? > 0)
     }
 
     /// Keeps a new code, which begins a family of tokens.
@@ -170,14 +172,14 @@ impl<'a> Tables<'a> {
         (client, content, scopes): (&str, &str, &str),
         ends: u64,
     ) -> Result<(), OAuthError> {
-        let now = crate::auth_server::provider::now();
+        let now = crate::oauth::now();
         self.0.execute("DELETE FROM tokens WHERE ends <= ?", [now])?;
         if self.count("tokens")? >= MAX_TOKENS {
             self.0.execute("DELETE FROM tokens WHERE hash IN (SELECT hash FROM tokens ORDER BY ends LIMIT 100)", [])?;
         }
         let query =
             "INSERT INTO tokens (hash, kind, family, client, content, scopes, ends) VALUES (?, ?, ?, ?, ?, ?, ?)";
-        self.0.execute(query, params![hash(token), kind, family, client, content, scopes, ends])?;
+        self.0.execute(query, params![sha256_hex(token), kind, family, client, content, scopes, ends])?;
         if kind == REFRESH {
             // What was used is remembered as long as what came of it, so that its second use revokes that.
             let query = "UPDATE tokens SET ends = ? WHERE family = ? AND kind != ? AND used = 1";
@@ -189,7 +191,7 @@ impl<'a> Tables<'a> {
     fn find(&self, kind: &str, client: Option<&str>, token: &str) -> Result<Option<Token>, OAuthError> {
         let query = "SELECT family, content, scopes, used, ends FROM tokens \
                      WHERE hash = ? AND kind = ? AND (?3 IS NULL OR client = ?3)";
-        let found = self.0.query_row(query, params![hash(token), kind, client], |row| {
+        let found = self.0.query_row(query, params![sha256_hex(token), kind, client], |row| {
             Ok(Token {
                 family: row.get(0)?,
                 content: row.get(1)?,
@@ -222,7 +224,7 @@ impl<'a> Tables<'a> {
             self.revoke_family(&found.family)?;
             return Err(invalid());
         }
-        self.0.execute("UPDATE tokens SET used = 1 WHERE hash = ?", [hash(token)])?;
+        self.0.execute("UPDATE tokens SET used = 1 WHERE hash = ?", [sha256_hex(token)])?;
         Ok(found.family)
     }
 

@@ -7,11 +7,9 @@ use super::registration::identify;
 use super::store::StoredTokens;
 use super::token::{self, TokenError, Tokens};
 use super::{AuthError, Authorizer, OAuth, Refusal, Secret};
+use crate::oauth::{random_token, s256};
 use crate::outbound::{Outbound, Policy};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
-use ring::digest::{SHA256, digest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Mutex as AsyncMutex;
@@ -47,11 +45,6 @@ impl Current {
     fn has_other_than(&self, used: Option<&Secret>) -> bool {
         self.tokens().is_some_and(|tokens| !tokens.is_over() && used != Some(&tokens.access))
     }
-}
-
-/// Returns a random text of 256 bits that nobody can guess.
-pub(super) fn random_text() -> String {
-    URL_SAFE_NO_PAD.encode(crate::random_bytes::<32>())
 }
 
 impl OAuthAuthorizer {
@@ -242,10 +235,10 @@ impl Inner {
         let page = self.config.pages.prepare(redirect.as_deref()).await?;
         let identity = identify(&self.config, &self.outbound, &server, kept, page.redirect()).await?;
 
-        let (verifier, state) = (random_text(), random_text());
+        let (verifier, state) = (random_token(), random_token());
         let mut url = endpoint.clone();
         {
-            let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+            let challenge = s256(&verifier);
             let mut query = url.query_pairs_mut();
             query.append_pair("response_type", "code").append_pair("client_id", &identity.id);
             query.append_pair("redirect_uri", page.redirect()).append_pair("state", &state);

@@ -1,8 +1,9 @@
 //! Who a client is to an authorization server.
 
 use super::metadata::ServerMetadata;
-use super::token::{Identity, now};
+use super::token::Identity;
 use super::{AuthError, ClientRegistration, OAuth, Secret};
+use crate::oauth::now;
 use crate::outbound::Outbound;
 use serde::Deserialize;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Assertions that are signed with a client's key (RFC 7523).
 
 use super::AuthError;
-use super::token::now;
+use crate::oauth::{now, random_token};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
@@ -81,7 +81,7 @@ impl SigningKey {
             "aud": issuer,
             "iat": issued,
             "exp": issued + LIFETIME,
-            "jti": super::flow::random_text(),
+            "jti": random_token(),
         });
         let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", encode(header), encode(claims));

@@ -1,8 +1,8 @@
 //! Stores of tokens: in memory, and in files.
 
 use super::token::{Identity, Tokens};
+use crate::oauth::sha256_hex;
 use async_trait::async_trait;
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::HashMap;
@@ -162,9 +162,7 @@ impl FileTokens {
     }
 
     fn path(&self, server: &str, ending: &str) -> PathBuf {
-        let name: String =
-            digest(&SHA256, server.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        self.directory.join(format!("{name}.{ending}"))
+        self.directory.join(format!("{}.{ending}", sha256_hex(server)))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use super::metadata::ServerMetadata;
 use super::{AuthError, Secret};
+use crate::oauth::{basic, now};
 use crate::outbound::{Outbound, OutboundError};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Time before their end at which tokens are replaced.
 const EARLY: Duration = Duration::from_secs(30);
@@ -42,11 +41,6 @@ impl Tokens {
     pub(super) fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| ends <= now() + EARLY.as_secs())
     }
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The answer of a token endpoint.
@@ -106,9 +100,7 @@ pub(super) async fn ask(
     let mut authorization = None;
     match (method(server, identity), &identity.secret) {
         ("client_secret_basic", Some(secret)) => {
-            let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            let pair = format!("{}:{}", encode(&identity.id), encode(secret.expose()));
-            authorization = Some(format!("Basic {}", STANDARD.encode(pair)));
+            authorization = Some(basic(&identity.id, secret.expose()));
         }
         (_, secret) => {
             if let Some(secret) = secret.as_ref().filter(|_| identity.method.as_deref() != Some("none")) {
