@@ -41,5 +41,5 @@ async fn main() -> Result<(), ServeError> {
 
     eprintln!("{url}");
     let app = App::new().mount("", server, HttpOptions::new().protect(protect)?).authorization_server(auth);
-    app.serve(listener, async { drop(tokio::signal::ctrl_c().await) }).await
+    app.run_on(listener).await
 }

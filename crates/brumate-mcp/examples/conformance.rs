@@ -533,10 +533,5 @@ async fn main() -> Result<(), ServeError> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".to_owned());
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}", listener.local_addr()?);
-    App::new()
-        .mount("", server(), HttpOptions::new())
-        .serve(listener, async {
-            let _ = tokio::signal::ctrl_c().await;
-        })
-        .await
+    App::new().mount("", server(), HttpOptions::new()).run_on(listener).await
 }

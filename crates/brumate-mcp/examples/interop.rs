@@ -167,10 +167,5 @@ async fn main() -> Result<(), ServeError> {
     let address = arguments.get(1).map_or("127.0.0.1:8000", String::as_str);
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}", listener.local_addr()?);
-    App::new()
-        .mount("", server(), options)
-        .serve(listener, async {
-            let _ = tokio::signal::ctrl_c().await;
-        })
-        .await
+    App::new().mount("", server(), options).run_on(listener).await
 }

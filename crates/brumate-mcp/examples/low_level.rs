@@ -53,8 +53,6 @@ async fn main() -> Result<(), ServeError> {
     eprintln!("http://{}", listener.local_addr()?);
     App::new()
         .mount_handlers("", |principal| Greetings { principal: principal.cloned() }, HttpOptions::new())
-        .serve(listener, async {
-            let _ = tokio::signal::ctrl_c().await;
-        })
+        .run_on(listener)
         .await
 }

@@ -24,8 +24,6 @@ async fn main() -> Result<(), ServeError> {
     App::new()
         .mount("/echo", Server::new("EchoServer").tool(echo), HttpOptions::new())
         .mount("/math", Server::new("MathServer").tool(add_two), HttpOptions::new().legacy_sse())
-        .serve(listener, async {
-            let _ = tokio::signal::ctrl_c().await;
-        })
+        .run_on(listener)
         .await
 }

@@ -38,6 +38,6 @@ async fn main() -> Result<(), ServeError> {
     eprintln!("{url}");
     App::new()
         .mount("", Server::new("Weather").tools((get_weather, set_weather)), HttpOptions::new().protect(protect)?)
-        .serve(listener, async { drop(tokio::signal::ctrl_c().await) })
+        .run_on(listener)
         .await
 }

@@ -18,6 +18,6 @@ async fn main() -> Result<(), ServeError> {
         .mount("/browser", named("Browser"), HttpOptions::new().legacy_sse())
         .mount("/search", named("Search"), HttpOptions::new().legacy_sse_at("/events"))
         .mount_host("mcp.acme.corp", named("Acme"), HttpOptions::new().legacy_sse())
-        .serve(listener, async { drop(tokio::signal::ctrl_c().await) })
+        .run_on(listener)
         .await
 }

@@ -16,8 +16,6 @@ async fn main() -> Result<(), ServeError> {
     eprintln!("http://{}", listener.local_addr()?);
     App::new()
         .mount("", Server::new("Doubler").tool(double), HttpOptions::new().stateless().json_responses())
-        .serve(listener, async {
-            let _ = tokio::signal::ctrl_c().await;
-        })
+        .run_on(listener)
         .await
 }

@@ -19,6 +19,6 @@ async fn main() -> Result<(), ServeError> {
         .mount("", server("StatefulServer"), HttpOptions::new())
         .mount("/stateless", server("StatelessServer"), HttpOptions::new().stateless())
         .mount("/json", server("JsonServer"), HttpOptions::new().stateless().json_responses())
-        .serve(listener, async { drop(tokio::signal::ctrl_c().await) })
+        .run_on(listener)
         .await
 }

@@ -3,9 +3,7 @@
 use crate::error::ServeError;
 use crate::http::{App, HttpOptions};
 use crate::server::Server;
-use crate::stdio::cancel_on_signal;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 const USAGE: &str = "\
 options:
@@ -83,9 +81,7 @@ impl Server {
         };
         let listener = TcpListener::bind((host.as_str(), port)).await?;
         eprintln!("http://{}{path}", listener.local_addr()?);
-        let token = CancellationToken::new();
-        tokio::spawn(cancel_on_signal(token.clone()));
-        App::new().mount("", self, options).serve(listener, async move { token.cancelled().await }).await
+        App::new().mount("", self, options).run_on(listener).await
     }
 }
 

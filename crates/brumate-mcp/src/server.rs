@@ -1,5 +1,7 @@
 //! The server: what it is called, what it offers, what it keeps.
 
+mod lifespan;
+
 use crate::completion::Completion;
 use crate::connection::{Change, Hub};
 use crate::content::Icon;
@@ -13,7 +15,7 @@ use crate::resource::{Resource, ResourceRequest};
 use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
-use futures::future::BoxFuture;
+use lifespan::{Start, Stop};
 use rmcp::model::RequestStateCodec;
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
@@ -88,9 +90,6 @@ pub(crate) struct Settings {
     pub(crate) extensions: Map<String, Value>,
     pub(crate) experimental: Map<String, Value>,
 }
-
-type Start = Box<dyn FnOnce(Server) -> BoxFuture<'static, Result<(), Error>> + Send>;
-type Stop = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
 impl Server {
     /// A server called `name` that offers nothing yet.
@@ -356,46 +355,6 @@ impl Server {
         states.get(&TypeId::of::<T>()).cloned().and_then(|state| state.downcast().ok())
     }
 
-    /// State that needs a start and a stop: `start` runs once, before the first request, whatever the number of
-    /// sessions; `stop` when the server ends. Several are started in order and stopped in reverse.
-    ///
-    /// ```
-    /// # struct Database;
-    /// # impl Database { async fn open() -> std::io::Result<Self> { Ok(Self) } async fn close(&self) {} }
-    /// use brumate_mcp::{Server, State, tool};
-    ///
-    /// #[tool]
-    /// async fn query(sql: String, database: State<Database>) -> String {
-    ///     // …
-    /// #   let _ = database; sql
-    /// }
-    ///
-    /// let server = Server::new("explorer")
-    ///     .lifespan(Database::open, async |database| database.close().await)
-    ///     .tool(query);
-    /// ```
-    #[must_use]
-    pub fn lifespan<T, E, Begin, Beginning, End, Ending>(self, start: Begin, stop: End) -> Self
-    where
-        T: Send + Sync + 'static,
-        E: Into<Error>,
-        Begin: FnOnce() -> Beginning + Send + 'static,
-        Beginning: Future<Output = Result<T, E>> + Send + 'static,
-        End: FnOnce(Arc<T>) -> Ending + Send + 'static,
-        Ending: Future<Output = ()> + Send + 'static,
-    {
-        let start: Start = Box::new(move |server| {
-            Box::pin(async move {
-                let state = Arc::new(start().await.map_err(Into::into)?);
-                server.put_state(state.clone());
-                lock(&server.shared.stops).push(Box::new(move || Box::pin(stop(state))));
-                Ok(())
-            })
-        });
-        lock(&self.shared.lifespans).push(start);
-        self
-    }
-
     /// The key that seals what questions carry from round to round (2026-07-28), 32 bytes or more. Servers that share
     /// clients share a key; without one each process has its own.
     ///
@@ -408,40 +367,6 @@ impl Server {
             .ok_or_else(|| ServeError::Setup("give the sealing key before the server is cloned".into()))?;
         shared.sealing = sealing;
         Ok(self)
-    }
-
-    /// Starts the lifespans, unless that has been done. Serving does it; who mounts a service elsewhere may do it
-    /// earlier, to see it fail.
-    ///
-    /// # Errors
-    ///
-    /// What could not be registered, and what a lifespan's start fails with.
-    pub async fn start(&self) -> Result<(), ServeError> {
-        self.shared.started.get_or_try_init(|| self.begin()).await.map(|_| ())
-    }
-
-    async fn begin(&self) -> Result<(), ServeError> {
-        let problems = std::mem::take(&mut *lock(&self.shared.problems));
-        if !problems.is_empty() {
-            return Err(ServeError::Setup(problems.join("\n")));
-        }
-        let lifespans = std::mem::take(&mut *lock(&self.shared.lifespans));
-        for start in lifespans {
-            if let Err(error) = start(self.clone()).await {
-                self.stop().await;
-                return Err(ServeError::Startup(error.to_string()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Stops the lifespans that were started, the last first.
-    pub async fn stop(&self) {
-        loop {
-            let stop = lock(&self.shared.stops).pop();
-            let Some(stop) = stop else { return };
-            stop().await;
-        }
     }
 
     /// Reads a resource: its contents, and how they may be cached.

@@ -273,7 +273,15 @@ impl App {
     ///
     /// A server cannot be started, or the address not be bound.
     pub async fn run(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
-        let listener = TcpListener::bind(address).await?;
+        self.run_on(TcpListener::bind(address).await?).await
+    }
+
+    /// Serves what `listener` accepts until the process is interrupted or terminated.
+    ///
+    /// # Errors
+    ///
+    /// A server cannot be started.
+    pub async fn run_on(self, listener: TcpListener) -> Result<(), ServeError> {
         let token = CancellationToken::new();
         tokio::spawn(cancel_on_signal(token.clone()));
         self.serve(listener, async move { token.cancelled().await }).await

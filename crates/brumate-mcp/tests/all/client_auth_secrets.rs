@@ -1,12 +1,13 @@
 //! What a client's OAuth sends where: nothing to hostile addresses, and each secret to whom it is for.
 
 use crate::client_auth::connect;
+use crate::log::Log;
 use crate::oauth_server::{Behaviour, REDIRECT, Servers};
 use brumate_mcp::Client;
 use brumate_mcp::client::{AuthError, MemoryTokens, OAuth};
 use serde_json::json;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// A listener that nothing may reach: all addresses of this machine, and how many connections came.
@@ -125,39 +126,18 @@ async fn each_secret_is_seen_by_whom_it_is_for() {
     }
 }
 
-/// A writer that keeps what is logged.
-#[derive(Clone, Default)]
-pub(crate) struct Log(pub(crate) Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn no_log_and_no_debug_output_has_a_secret() {
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
     // What is logged by the crate `log`, too.
-    let _guard = subscriber.set_default();
+    let _guard = log.subscriber(tracing::Level::TRACE).set_default();
     let servers = Servers::start(Behaviour::default()).await;
     let client = connect(&servers, servers.oauth()).await.unwrap();
     servers.end_access();
     assert_eq!(client.call("write").await.unwrap().text(), "written");
     let shown = format!("{client:?} {:?}", servers.oauth().tokens(MemoryTokens::default()));
     client.close().await;
-    let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
+    let log = log.text();
     // It is a log of everything: of the protocol, and of the connections below it.
     assert!(log.contains("rmcp") && log.contains("hyper") && log.contains("reqwest"), "{log}");
     let mut secrets = vec!["planted".to_owned()];

@@ -1,5 +1,6 @@
 //! Layers around calls, and errors that stay on the server.
 
+use crate::log::Log;
 use crate::support::{Http, Pipe, text};
 use brumate_mcp::{
     Call, Completion, Context, Elicitation, Error, HttpOptions, Layer, Next, Prompt, Resource, Server, Tool,
@@ -174,21 +175,6 @@ async fn told(server: &Server) -> [String; 8] {
     told.try_into().expect("eight")
 }
 
-/// A log that tests read.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("the log").extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn messages_of_other_errors_stay_on_the_server_where_it_says_so() {
     let denied = "/secret/path: denied";
@@ -196,13 +182,11 @@ async fn messages_of_other_errors_stay_on_the_server_where_it_says_so() {
     assert_eq!(told(&failing()).await, open);
 
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = tracing::subscriber::set_default(log.subscriber(tracing::Level::INFO));
     let hidden = "an internal error occurred; the server's log has the reason";
     let expected = [hidden, hidden, "say please", hidden, hidden, "gone", hidden, hidden];
     assert_eq!(told(&failing().hide_errors()).await, expected);
-    let log = String::from_utf8(log.0.lock().expect("the log").clone()).expect("text");
+    let log = log.text();
     for what in ["tool `foreign` failed", "resource `a://foreign` failed", "prompt `foreign` failed", denied] {
         assert!(log.contains(what), "{what}: {log}");
     }

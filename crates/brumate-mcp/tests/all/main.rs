@@ -18,6 +18,7 @@ mod http;
 mod interop;
 mod layers;
 mod listing;
+mod log;
 mod macros;
 mod oauth_server;
 mod protect;
