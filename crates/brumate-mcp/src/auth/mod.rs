@@ -48,9 +48,9 @@ pub use introspection::Introspection;
 pub use jwt_verifier::JwtVerifier;
 pub use protect::Protect;
 
-#[cfg(feature = "auth-server")]
-pub(crate) use protect::same_resource;
 pub(crate) use protect::{Protection, WELL_KNOWN, is_scope};
+#[cfg(feature = "auth-server")]
+pub(crate) use protect::{check_path, same_resource};
 
 use crate::error::Error;
 use crate::http::Principal;

@@ -115,9 +115,7 @@ impl Protect {
         if !matches!(url.scheme(), "http" | "https") || host.is_empty() || url.fragment().is_some() {
             return Err(wrong("it is no URL of HTTP, such as https://mcp.example.com/mcp".to_owned()));
         }
-        if url.path().split('/').any(|segment| segment.starts_with([':', '*'])) {
-            return Err(wrong("a segment of its path begins with `:` or `*`".to_owned()));
-        }
+        check_path(&url).map_err(|reason| wrong(reason.to_owned()))?;
         if let Some(scope) = self.scopes.iter().find(|scope| !is_scope(scope)) {
             return Err(wrong(format!(
                 "`{scope}` is no scope: it has printable characters without spaces, `\"` and `\\`"
@@ -149,6 +147,14 @@ impl Protect {
             hides_unscoped: self.hides_unscoped,
             checks_audience: self.checks_audience,
         })
+    }
+}
+
+/// Checks that a router can serve the path of a URL.
+pub(crate) fn check_path(url: &Url) -> Result<(), &'static str> {
+    match url.path().split('/').any(|segment| segment.starts_with([':', '*'])) {
+        true => Err("a segment of its path begins with `:` or `*`"),
+        false => Ok(()),
     }
 }
 

@@ -52,7 +52,7 @@ pub use provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGrant, 
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteAuth;
 
-use crate::auth::{Access, Secret, TokenVerifier, is_scope};
+use crate::auth::{Access, Secret, TokenVerifier, check_path, is_scope};
 use crate::error::{Error, ServeError};
 use crate::outbound::{Outbound, Policy, is_loopback};
 use async_trait::async_trait;
@@ -181,9 +181,7 @@ impl AuthServer {
         if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("an issuer has no query, no fragment and no credentials (RFC 8414)"));
         }
-        if url.path().split('/').any(|segment| segment.starts_with([':', '*'])) {
-            return Err(wrong("a segment of its path begins with `:` or `*`"));
-        }
+        check_path(&url).map_err(wrong)?;
         if self.resources.is_empty() {
             return Err(wrong("it has no resource: AuthServer::resource names the server that tokens are for"));
         }
