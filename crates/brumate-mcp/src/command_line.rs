@@ -1,9 +1,8 @@
 //! Serves over the transport that the command line names.
 
 use crate::error::ServeError;
-use crate::http::{App, HttpOptions};
+use crate::http::{App, HttpOptions, listen};
 use crate::server::Server;
-use tokio::net::TcpListener;
 
 const USAGE: &str = "\
 options:
@@ -79,7 +78,7 @@ impl Server {
             Transport::Http => (HttpOptions::new(), "/mcp"),
             Transport::Sse => (HttpOptions::new().legacy_sse(), "/sse"),
         };
-        let listener = TcpListener::bind((host.as_str(), port)).await?;
+        let listener = listen((host.as_str(), port)).await?;
         eprintln!("http://{}{path}", listener.local_addr()?);
         App::new().mount("", self, options).run_on(listener).await
     }

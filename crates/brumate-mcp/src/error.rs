@@ -146,7 +146,16 @@ pub enum ServeError {
     /// The client and the server could not agree to begin.
     #[error("the connection could not be set up: {0}")]
     Handshake(String),
-    /// Reading, writing or binding failed.
+    /// The address cannot be listened at.
+    #[error("cannot listen at {address}: {error}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// The system's reason.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -166,6 +175,9 @@ mod tests {
     fn a_main_that_returns_an_error_prints_a_sentence() {
         let startup = ServeError::Startup("no database".to_owned());
         assert_eq!(format!("{startup:?}"), "the server's start failed: no database");
+        let error = std::io::Error::other("Address already in use");
+        let bind = ServeError::Bind { address: "127.0.0.1:80".to_owned(), error };
+        assert_eq!(format!("{bind:?}"), "cannot listen at 127.0.0.1:80: Address already in use");
         assert_eq!(format!("{:?}", Error::from(startup)), "the server's start failed: no database");
         let denied = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "port 80 is not ours");
         assert_eq!(format!("{:#?}", ServeError::from(denied)), "port 80 is not ours");

@@ -31,6 +31,7 @@ mod unreadable;
 mod write_timeout;
 
 pub use app::App;
+pub(crate) use app::listen;
 pub use principal::Principal;
 pub use service::HttpService;
 #[cfg(feature = "sqlite")]

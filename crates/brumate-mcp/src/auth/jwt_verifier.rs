@@ -6,15 +6,19 @@ use super::{Access, TokenVerifier};
 use crate::client::auth::metadata::authorization_server;
 use crate::error::Error;
 use crate::outbound::{Outbound, Policy};
+use crate::sync::lock;
 use async_trait::async_trait;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Mutex;
 use url::Url;
 
 /// Keys are fetched again after this time, so that those that an issuer withdraws end.
 const REFRESH_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// Tokens wait for the fetch when the keys are older than this. Younger keys are used while it runs.
+const WAIT_AFTER: Duration = Duration::from_secs(20 * 60);
 
 /// Least time between two fetches, whatever tokens ask for.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -28,61 +32,125 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Verifies signed access tokens (RFC 9068) with the issuer's published keys.
 ///
 /// Signatures: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA (Ed25519). The keys are read when the first token
-/// comes, again every ten minutes, and when a token names a key that is not known, at most once a minute.
+/// comes, again every ten minutes, and when a token names a key that is not known, at most once a minute. Tokens of known keys do
+/// not wait for an issuer that answers slowly or not at all.
 pub struct JwtVerifier {
+    source: Arc<KeySource>,
+    /// [`PAUSE`] and [`REFRESH_EVERY`], but for tests.
+    pause: Duration,
+    refresh_every: Duration,
+}
+
+/// The issuer's keys and how they are fetched.
+struct KeySource {
     issuer: String,
     keys_url: Option<String>,
-    /// [`PAUSE`], but for tests.
-    pause: Duration,
-    fetched: Mutex<Fetched>,
+    fetched: StdMutex<Fetched>,
+    /// Held by the one fetch that runs.
+    connection: Mutex<Connection>,
 }
 
 /// The issuer's keys, as they were last fetched.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Fetched {
     keys: Option<(Arc<Keys>, Instant)>,
-    /// When they were last asked for, and whether they came.
+    /// When the last fetch ended, and whether it succeeded.
     last: Option<(Instant, bool)>,
-    /// Where they are, once that is discovered.
+}
+
+/// What is found out once and used by each fetch.
+#[derive(Default)]
+struct Connection {
+    /// Where the keys are, once that is discovered.
     url: Option<Url>,
     outbound: Option<Outbound>,
 }
 
 impl fmt::Debug for JwtVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JwtVerifier").field("issuer", &self.issuer).finish_non_exhaustive()
+        f.debug_struct("JwtVerifier").field("issuer", &self.source.issuer).finish_non_exhaustive()
     }
 }
 
 impl JwtVerifier {
     /// Verifies the tokens of `issuer`, whose metadata (RFC 8414, OpenID Connect Discovery) say where its keys are.
     pub fn discover(issuer: impl Into<String>) -> Self {
-        Self { issuer: issuer.into(), keys_url: None, pause: PAUSE, fetched: Mutex::default() }
+        Self::new(issuer.into(), None)
     }
 
     /// Verifies the tokens of `issuer` with the keys at `jwks_url`.
     pub fn with_keys_at(issuer: impl Into<String>, jwks_url: impl Into<String>) -> Self {
-        Self { keys_url: Some(jwks_url.into()), ..Self::discover(issuer) }
+        Self::new(issuer.into(), Some(jwks_url.into()))
+    }
+
+    fn new(issuer: String, keys_url: Option<String>) -> Self {
+        let (fetched, connection) = (StdMutex::default(), Mutex::default());
+        let source = Arc::new(KeySource { issuer, keys_url, fetched, connection });
+        Self { source, pause: PAUSE, refresh_every: REFRESH_EVERY }
     }
 
     /// Returns keys that are young enough and have the key `id`, if the issuer has it.
     async fn keys(&self, id: Option<&str>) -> Result<Arc<Keys>, Error> {
-        // Whoever comes meanwhile waits for the fetch, and takes what it brought.
-        let mut fetched = self.fetched.lock().await;
-        let known = fetched.keys.clone();
-        if let Some((keys, since)) = &known {
-            let fresh = since.elapsed() < REFRESH_EVERY && id.is_none_or(|id| keys.has(id));
-            let early =
-                fetched.last.is_some_and(|(last, came)| last.elapsed() < if came { self.pause } else { RETRY_AFTER });
-            if fresh || early {
-                return Ok(keys.clone());
-            }
-        } else if fetched.last.is_some_and(|(last, _)| last.elapsed() < RETRY_AFTER) {
-            return Err(Error::new(format!("the keys of `{}` could not be fetched", self.issuer)));
+        let known = lock(&self.source.fetched).clone();
+        if let Some(keys) = self.usable(&known, id) {
+            return Ok(keys);
         }
-        let result = self.fetch(&mut fetched).await;
+        if let Some((keys, since)) = &known.keys
+            && id.is_none_or(|id| keys.has(id))
+            && (since.elapsed() < WAIT_AFTER || failed(&known) && since.elapsed() < MAX_AGE)
+        {
+            self.refresh();
+            return Ok(keys.clone());
+        }
+        // Whoever comes meanwhile waits for the fetch, and takes what it brought.
+        let mut connection = self.source.connection.lock().await;
+        let known = lock(&self.source.fetched).clone();
+        match self.usable(&known, id) {
+            Some(keys) => Ok(keys),
+            None if known.keys.is_none() && recent(&known, RETRY_AFTER) => {
+                Err(Error::new(format!("the keys of `{}` could not be fetched", self.source.issuer)))
+            }
+            None => self.source.update(&mut connection).await,
+        }
+    }
+
+    /// Returns the keys unless they must be fetched again, and may be by now.
+    fn usable(&self, known: &Fetched, id: Option<&str>) -> Option<Arc<Keys>> {
+        let (keys, since) = known.keys.as_ref()?;
+        let fresh = since.elapsed() < self.refresh_every && id.is_none_or(|id| keys.has(id));
+        let early = recent(known, if failed(known) { RETRY_AFTER } else { self.pause });
+        (fresh || early).then(|| keys.clone())
+    }
+
+    /// Fetches the keys in the background, unless that is under way.
+    fn refresh(&self) {
+        let source = self.source.clone();
+        tokio::spawn(async move {
+            if let Ok(mut connection) = source.connection.try_lock() {
+                // A failure is logged there, and what is known is used on.
+                let _ = source.update(&mut connection).await;
+            }
+        });
+    }
+}
+
+/// Whether the last fetch failed.
+fn failed(known: &Fetched) -> bool {
+    known.last.is_some_and(|(_, succeeded)| !succeeded)
+}
+
+/// Whether the last fetch ended within this time.
+fn recent(known: &Fetched, time: Duration) -> bool {
+    known.last.is_some_and(|(last, _)| last.elapsed() < time)
+}
+
+impl KeySource {
+    /// Fetches the keys and notes how that ended. Keys of at most [`MAX_AGE`] stand in for those that cannot be fetched.
+    async fn update(&self, connection: &mut Connection) -> Result<Arc<Keys>, Error> {
+        let result = self.fetch(connection).await;
+        let mut fetched = lock(&self.fetched);
         fetched.last = Some((Instant::now(), result.is_ok()));
-        match (result, known) {
+        match (result, fetched.keys.clone()) {
             (Ok(keys), _) => {
                 let keys = Arc::new(keys);
                 fetched.keys = Some((keys.clone(), Instant::now()));
@@ -96,16 +164,16 @@ impl JwtVerifier {
         }
     }
 
-    async fn fetch(&self, fetched: &mut Fetched) -> Result<Keys, Error> {
-        let outbound = match &fetched.outbound {
+    async fn fetch(&self, connection: &mut Connection) -> Result<Keys, Error> {
+        let outbound = match &connection.outbound {
             Some(outbound) => outbound.clone(),
             None => {
                 let issuer = Url::parse(&self.issuer)
                     .map_err(|error| Error::new(format!("issuer `{}`: {error}", self.issuer)))?;
-                fetched.outbound.insert(Outbound::new(Policy::of_server(&issuer)).map_err(Error::new)?).clone()
+                connection.outbound.insert(Outbound::new(Policy::of_server(&issuer)).map_err(Error::new)?).clone()
             }
         };
-        let url = match (&fetched.url, &self.keys_url) {
+        let url = match (&connection.url, &self.keys_url) {
             (Some(url), _) => url.clone(),
             (None, Some(url)) => Url::parse(url).map_err(|error| Error::new(format!("keys at `{url}`: {error}")))?,
             (None, None) => {
@@ -115,7 +183,7 @@ impl JwtVerifier {
             }
         };
         let published: Published = outbound.get_json(&url).await?;
-        fetched.url = Some(url);
+        connection.url = Some(url);
         Ok(published.into())
     }
 }
@@ -126,7 +194,7 @@ impl TokenVerifier for JwtVerifier {
         let verified = match Jwt::parse(token) {
             Ok(token) => {
                 let keys = self.keys(token.key_id()).await?;
-                token.verify(&keys, &self.issuer, SystemTime::now())
+                token.verify(&keys, &self.source.issuer, SystemTime::now())
             }
             Err(reason) => Err(reason),
         };
@@ -134,7 +202,7 @@ impl TokenVerifier for JwtVerifier {
     }
 
     fn issuer(&self) -> Option<&str> {
-        Some(&self.issuer)
+        Some(&self.source.issuer)
     }
 }
 
@@ -214,8 +282,25 @@ mod tests {
         let mut verifier = JwtVerifier::with_keys_at(&server.url, format!("{}/keys", server.url));
         assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
         verifier.pause = Duration::ZERO;
-        verifier.fetched.get_mut().url = Some(Url::parse(&format!("{}/nothing", server.url)).unwrap());
+        verifier.source.connection.lock().await.url = Some(Url::parse(&format!("{}/nothing", server.url)).unwrap());
         assert!(verifier.verify(&token(&one, &server.url, "other")).await.unwrap().is_none());
+        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn tokens_of_known_keys_do_not_wait_for_an_issuer_that_hangs() {
+        let one = Issuer::new();
+        let server = publish(vec![one.public("one")]).await;
+        let mut verifier = JwtVerifier::with_keys_at(&server.url, format!("{}/keys", server.url));
+        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        (verifier.pause, verifier.refresh_every) = (Duration::ZERO, Duration::ZERO);
+        // It accepts connections, and answers none.
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = silent.local_addr().unwrap();
+        verifier.source.connection.lock().await.url = Some(Url::parse(&format!("http://{address}/keys")).unwrap());
+        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        let _asked = silent.accept().await.unwrap();
+        assert!(verifier.source.connection.try_lock().is_err(), "the fetch is under way");
         assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
     }
 }

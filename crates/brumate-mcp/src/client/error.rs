@@ -42,6 +42,9 @@ pub enum ClientError {
         /// The error's data.
         data: Option<Value>,
     },
+    /// No server of the group has a tool of this name.
+    #[error("no server of the group has a tool `{0}`")]
+    UnknownTool(String),
     /// The tool failed; see [`CallResult::ok`].
     #[error("the tool failed: {}", .0.text())]
     Tool(Box<CallResult>),

@@ -40,7 +40,7 @@ type Naming = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
 /// use brumate_mcp::Client;
 /// use brumate_mcp::client::ClientGroup;
 ///
-/// let group = ClientGroup::new().named(|tool, server| format!("{server}_{tool}"));
+/// let group = ClientGroup::new().named(|server, tool| format!("{server}_{tool}"));
 /// group.connect(Client::stdio("python", ["weather.py"])).await?;
 /// group.connect(Client::stdio("python", ["files.py"])).await?;
 /// let report = group.call("weather_report").await?.arg("city", "Graz").await?.text();
@@ -91,10 +91,10 @@ impl ClientGroup {
     pub fn new() -> Self {
         let (ends, ended) = mpsc::channel(MAX_ENDED);
         let (members, connecting) = (Arc::default(), AsyncMutex::default());
-        Self { naming: Arc::new(|tool, _| tool.to_owned()), members, connecting, ended: AsyncMutex::new(ended), ends }
+        Self { naming: Arc::new(|_, tool| tool.to_owned()), members, connecting, ended: AsyncMutex::new(ended), ends }
     }
 
-    /// Sets how tools are named: of the tool's name and its server's. Servers can have tools of the same name then.
+    /// Sets how tools are named, from the server's name and the tool's. Servers can have tools of the same name then.
     #[must_use]
     pub fn named(mut self, naming: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Self {
         self.naming = Arc::new(naming);
@@ -171,7 +171,7 @@ impl ClientGroup {
             let mut members = lock(&self.members);
             let names = members.names(&self.naming);
             for tool in &entry.tools {
-                let full = (self.naming)(&tool.name, &entry.name);
+                let full = (self.naming)(&entry.name, &tool.name);
                 if let Some(other) = names.get(&full).and_then(|(member, _)| members.by_id.get(member)) {
                     let reason = format!(
                         "its tool `{}` would be `{full}` in the group, as one of `{}` is",
@@ -227,17 +227,13 @@ impl ClientGroup {
     ///
     /// # Errors
     ///
-    /// There is no such tool; those of [`ClientGroup::tools`].
+    /// [`ClientError::UnknownTool`]; those of [`ClientGroup::tools`].
     pub async fn call(&self, name: &str) -> Result<Call, ClientError> {
         self.refresh().await?;
         let members = lock(&self.members);
         let found = members.names(&self.naming).remove(name);
         let found = found.and_then(|(member, tool)| Some(members.by_id.get(&member)?.client.call(&tool.name)));
-        found.ok_or_else(|| ClientError::Protocol {
-            code: rmcp::model::ErrorCode::INVALID_PARAMS.0,
-            message: format!("no server of the group has a tool `{name}`"),
-            data: None,
-        })
+        found.ok_or_else(|| ClientError::UnknownTool(name.to_owned()))
     }
 
     /// Ends the connection to a member.
@@ -282,7 +278,7 @@ impl Members {
         let mut names = BTreeMap::new();
         for (member, entry) in &self.by_id {
             for tool in &entry.tools {
-                names.entry(naming(&tool.name, &entry.name)).or_insert_with(|| (*member, tool));
+                names.entry(naming(&entry.name, &tool.name)).or_insert_with(|| (*member, tool));
             }
         }
         names

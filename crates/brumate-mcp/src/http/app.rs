@@ -20,6 +20,7 @@ use axum::body::Body;
 use http::Request;
 use http::request::Parts;
 use rmcp::ServerHandler;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
@@ -271,9 +272,9 @@ impl App {
     ///
     /// # Errors
     ///
-    /// A server cannot be started, or the address not be bound.
+    /// A server cannot be started; [`ServeError::Bind`].
     pub async fn run(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
-        self.run_on(TcpListener::bind(address).await?).await
+        self.run_on(listen(address).await?).await
     }
 
     /// Serves what `listener` accepts until the process is interrupted or terminated.
@@ -349,7 +350,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server cannot be started, or the address not be bound.
+    /// The server cannot be started; [`ServeError::Bind`].
     pub async fn run_http(self, address: impl ToSocketAddrs, options: HttpOptions) -> Result<(), ServeError> {
         App::new().mount("", self, options).run(address).await
     }
@@ -358,4 +359,17 @@ impl Server {
 fn router_for(by_host: &[(Authority, Router)], request: &Parts) -> Option<Router> {
     let named = Authority::parse(&named_host(request).ok()?)?;
     by_host.iter().find(|(host, _)| host.admits(&named)).map(|(_, router)| router.clone())
+}
+
+/// Listens at an address.
+///
+/// # Errors
+///
+/// The name is not known; [`ServeError::Bind`].
+pub(crate) async fn listen(address: impl ToSocketAddrs) -> Result<TcpListener, ServeError> {
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host(address).await?.collect();
+    TcpListener::bind(&addresses[..]).await.map_err(|error| {
+        let address = addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ");
+        ServeError::Bind { address, error }
+    })
 }

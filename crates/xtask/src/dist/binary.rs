@@ -11,22 +11,18 @@ use crate::{process, workspace};
 /// Native modules whose machine code is in the program beside the interpreter's: the largest of those that numpy and pandas load when
 /// they are imported, and of scikit-learn's imports those whose code is smallest, compressed, for the time that compiling them takes.
 /// A wheel of 100 MB has no room for more.
-const COMPILED: [&str; 15] = [
+const COMPILED: [&str; 11] = [
     "numpy/.libs/libopenblas.so",
     "numpy/_core/_multiarray_umath",
     "pandas/_libs/algos",
     "pandas/_libs/groupby",
     "pandas/_libs/hashtable",
     "pandas/_libs/index",
-    "pandas/_libs/interval",
     "pandas/_libs/join",
-    "pandas/_libs/sparse",
     "scipy/linalg/_fblas",
     "scipy/linalg/_flapack",
     "scipy/sparse/_csparsetools",
-    "scipy/special/cython_special",
     "sklearn/_loss/_loss",
-    "sklearn/utils/sparsefuncs_fast",
 ];
 
 /// Level of compression of the bundle, the highest: some minutes on two cores.
