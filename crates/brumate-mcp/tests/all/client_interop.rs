@@ -1,6 +1,9 @@
-//! The crate's client against servers of the Python and TypeScript SDKs, 1.x and 2.x, over each of their transports, in both eras.
+//! The crate's client against servers of the Python and TypeScript SDKs, 1.x and 2.x, and of rmcp alone, over each of their transports,
+//! in both eras.
 
 use crate::conformance::Running;
+use crate::rmcp_server::{serve_http_in_sessions, serve_http_stateless, serve_streams};
+use crate::support::MODERN;
 use brumate_mcp::client::{ClientBuilder, ClientError, LogMessage, Progress, Protocol, Target};
 use brumate_mcp::{Answer, Client, Level};
 use serde_json::{Value, json};
@@ -19,8 +22,20 @@ pub(crate) fn python(variable: &str) -> PathBuf {
     python.into()
 }
 
-/// Uses everything that the server has. One without sessions cannot ask before 2026-07-28, and keeps no log level.
-async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: bool) -> Result<(), ClientError> {
+/// What a server keeps of a client between requests.
+#[derive(Clone, Copy, PartialEq)]
+enum Session {
+    /// Nothing: before 2026-07-28, such a server cannot ask, and knows no log level.
+    Absent,
+    /// All it needs.
+    Kept,
+    /// All it needs; but its log messages go to the stream of the session, not to that of the request, as rmcp's do. They may be seen
+    /// after the answer.
+    LogsApart,
+}
+
+/// Uses everything that the server has. Returns the protocol that was spoken.
+async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, session: Session) -> Result<String, ClientError> {
     let logged: Arc<Mutex<Vec<LogMessage>>> = Arc::default();
     let log = logged.clone();
     let client = builder
@@ -30,7 +45,7 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: 
         })
         .on_log(move |message| log.lock().unwrap().push(message))
         .timeout(START);
-    let client = if in_session { client.log_level(Level::Info) } else { client };
+    let client = if session != Session::Absent { client.log_level(Level::Info) } else { client };
     let client = client.connect().await?;
     let tools: Vec<String> = client.tools().await?.into_iter().map(|tool| tool.name).collect();
     assert_eq!(tools, ["add", "fails", "steps", "talks", "asks"], "{name}");
@@ -46,9 +61,13 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: 
     let done: Vec<f64> = seen.lock().unwrap().iter().map(|step| step.done).collect();
     assert_eq!(done, (1..=10).map(f64::from).collect::<Vec<_>>(), "{name}");
     assert_eq!(client.call("talks").await?.text(), "talked", "{name}");
+    let began = Instant::now();
+    while session == Session::LogsApart && logged.lock().unwrap().len() < 3 && began.elapsed() < START {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let data: Vec<Value> = logged.lock().unwrap().iter().map(|message| message.data.clone()).collect();
     assert_eq!(data, ["fact 0", "fact 1", "fact 2"], "{name}");
-    if in_session {
+    if session != Session::Absent {
         assert_eq!(client.call("asks").await?.text(), "accept Ada", "{name}");
     }
 
@@ -63,7 +82,21 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, in_session: 
     client.prompt("greet").await.unwrap_err();
     client.ping().await?;
     client.close().await;
-    Ok(())
+    Ok(client.protocol_version().to_owned())
+}
+
+/// Uses a server that knows `protocols` by one of them, and checks that 2026-07-28 is spoken where both sides can.
+async fn speak<T: Target>(
+    name: &str,
+    builder: ClientBuilder<T>,
+    protocol: Protocol,
+    protocols: &[Protocol],
+    session: Session,
+) {
+    let name = format!("{name} {protocol:?}");
+    let spoken = exercise(&name, builder.protocol(protocol), session).await.unwrap();
+    let is_modern = protocol != Protocol::Initialize && protocols.contains(&Protocol::Discover);
+    assert_eq!(spoken == MODERN, is_modern, "{name}: {spoken}");
 }
 
 /// A server over HTTP, and the address it listens at.
@@ -82,24 +115,27 @@ pub(crate) fn start(program: &Path, arguments: &[&str]) -> (Running, String) {
 
 async fn over_stdio(program: &Path, arguments: &[&str], protocols: &[Protocol]) {
     for &protocol in protocols {
-        let builder = Client::stdio(program, arguments).inherit_env().quiet().protocol(protocol);
-        exercise(&format!("{arguments:?} {protocol:?}"), builder, true).await.unwrap();
+        let builder = Client::stdio(program, arguments).inherit_env().quiet();
+        speak(&format!("{arguments:?}"), builder, protocol, protocols, Session::Kept).await;
     }
 }
 
-/// In sessions, where `in_sessions` says so; requests of 2026-07-28 need none.
-async fn over_http(program: &Path, arguments: &[&str], protocols: &[Protocol], in_sessions: bool) {
+async fn over_http(program: &Path, arguments: &[&str], protocols: &[Protocol], session: Session) {
     let (_server, address) = start(program, arguments);
+    at_address(&format!("{arguments:?}"), &address, protocols, session).await;
+}
+
+/// What a server keeps matters to `initialize`; requests of 2026-07-28 need nothing.
+async fn at_address(name: &str, address: &str, protocols: &[Protocol], session: Session) {
     for &protocol in protocols {
-        let in_session = in_sessions || protocol != Protocol::Initialize;
-        let builder = Client::http(format!("{address}/mcp")).protocol(protocol);
-        exercise(&format!("{arguments:?} {protocol:?}"), builder, in_session).await.unwrap();
+        let session = if protocol == Protocol::Initialize { session } else { Session::Kept };
+        speak(name, Client::http(format!("{address}/mcp")), protocol, protocols, session).await;
     }
 }
 
 async fn over_sse(program: &Path, arguments: &[&str]) {
     let (_server, address) = start(program, arguments);
-    exercise(&format!("{arguments:?}"), Client::sse(format!("{address}/sse")), true).await.unwrap();
+    exercise(&format!("{arguments:?}"), Client::sse(format!("{address}/sse")), Session::Kept).await.unwrap();
 }
 
 /// Protocols to try with servers of the first and of the second line of an SDK.
@@ -111,7 +147,7 @@ async fn against_python(variable: &str, protocols: &[Protocol]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_server.py");
     let script = script.to_str().unwrap();
     over_stdio(&python, &[script, "stdio"], protocols).await;
-    over_http(&python, &[script, "streamable-http"], protocols, true).await;
+    over_http(&python, &[script, "streamable-http"], protocols, Session::Kept).await;
     over_sse(&python, &[script, "sse"]).await;
 }
 
@@ -122,11 +158,11 @@ fn node() -> PathBuf {
     Path::new(&modules).join("node/bin/node")
 }
 
-async fn against_typescript(major: &str, protocols: &[Protocol], in_sessions: bool) {
+async fn against_typescript(major: &str, protocols: &[Protocol], session: Session) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/node/sdk_server.mjs");
     let script = script.to_str().unwrap();
     over_stdio(&node(), &[script, major, "stdio"], protocols).await;
-    over_http(&node(), &[script, major, "http"], protocols, in_sessions).await;
+    over_http(&node(), &[script, major, "http"], protocols, session).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,12 +177,26 @@ async fn servers_of_python_2() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_of_typescript_1() {
-    against_typescript("1", FIRST, true).await;
+    against_typescript("1", FIRST, Session::Kept).await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/node/sdk_server.mjs");
     over_sse(&node(), &[script.to_str().unwrap(), "1", "sse"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_of_typescript_2() {
-    against_typescript("2", SECOND, false).await;
+    against_typescript("2", SECOND, Session::Absent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_bare_rmcp() {
+    for &protocol in SECOND {
+        let ((input, output), served) = serve_streams();
+        speak("streams", Client::streams(input, output), protocol, SECOND, Session::Kept).await;
+        served.await.unwrap();
+    }
+    at_address("in sessions", &serve_http_in_sessions().await, SECOND, Session::LogsApart).await;
+    for json in [false, true] {
+        at_address(&format!("stateless, json: {json}"), &serve_http_stateless(json).await, SECOND, Session::Absent)
+            .await;
+    }
 }

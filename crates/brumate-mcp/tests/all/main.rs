@@ -24,6 +24,7 @@ mod oauth_server;
 mod protect;
 mod restart;
 mod results;
+mod rmcp_server;
 mod service;
 mod sessions;
 mod support;
