@@ -14,6 +14,7 @@ mod documents;
 mod gates;
 mod process;
 mod runtime;
+mod structure;
 mod test;
 mod workspace;
 
