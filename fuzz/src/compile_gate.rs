@@ -1,7 +1,7 @@
 //! Any bytes as a side module at the gate before the compiler.
 
-use brumate_engine::module::gate::{self, Counts, GUEST, WHEEL};
-use brumate_engine::module::{ModuleError, Options, translate};
+use brumate_module::gate::{self, Counts, GUEST, WHEEL};
+use brumate_module::{ModuleError, Options, translate};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
 /// Bounds that small inputs reach.

@@ -1,6 +1,6 @@
 //! Any bytes as a WebAssembly module.
 
-use brumate_engine::module::{ModuleError, Options, dylink, exceptions, translate};
+use brumate_module::{ModuleError, Options, dylink, exceptions, translate};
 use wasmparser::{Validator, WasmFeatures};
 
 /// Reads the dynamic linking section, translates exception handling and patches the module.

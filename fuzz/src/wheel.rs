@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use brumate_engine::vfs::{Archive, LayerBytes};
 use brumate_packages::wheel::{WheelFileName, verify};
+use brumate_vfs::{Archive, LayerBytes};
 
 /// Reads a wheel: the first line is its file name, the rest its bytes.
 ///

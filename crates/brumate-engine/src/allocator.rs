@@ -1,5 +1,7 @@
 //! Memory that was freed goes back to the system: an allocator keeps what a burst of large answers has taken.
 
+#![expect(unsafe_code, reason = "calls malloc_trim")]
+
 /// Growth of resident memory since the last time, in bytes, from which on memory is given back.
 const WORTH_BYTES: u64 = 64 << 20;
 

@@ -1,5 +1,6 @@
 //! The wasmtime engine every part of Brumate shares: one configuration, or compiled code would not load.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "enables features of the processor in wasmtime")]
 
 use wasmtime::{Collector, Config, Engine, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 

@@ -8,11 +8,11 @@ use crate::account::Account;
 use crate::caps::clock::Clock;
 use crate::code::ModuleSource;
 use crate::files::Installs;
-use crate::libc::errno::Errno;
 use crate::libc::ffi::Closures;
-use crate::libc::mem::GuestMemory;
 use crate::link::{Helper, Libraries};
-use crate::vfs::Vfs;
+use brumate_abi::errno::Errno;
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::Vfs;
 
 /// Data of the store. Everything is plain process memory, so that a fork copies it.
 pub(crate) struct Host {

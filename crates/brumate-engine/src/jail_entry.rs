@@ -1,11 +1,13 @@
 //! Where jailed processes start: `brumate internal zygote|compile`.
 
+#![expect(unsafe_code, reason = "takes over the control socket, an inherited descriptor")]
+
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
 use crate::channel::Channel;
 use crate::code::process::Limits;
-use crate::jail::{self, CONTROL_FD, JailConfig, ProbeResult, Profile, Require};
+use brumate_jail::{CONTROL_FD, JailConfig, ProbeResult, Profile, Require};
 
 /// Descriptors a zygote and its machines may have open.
 const OPEN_FILES: u64 = 4096;
@@ -42,8 +44,8 @@ fn probe(socket: OwnedFd, profile: Profile) -> ExitCode {
     let channel = Channel::new(socket);
     let Ok((server, _)) = channel.receive::<i32>() else { return ExitCode::FAILURE };
     let config = JailConfig { self_check: true, ..config(profile) };
-    let result: Result<Vec<ProbeResult>, String> = match jail::enter(profile, &config) {
-        Ok(report) => Ok(jail::probe::run(&report, Some(server))),
+    let result: Result<Vec<ProbeResult>, String> = match brumate_jail::enter(profile, &config) {
+        Ok(report) => Ok(brumate_jail::probe::run(&report, Some(server))),
         Err(error) => Err(error.to_string()),
     };
     match channel.send(&result) {
@@ -111,6 +113,6 @@ pub(crate) fn enter_compile(limits: Limits) -> Result<Vec<String>, String> {
 }
 
 fn enter(profile: Profile, config: &JailConfig) -> Result<Vec<String>, String> {
-    let report = jail::enter(profile, config).map_err(|error| error.to_string())?;
+    let report = brumate_jail::enter(profile, config).map_err(|error| error.to_string())?;
     Ok(report.missing_walls().map(|(wall, reason)| format!("{wall:?}: {reason}")).collect())
 }

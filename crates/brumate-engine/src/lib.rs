@@ -25,7 +25,6 @@
 
 mod account;
 mod allocator;
-mod blas;
 pub mod bundle;
 mod caps;
 mod channel;
@@ -33,24 +32,19 @@ pub mod client;
 mod code;
 mod engine;
 mod files;
-mod hashes;
 mod host;
 mod image;
-pub mod jail;
 mod jail_entry;
+mod kernels;
 #[doc(hidden)]
 pub mod libc;
 mod link;
 mod machine;
 mod memory;
 mod meter;
-#[doc(hidden)]
-pub mod module;
 mod page_map;
 mod signals;
 mod trace;
-#[doc(hidden)]
-pub mod vfs;
 pub mod wire;
 mod worker;
 mod zygote;

@@ -1,5 +1,6 @@
 //! Linear memory laid over by an image's file.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "maps files as memory of the guest")]
 
 use std::fs::File;
 

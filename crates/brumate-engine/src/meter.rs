@@ -9,8 +9,6 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::jail;
-
 /// CPU time for compiling one module when no execution runs, for example when a session wakes that has loaded it.
 const OUTSIDE: Duration = Duration::from_secs(60);
 
@@ -42,13 +40,13 @@ impl Meter {
         let seconds = total.as_secs().saturating_add(u64::from(total.subsec_nanos() > 0));
         set_soft_limit(Resource::Cpu, seconds.max(1));
         // Refused only for arguments out of range, and the kernel's own limit stands in any case.
-        let _ = jail::start_cpu_timer(left, grace);
+        let _ = brumate_jail::start_cpu_timer(left, grace);
     }
 
     /// The execution has ended.
     pub(crate) fn end(&self) {
         self.end.store(0, Ordering::Relaxed);
-        let _ = jail::stop_cpu_timer();
+        let _ = brumate_jail::stop_cpu_timer();
     }
 
     /// CPU time that compiling a module may take now.

@@ -3,7 +3,8 @@
 //! Used once, when an image is built, in a fork that ends afterwards: all pages are made inaccessible, and each fault makes
 //! one accessible again. Every fork of a zygote touches much the same pages; knowing them beforehand saves it most of its
 //! page faults, which take most of its time.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "catches page faults of a run")]
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 

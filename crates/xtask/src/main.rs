@@ -14,6 +14,7 @@ mod documents;
 mod gates;
 mod process;
 mod runtime;
+mod structure;
 mod test;
 mod workspace;
 
@@ -42,6 +43,8 @@ enum Task {
     Bench(bench::Args),
     /// Check links and citations of the documents, and NOTICE
     Docs(documents::Args),
+    /// Check sizes of files and crates, circles of imports, the order of rooms, and lines that stand twice
+    Structure,
     /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
     Dist(dist::Args),
 }
@@ -54,6 +57,7 @@ fn main() -> anyhow::Result<()> {
         Task::Gate(task) => gates::run(&task),
         Task::Bench(args) => bench::run(&args),
         Task::Docs(args) => documents::run(&args),
+        Task::Structure => structure::check(),
         Task::Dist(args) => dist::run(&args),
     }
 }

@@ -8,7 +8,7 @@ use super::error::Error;
 use crate::api::{Ended, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, MachineSpec, Outcome};
 use crate::code::compile::{self, MAX_MODULE};
 use crate::memory::Mapped;
-use crate::vfs::{Archive, ArchiveLimits};
+use brumate_vfs::{Archive, ArchiveLimits};
 
 /// Where the machine that compiles a wheel writes its bytecode.
 const TARGET: &str = "/tmp/bytecode.zip";

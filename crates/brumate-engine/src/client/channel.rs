@@ -1,5 +1,7 @@
 //! The server's end of a [`wire`](crate::wire) connection.
 
+#![expect(unsafe_code, reason = "registers a descriptor for readiness")]
+
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -29,8 +29,8 @@ pub(crate) use crate::code::compile::Trust;
 use crate::code::compile::{self, Kind, Tier};
 use crate::code::process::{Limits, Order};
 use crate::code::shipped;
-use crate::module::gate;
 use crate::wire::ModuleKey;
+use brumate_module::gate;
 
 /// Memory of the process that compiles a module of a wheel, in bytes.
 const WHEEL_MEMORY: u64 = 4 << 30;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::channel::pair;
 use super::error::Error;
 use super::spawn::spawn;
-use crate::jail::ProbeResult;
+use brumate_jail::ProbeResult;
 
 /// Time for all probes of one jail.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,7 +7,6 @@ use rustix::process::Pid;
 
 use super::error::{EXIT_TIMEOUT, Error};
 use crate::engine::NATIVE_STACK;
-use crate::jail;
 
 /// A jailed process; killed, with everything in its jail, when dropped.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct Child {
 /// When the system cannot start it.
 pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<Child, Error> {
     let stack = if command == "zygote" { NATIVE_STACK } else { COMPILE_STACK };
-    let command = jail::spawn::command(program, ["internal", command], control.as_fd(), stack)?;
+    let command = brumate_jail::spawn::command(program, ["internal", command], control.as_fd(), stack)?;
     let mut command = tokio::process::Command::from(command);
     let process = command.kill_on_drop(true).spawn()?;
     Ok(Child { process })

@@ -21,8 +21,8 @@ use super::session::Session;
 use super::sleep::{Header, copy_checked, look, trailer};
 use super::{sleep, temporary};
 use crate::image::sealed::Trailer;
-use crate::jail::LAST_WILL;
 use crate::wire::ToMachine;
+use brumate_jail::LAST_WILL;
 
 /// How long to wait for processes of a server that has vanished: as long as they may take, and as long again as the kernel
 /// may take to end them.

@@ -8,8 +8,8 @@ use wasmtime::Engine;
 
 use crate::code::cache::hex;
 use crate::engine::common_features;
-use crate::module::{Options, dylink, gate, translate};
 use crate::wire::ModuleKey;
+use brumate_module::{Options, dylink, gate, translate};
 
 /// Changed whenever translation or patches change what is compiled.
 pub(crate) const TRANSLATION: u32 = 1;

@@ -1,5 +1,6 @@
 //! Machine code in memory: which pages it lies on, and making it executable.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "asks for the page size, and maps what is to be loaded")]
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

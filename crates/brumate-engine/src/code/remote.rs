@@ -1,5 +1,7 @@
 //! Compiled modules over the wire: a jailed process asks the server, which owns the cache and the compilers.
 
+#![expect(unsafe_code, reason = "maps machine code that the server has sent")]
+
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,8 +11,8 @@ use wasmtime::{Engine, Module};
 use super::compile;
 use super::source::{Compiled, ModuleSource};
 use crate::meter::Meter;
-use crate::module::gate;
 use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, Origin, WireError};
+use brumate_module::gate;
 
 /// Sends a request and waits for the answer and its descriptor.
 pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;

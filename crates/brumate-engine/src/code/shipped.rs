@@ -71,7 +71,7 @@ mod tests {
         let code = compile::compile(&portable, Kind::Helper, Trust::Bundle, &helper).unwrap();
         let here = engine(Purpose::Run).unwrap();
         // SAFETY: it was compiled just now.
-        #[expect(unsafe_code)]
+        #[expect(unsafe_code, reason = "loads machine code that was compiled just now")]
         let loaded = unsafe { wasmtime::Module::deserialize(&here, &code) };
         assert!(loaded.unwrap().exports().count() > 0);
         assert_ne!(made_for_here().unwrap(), "");

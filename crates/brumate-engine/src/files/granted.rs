@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::channel::Channel;
-use crate::libc::errno::Errno;
-use crate::vfs::bytes::Bytes;
-use crate::vfs::{FileType, HostDir, HostEntry, HostFile, HostStat, OpenFlags, SetTime, Timestamp, Vfs};
 use crate::wire::{self, FromMachine, MountOperation, MountReply, MountRequest, ToMachine};
+use brumate_abi::errno::Errno;
+use brumate_vfs::bytes::Bytes;
+use brumate_vfs::{FileType, HostDir, HostEntry, HostFile, HostStat, OpenFlags, SetTime, Timestamp, Vfs};
 
 /// Mounts what the server granted: guest path and read-only flag, by index.
 pub(crate) fn mount_host_directories(

@@ -10,9 +10,9 @@ use super::streams::wait_readable;
 use crate::api::{LayerId, MAX_LAYERS};
 use crate::caps::output::{Output, Question};
 use crate::channel::Channel;
-use crate::libc::errno::Errno;
-use crate::vfs::Vfs;
 use crate::wire::{FromMachine, InstallReply, LayerProblem, ToMachine};
+use brumate_abi::errno::Errno;
+use brumate_vfs::Vfs;
 
 /// Packages over the machine's connection.
 pub(crate) struct Installs {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::api::{LayerId, PACKAGES};
 use crate::code::cache::hex;
 use crate::memory::Mapped;
-use crate::vfs::{Archive, ArchiveLimits, Vfs, Wheel};
 use crate::wire::{LayerInfo, LayerProblem, Origin};
+use brumate_vfs::{Archive, ArchiveLimits, Vfs, Wheel};
 
 /// A layer's archives, mapped, or why one is none.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ use crate::bundle;
 use crate::caps::output::Output;
 use crate::image::ImageError;
 use crate::image::file::GuestFiles;
-use crate::vfs::device::Random;
-use crate::vfs::mount::Conflict;
-use crate::vfs::{
+use brumate_vfs::device::Random;
+use brumate_vfs::mount::Conflict;
+use brumate_vfs::{
     Archive, ArchiveLimits, Device, INSTALLER, INSTALLER_LAYER, LayerBytes, MountOptions, Vfs, VfsConfig,
 };
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::api::{Event, StreamName};
 use crate::caps::output::{Output, Question, Sink as EventSink};
 use crate::channel::Channel;
-use crate::libc::errno::Errno;
 use crate::machine::EVENT_FD;
-use crate::vfs::device::{Null, Sink};
-use crate::vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 use crate::wire::{FromMachine, ToMachine};
+use brumate_abi::errno::Errno;
+use brumate_vfs::device::{Null, Sink};
+use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 
 /// Installs descriptors 0, 1, 2 and the event channel. Standard input is empty until [`set_stdin`].
 pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), Errno> {

@@ -7,7 +7,7 @@ use wasmtime::{AsContextMut, Extern, Instance, Mutability, Ref, StoreContextMut,
 use super::{Driver, Function, ImageError, LibraryRecord, Number, Record};
 use crate::files::layers;
 use crate::host::{Host, guest};
-use crate::module::patch::TABLE_EXPORT_PREFIX;
+use brumate_module::patch::TABLE_EXPORT_PREFIX;
 
 /// Captures the guest at rest: no call into it is running.
 ///

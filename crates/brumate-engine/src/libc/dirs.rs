@@ -1,8 +1,8 @@
 //! Directories: making, entering and listing them.
 
-use super::errno::{Errno, syscall, syscall_unit};
-use super::mem::GuestMemory;
-use crate::vfs::{Vfs, at};
+use brumate_abi::errno::{Errno, syscall, syscall_unit};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::{Vfs, at};
 
 /// Offset of `d_name` in `struct dirent`.
 const DIRENT_NAME: usize = 19;

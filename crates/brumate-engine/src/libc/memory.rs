@@ -2,9 +2,9 @@
 
 use wasmtime::{AsContextMut, Caller, Linker};
 
-use super::errno::Errno;
 use super::mmap;
 use crate::host::{Host, guest, split};
+use brumate_abi::errno::Errno;
 
 /// WebAssembly page, bytes.
 const PAGE: u64 = 1 << 16;

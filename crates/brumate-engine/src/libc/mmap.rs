@@ -3,9 +3,9 @@
 //! The memory of a mapping is allocated by the guest's own allocator, which only the engine can call. So `_mmap_js` is
 //! in two halves: [`mmap_prepare`], then the engine allocates, then [`mmap_fill`] (or [`mmap_cancel`]).
 
-use super::errno::{Errno, syscall_unit};
-use super::mem::GuestMemory;
-use crate::vfs::{Mapping, Vfs};
+use brumate_abi::errno::{Errno, syscall_unit};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::{Mapping, Vfs};
 
 const MAP_TYPE: i32 = 0xf;
 const MAP_SHARED: i32 = 1;

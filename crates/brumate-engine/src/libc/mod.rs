@@ -3,10 +3,10 @@
 
 mod dirs;
 mod dynlink;
-pub mod errno;
+
 pub(crate) mod ffi;
 mod files;
-pub mod mem;
+
 mod memory;
 mod misc;
 mod mmap;
@@ -39,7 +39,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     dynlink::define(&mut linker)?;
     ffi::define(&mut linker)?;
     misc::define(&mut linker)?;
-    crate::blas::define(&mut linker)?;
-    crate::hashes::define(&mut linker)?;
+    crate::kernels::define(&mut linker)?;
     Ok(linker)
 }

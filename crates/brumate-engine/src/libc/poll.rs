@@ -1,9 +1,9 @@
 //! Readiness of descriptors. Waiting is the engine's matter: it calls this again after it has waited.
 
-use super::errno::{Errno, syscall};
-use super::mem::GuestMemory;
-use crate::vfs::limits::OPEN_FILES_MAX;
-use crate::vfs::{Readiness, Vfs};
+use brumate_abi::errno::{Errno, syscall};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::limits::OPEN_FILES_MAX;
+use brumate_vfs::{Readiness, Vfs};
 
 /// Size of `struct pollfd`.
 const POLLFD_SIZE: u32 = 8;

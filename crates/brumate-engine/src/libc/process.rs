@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use wasmtime::{AsContextMut, Caller, Linker, Ref};
 
-use super::errno::Errno;
 use crate::host::{GuestExit, Host, guest, split};
+use brumate_abi::errno::Errno;
 
 /// Largest request answered by `random_get` at once, in bytes (`getentropy` asks for 256 at most).
 const MAX_RANDOM: u32 = 1 << 20;

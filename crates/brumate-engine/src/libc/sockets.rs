@@ -2,8 +2,8 @@
 
 use wasmtime::{Caller, ExternRef, Linker, Rooted};
 
-use super::errno::Errno;
 use crate::host::{Host, split};
+use brumate_abi::errno::Errno;
 
 /// `EAI_NONAME` of `netdb.h`.
 const EAI_NONAME: i32 = -2;

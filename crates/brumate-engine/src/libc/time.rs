@@ -2,11 +2,11 @@
 
 use wasmtime::{Caller, Linker};
 
-use super::errno::Errno;
-use super::mem::GuestMemory;
 use crate::caps::clock;
 use crate::host::{Host, split};
-use crate::module::patch::SLEEP_TIMER;
+use brumate_abi::errno::Errno;
+use brumate_abi::memory::GuestMemory;
+use brumate_module::patch::SLEEP_TIMER;
 
 /// Offsets in `struct tm` (44 bytes, musl).
 mod tm {

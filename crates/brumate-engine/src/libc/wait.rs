@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Caller, Linker};
 
-use super::errno::Errno;
 use super::poll::poll_ready;
 use crate::caps::clock;
 use crate::host::{Host, split};
+use brumate_abi::errno::Errno;
 
 /// How often descriptors that only the host can make ready (standard input) are looked at while waiting.
 const STEP: Duration = Duration::from_millis(10);

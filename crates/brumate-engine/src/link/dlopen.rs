@@ -13,8 +13,8 @@ use crate::code::Compiled;
 use crate::code::compile::{self, MAX_MODULE};
 use crate::files::layers;
 use crate::host::{GuestExit, Host, guest, split_store};
-use crate::module::dylink::{self, Dylink};
 use crate::wire::{ModuleKey, Origin};
+use brumate_module::dylink::{self, Dylink};
 
 /// `RTLD_GLOBAL` of Emscripten's `dlfcn.h`.
 const RTLD_GLOBAL: u32 = 0x100;
@@ -58,8 +58,8 @@ impl From<wasmtime::Error> for DlError {
     }
 }
 
-impl From<crate::libc::errno::Errno> for DlError {
-    fn from(_: crate::libc::errno::Errno) -> DlError {
+impl From<brumate_abi::errno::Errno> for DlError {
+    fn from(_: brumate_abi::errno::Errno) -> DlError {
         DlError::Message("bad address".to_owned())
     }
 }

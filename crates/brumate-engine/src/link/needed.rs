@@ -5,7 +5,7 @@ use wasmtime::StoreContextMut;
 use super::dlopen::{DlError, message};
 use crate::code::compile::MAX_MODULE;
 use crate::host::Host;
-use crate::module::dylink::Dylink;
+use brumate_module::dylink::Dylink;
 
 /// Lexically absolute path.
 pub(super) fn canonical(cwd: &str, path: &str) -> String {

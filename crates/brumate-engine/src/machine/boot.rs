@@ -17,7 +17,7 @@ use crate::files::{DRIVER, HOME, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
 use crate::link::{self, Helper, Libraries};
-use crate::vfs::Vfs;
+use brumate_vfs::Vfs;
 
 /// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
 /// that recursion in C ends cleanly long before the native stack does.

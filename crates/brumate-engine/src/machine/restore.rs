@@ -18,8 +18,8 @@ use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record};
 use crate::memory;
 use crate::trace::Pages;
-use crate::vfs::{Vfs, VfsConfig};
 use crate::wire::LayerProblem;
+use brumate_vfs::{Vfs, VfsConfig};
 
 /// Joins files with the layers that they were saved with.
 ///

@@ -7,7 +7,6 @@ use wasmtime::{AsContextMut, Global, Mutability, Val};
 
 use super::Machine;
 use crate::host::guest;
-use crate::vfs;
 
 /// What a machine is beside its linear memory. Two that are equal were taken of one process, or one of a process and one of
 /// its fork, between which nothing of this has changed.
@@ -21,7 +20,7 @@ pub(crate) struct Surroundings {
     /// Functions that got a slot.
     slots: usize,
     closures: u64,
-    files: vfs::State,
+    files: brumate_vfs::State,
 }
 
 /// Mutable globals of a machine's modules: there are many exports, and looking through them takes milliseconds.

@@ -7,6 +7,8 @@
 //! A real-time signal is queued: none replaces another, each keeps its number. So a stop means one execution, whether it
 //! comes before that has begun, while it runs, or after its end.
 
+#![expect(unsafe_code, reason = "installs signal handlers")]
+
 pub(crate) mod timer;
 
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -157,13 +159,13 @@ fn end_if_alone() {
 pub(crate) fn watch(socket: &impl std::os::fd::AsRawFd) {
     WATCHED.store(socket.as_raw_fd(), Ordering::Relaxed);
     // Refused only for arguments out of range.
-    let _ = crate::jail::start_alarm(WATCH_EVERY);
+    let _ = brumate_jail::start_alarm(WATCH_EVERY);
 }
 
 /// Ends [`watch`].
 pub(crate) fn unwatch() {
     WATCHED.store(-1, Ordering::Relaxed);
-    let _ = crate::jail::stop_alarm();
+    let _ = brumate_jail::stop_alarm();
 }
 
 /// Installs the handlers in this process. Forks inherit them.

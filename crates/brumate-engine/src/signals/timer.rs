@@ -3,6 +3,8 @@
 //! The process has one interval timer of wall-clock time. Every tick of it serves both the watch over the connection and the guest's
 //! timer; one that is due before the next tick gets a tick of its own. The timer ends with the execution that set it.
 
+#![expect(unsafe_code, reason = "sets a timer of the system")]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -99,7 +101,7 @@ fn schedule() {
     if deadline != 0 {
         let left = Duration::from_nanos(deadline.saturating_sub(now()).max(1000));
         // Refused only for arguments out of range.
-        let _ = crate::jail::start_alarm_in(left.min(WATCH_EVERY), WATCH_EVERY);
+        let _ = brumate_jail::start_alarm_in(left.min(WATCH_EVERY), WATCH_EVERY);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the server does with the guest's files, on the machine's own file system: no code of the guest runs.
 
 use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
-use crate::libc::errno::Errno;
-use crate::vfs::{ListedFile, Timestamp, Vfs};
 use crate::wire::{FileReply, FileRequest};
+use brumate_abi::errno::Errno;
+use brumate_vfs::{ListedFile, Timestamp, Vfs};
 
 /// Does what is asked; the error is a text for people.
 pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, String> {

@@ -4,7 +4,6 @@ use std::os::fd::OwnedFd;
 
 use super::checkpoint::Since;
 use super::{Worker, hello};
-use crate::jail;
 use crate::wire::{FromMachine, WireError};
 
 /// Pages that are copied ahead before it is looked whether there is something to do.
@@ -36,7 +35,7 @@ impl Worker {
                 self.channel.replace(socket);
                 self.paused = true;
                 self.become_fork(checkpoint);
-                match jail::die_with_parent(self.parent) {
+                match brumate_jail::die_with_parent(self.parent) {
                     Ok(true) => self.channel.send(&hello()),
                     Ok(false) | Err(_) => Err(WireError::Closed),
                 }

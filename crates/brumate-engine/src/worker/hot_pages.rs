@@ -2,7 +2,8 @@
 //!
 //! A checkpoint shares all pages with its machine; the first write to one copies it in a page fault. What was written twice in a row
 //! between two checkpoints will be written again, and it is copied while nobody waits.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "advises the kernel about the guest's pages")]
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -3,7 +3,6 @@
 use rustix::process::Resource;
 
 use crate::api::Limits;
-use crate::jail;
 use crate::meter::set_soft_limit;
 
 /// Process data (heap of the host side included) above the guest's linear memory, in bytes.
@@ -18,7 +17,7 @@ pub(super) fn protect(limits: &Limits) {
 
 /// Lifts what [`protect`] and the [meter](crate::meter::Meter) have set, for what the machine does of itself.
 pub(super) fn lift() {
-    let _ = jail::stop_cpu_timer();
+    let _ = brumate_jail::stop_cpu_timer();
     set_soft_limit(Resource::Cpu, u64::MAX);
     set_soft_limit(Resource::Data, u64::MAX);
 }

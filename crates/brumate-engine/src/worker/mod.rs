@@ -26,14 +26,14 @@ use crate::files::layers::{self as files_of_layers, Given};
 use crate::files::{Installs, Quota};
 use crate::host::GuestExit;
 use crate::image::{self, Base, ImageError};
-use crate::jail::{self, MachineLimits};
 use crate::machine::{Machine, MachineError};
 use crate::meter::{Meter, cpu_time};
-use crate::vfs::restore::RestoreError;
-use crate::vfs::{self, Vfs};
 use crate::wire::{
     Ending, FileReply, FileRequest, FromMachine, HEADER, ModuleRequest, ToMachine, WireError, decode, encode,
 };
+use brumate_jail::MachineLimits;
+use brumate_vfs::Vfs;
+use brumate_vfs::restore::RestoreError;
 
 use checkpoint::{Following, Since};
 use hot_pages::HotPages;
@@ -53,7 +53,7 @@ struct Executed {
 pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
     // What is left of the interpreter when this function returns is not worth freeing: the process ends.
     let machine = ManuallyDrop::new(machine);
-    if let Err(error) = jail::tighten_machine(parent, &MachineLimits::default()) {
+    if let Err(error) = brumate_jail::tighten_machine(parent, &MachineLimits::default()) {
         return channel.send(&ended(Ending::Trap(error.to_string()), 0));
     }
     channel.send(&hello())?;
@@ -270,7 +270,7 @@ impl Worker {
         let (frozen, _) = image::difference::read(from).map_err(|error| error.to_string())?;
         let vfs = &mut self.machine.host().vfs;
         let place = vfs.place_of(WORKSPACE.as_bytes());
-        let taken = vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
+        let taken = brumate_vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
             let path = format!("{WORKSPACE}/{}", piece.path);
             let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
             written.map_err(|errno| Unwritten(format!("{}: {errno}", piece.path)))

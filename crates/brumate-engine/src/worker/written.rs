@@ -1,5 +1,6 @@
 //! Pages of the linear memory that a machine has written to since it forked its checkpoint.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "asks the kernel how many page faults there were")]
 
 use std::fs::File;
 

@@ -11,7 +11,6 @@ use rustix::process::Pid;
 
 use super::sys::{self, Children};
 use crate::channel::Channel;
-use crate::jail;
 use crate::wire::{FromInit, WireError};
 
 /// Forks. Returns in the new process, which is to be the zygote, with the number of the one that stays behind: zygote and
@@ -30,7 +29,7 @@ pub(super) fn stay_behind(reports: OwnedFd) -> Result<Pid, String> {
             wait_for_last_wills();
             sys::exit_now(0)
         }
-        Ok(None) => match jail::die_with_parent(init) {
+        Ok(None) => match brumate_jail::die_with_parent(init) {
             Ok(true) => Ok(init),
             Ok(false) => Err("the jail's first process has ended".to_owned()),
             Err(error) => Err(error.to_string()),
@@ -56,7 +55,7 @@ fn report_deaths(reports: &Channel) -> Result<(), WireError> {
 
 /// Machines whose server is gone write their last wills, or have nothing to write, and end.
 fn wait_for_last_wills() {
-    let deadline = Instant::now() + jail::LAST_WILL;
+    let deadline = Instant::now() + brumate_jail::LAST_WILL;
     loop {
         match sys::reap() {
             Children::Ended(_) => {}

@@ -1,5 +1,6 @@
 //! How the zygote's own memory lies, so that its forks have little to copy and little to fault in.
-#![allow(unsafe_code)]
+
+#![expect(unsafe_code, reason = "arranges the guest's pages before a fork")]
 
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mprotect, mremap_fixed,

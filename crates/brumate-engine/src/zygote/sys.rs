@@ -1,5 +1,7 @@
 //! `fork`, and waiting for a socket and for children at once.
 
+#![expect(unsafe_code, reason = "forks, and makes system calls that rustix does not offer")]
+
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 

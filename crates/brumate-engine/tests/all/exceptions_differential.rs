@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brumate_engine::module::exceptions::translate;
+use brumate_module::exceptions::translate;
 use brumate_test_support::{count, seed};
 
 use crate::exceptions::engine::{self, Ending, Outcome};

@@ -2,7 +2,7 @@
 
 use crate::exceptions::build::Small;
 use crate::exceptions::inspect::{count, validate};
-use brumate_engine::module::{MAX_MODULE_BYTES, ModuleError, exceptions::translate};
+use brumate_module::{MAX_MODULE_BYTES, ModuleError, exceptions::translate};
 use wasm_encoder::Instruction::{self as I, *};
 use wasm_encoder::{BlockType, ValType};
 

@@ -3,7 +3,7 @@
 
 use crate::exceptions::inspect::{Counts, bodies, count, sections, validate};
 use crate::exceptions::modules::{main_module, shared_objects};
-use brumate_engine::module::{Options, dylink, exceptions::translate, translate as prepare};
+use brumate_module::{Options, dylink, exceptions::translate, translate as prepare};
 
 const TYPE: u8 = 1;
 const CODE: u8 = 10;

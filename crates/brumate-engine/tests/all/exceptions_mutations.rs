@@ -3,7 +3,7 @@
 use crate::exceptions::generator::{self, Census};
 use crate::exceptions::inspect::{validate, validate_legacy};
 use crate::exceptions::modules::shared_objects;
-use brumate_engine::module::{ModuleError, Options, dylink, exceptions::translate, translate as prepare};
+use brumate_module::{ModuleError, Options, dylink, exceptions::translate, translate as prepare};
 use brumate_test_support::{Random, count, seed};
 
 /// Opcodes around exception handling and control flow: a byte changed to one of them does more than a random one.

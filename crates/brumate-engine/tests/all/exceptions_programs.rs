@@ -3,7 +3,7 @@
 
 use crate::exceptions::engine::engine;
 use crate::exceptions::programs::{self, Program};
-use brumate_engine::module::exceptions::translate;
+use brumate_module::exceptions::translate;
 use wasmtime::{Extern, Func, Instance, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, ThrownException, Val};
 
 /// What a program reports, and the limits it runs under.

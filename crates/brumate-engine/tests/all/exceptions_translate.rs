@@ -3,7 +3,7 @@
 use crate::exceptions::build::Small;
 use crate::exceptions::engine::engine;
 use crate::exceptions::inspect::{bodies, count, sections, validate, validate_legacy};
-use brumate_engine::module::exceptions::translate;
+use brumate_module::exceptions::translate;
 use wasm_encoder::Instruction::{self as I, *};
 use wasm_encoder::{BlockType, HeapType, RefType, ValType};
 use wasmtime::{Instance, Module, Store};

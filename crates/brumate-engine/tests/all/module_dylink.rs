@@ -1,7 +1,7 @@
 //! The `dylink.0` section: what is read from it, and what is refused.
 
-use brumate_engine::module::ModuleError;
-use brumate_engine::module::dylink::{
+use brumate_module::ModuleError;
+use brumate_module::dylink::{
     Dylink, ExportInfo, ImportInfo, MAX_ALIGNMENT, MAX_NEEDED, MAX_PATH_BYTES, MAX_SECTION_BYTES, MAX_TABLE_SLOTS,
     MemoryInfo, parse,
 };

@@ -3,7 +3,7 @@
 use crate::exceptions::engine::engine;
 use crate::exceptions::inspect::{bodies, sections, validate};
 use crate::exceptions::modules::{main_module, shared_objects};
-use brumate_engine::module::{ModuleError, Options, patch, translate};
+use brumate_module::{ModuleError, Options, patch, translate};
 use wasm_encoder::{
     CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection,
     GlobalType, ImportSection, Instruction, Module, RefType, TableSection, TableType, TypeSection, ValType,

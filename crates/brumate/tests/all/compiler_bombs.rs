@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Mount, Outcome, StopReason};
 use brumate_engine::client::{Died, Error, Sandbox, Session};
-use brumate_engine::module::gate;
+use brumate_module::gate;
 use brumate_test_support::{cache_directory, count};
 
 use crate::support::bombs::{BOMBS, own_memory, own_table};

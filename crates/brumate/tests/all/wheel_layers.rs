@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use brumate_engine::vfs::{Archive, LayerBytes};
 use brumate_packages::wheel::{WheelContents, WheelFileName, verify};
 use brumate_test_support::{Random, count, seed};
+use brumate_vfs::{Archive, LayerBytes};
 
 /// Mutations of each wheel.
 fn mutations() -> u64 {

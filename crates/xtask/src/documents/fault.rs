@@ -38,7 +38,7 @@ pub(crate) fn report(mut faults: Vec<Fault>) -> Result<()> {
     }
     match faults.len() {
         0 => Ok(()),
-        1 => bail!("1 fault in the documents"),
-        count => bail!("{count} faults in the documents"),
+        1 => bail!("1 fault"),
+        count => bail!("{count} faults"),
     }
 }

@@ -6,12 +6,12 @@
 
 mod bounds;
 mod citations;
-mod fault;
+pub(crate) mod fault;
 mod links;
 mod listing;
 mod markdown;
 mod notice;
-mod repository;
+pub(crate) mod repository;
 mod specification;
 
 use crate::workspace;

@@ -45,7 +45,7 @@ fn unpacked_archives_hold_what_was_packed() {
     for (range, entries) in ranges.into_iter().zip([wheel, bytecode]) {
         assert_eq!(range.start % 4096, 0);
         let bytes = unpacked.mapped.bytes()[range].to_vec();
-        let read = crate::vfs::Archive::new(std::sync::Arc::new(bytes)).unwrap();
+        let read = brumate_vfs::Archive::new(std::sync::Arc::new(bytes)).unwrap();
         let names: Vec<&[u8]> = read.files().map(|(name, _)| name).collect();
         assert_eq!(names, entries.iter().map(|(name, _)| name.as_bytes()).collect::<Vec<_>>());
         for (name, content) in entries {

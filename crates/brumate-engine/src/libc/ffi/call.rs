@@ -5,7 +5,7 @@ use wasmtime::{AsContextMut, Caller, Func, Ref, StoreContextMut, Val, ValType};
 use super::fault;
 use super::types::{Interface, Kind};
 use crate::host::{Host, guest, split, split_store};
-use crate::libc::mem::GuestMemory;
+use brumate_abi::memory::GuestMemory;
 
 /// Alignment of a list of variable arguments, in bytes: no type needs more.
 const LIST_ALIGN: u32 = 16;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wasmtime::ValType;
 
 use super::{MAX_ARGUMENTS, fault};
-use crate::libc::mem::GuestMemory;
+use brumate_abi::memory::GuestMemory;
 
 /// A type after single-member structs have been unwrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Attributes of files: the `stat`, `chmod`, `utimensat`, `access`, `chown` and `statfs` families.
 
-use crate::libc::errno::{Errno, syscall_unit};
-use crate::libc::mem::GuestMemory;
-use crate::vfs::{SetTime, Stat, StatFs, Timestamp, Vfs, at};
+use brumate_abi::errno::{Errno, syscall_unit};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::{SetTime, Stat, StatFs, Timestamp, Vfs, at};
 
 /// Size of `struct stat`.
 pub(crate) const STAT_SIZE: usize = 96;

@@ -1,8 +1,8 @@
 //! Reading and writing descriptors: the `wasi_snapshot_preview1.fd_*` imports. They return positive error numbers.
 
-use crate::libc::errno::{Errno, wasi};
-use crate::libc::mem::GuestMemory;
-use crate::vfs::{FileType, OpenFlags, Vfs, Whence};
+use brumate_abi::errno::{Errno, wasi};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::{FileType, OpenFlags, Vfs, Whence};
 
 /// Buffers one call may have (`IOV_MAX` on Linux).
 pub(crate) const IOV_MAX: i32 = 1024;

@@ -9,9 +9,9 @@ mod fdio;
 pub(crate) use attr::*;
 pub(crate) use fdio::*;
 
-use crate::libc::errno::{Errno, syscall, syscall_unit};
-use crate::libc::mem::GuestMemory;
-use crate::vfs::{OpenFlags, Vfs};
+use brumate_abi::errno::{Errno, syscall, syscall_unit};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::{OpenFlags, Vfs};
 
 /// `fcntl` commands.
 mod cmd {

@@ -1,9 +1,9 @@
 //! Layouts, numbers and conventions of single calls.
 
 use super::Guest;
-use crate::libc::errno::Errno;
 use crate::libc::{dirs, files, mmap, poll};
-use crate::vfs::at::FDCWD;
+use brumate_abi::errno::Errno;
+use brumate_vfs::at::FDCWD;
 
 const O_CREAT_RDWR: i32 = 0x42;
 
@@ -213,7 +213,7 @@ fn poll_tells_what_is_ready() {
 fn a_bad_address_leaves_no_pipe_behind() {
     let mut guest = Guest::new();
     assert_eq!(guest.call(|vfs, mem| files::pipe(vfs, mem, u32::MAX - 2)), Errno::EFAULT.as_syscall());
-    assert_eq!(guest.vfs.pipe(crate::vfs::OpenFlags(0)), Ok((2, 3)));
+    assert_eq!(guest.vfs.pipe(brumate_vfs::OpenFlags(0)), Ok((2, 3)));
 }
 
 #[test]

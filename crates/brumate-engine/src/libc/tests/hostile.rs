@@ -2,8 +2,8 @@
 
 use super::{Guest, MEMORY};
 use crate::libc::{dirs, files, mmap, poll};
-use crate::vfs::at::FDCWD;
-use crate::vfs::{DirectoryEntry, FileType, OpenFlags, at};
+use brumate_vfs::at::FDCWD;
+use brumate_vfs::{DirectoryEntry, FileType, OpenFlags, at};
 
 /// Reproducible arguments, most of them just wrong enough to get past the first check.
 struct Arguments {

@@ -5,9 +5,9 @@ mod hostile;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::mem::GuestMemory;
-use crate::vfs::device::Null;
-use crate::vfs::{OpenFlags, Vfs, VfsConfig};
+use brumate_abi::memory::GuestMemory;
+use brumate_vfs::device::Null;
+use brumate_vfs::{OpenFlags, Vfs, VfsConfig};
 
 /// Size of the guest memory of the tests.
 const MEMORY: usize = 1 << 20;

@@ -1,0 +1,191 @@
+//! Small triangles: all of their numbers at hand, applied to some columns at a time that are turned into rows of vectors.
+//!
+//! As in `lanes`, there are no closures in the loops.
+
+#![expect(unsafe_code, reason = "reads and writes checked parts of the guest's memory by pointer")]
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::lanes::Real;
+use super::triangle::{Rows, Triangle, Work};
+
+/// Rows of a small triangle at most.
+pub(super) const LEAF: usize = 32;
+/// Vectors of columns at a time.
+const VECTORS: usize = 4;
+/// Rows that are worked out at a time: with the vectors of each as many sums as it takes to have no waiting for the one before.
+const ROWS: usize = 2;
+/// Elements of the vectors of columns at most: sixteen numbers have 512 bits.
+const WIDTH: usize = VECTORS * 16;
+
+/// Applies a triangle of up to [`LEAF`] rows to as many rows.
+///
+/// # Safety
+/// All elements of the triangle can be read and those of the rows read and written, properly aligned.
+pub(super) unsafe fn apply<T: Real>(triangle: &Triangle<T>, rows: &Rows<T>, work: Work) {
+    let mut factors = [T::default(); LEAF * LEAF];
+    for row in 0..triangle.side {
+        for column in 0..row {
+            // SAFETY: by this function's contract.
+            let element = unsafe { triangle.get(row, column) };
+            factors[row * LEAF + column] = if work == Work::Solve { -element } else { element };
+        }
+        let own = match (triangle.unit, work) {
+            (true, _) => T::ONE,
+            // SAFETY: by this function's contract.
+            (false, Work::Multiply) => unsafe { triangle.get(row, row) },
+            // SAFETY: by this function's contract.
+            (false, Work::Solve) => T::ONE / unsafe { triangle.get(row, row) },
+        };
+        factors[row * LEAF + row] = own;
+    }
+    Arch::new().dispatch(Leaf { factors: &factors, triangle, rows, work });
+}
+
+struct Leaf<'a, T> {
+    /// In the order of elimination, by row: what is below the diagonal, negated for solutions, and for these the diagonal's reciprocals.
+    factors: &'a [T; LEAF * LEAF],
+    triangle: &'a Triangle<T>,
+    rows: &'a Rows<T>,
+    work: Work,
+}
+
+impl<T: Real> WithSimd for Leaf<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Leaf { factors, triangle, rows, work } = self;
+        let side = triangle.side;
+        let width = VECTORS * size_of::<T::Lanes<S>>() / size_of::<T>();
+        let mut turned = [T::default(); LEAF * WIDTH];
+        let turned = &mut turned[..side * width];
+        let mut first = 0;
+        while first < rows.columns {
+            let count = width.min(rows.columns - first);
+            // SAFETY: whoever made this has promised that the rows can be read and written.
+            unsafe { rows.copy(triangle, first, count, turned, width, false) };
+            let (lanes, _) = T::split_mut::<S>(turned);
+            match work {
+                Work::Solve => solve(simd, factors, side, lanes),
+                Work::Multiply => multiply(simd, factors, side, lanes),
+            }
+            // SAFETY: as above.
+            unsafe { rows.copy(triangle, first, count, turned, width, true) };
+            first += width;
+        }
+    }
+}
+
+/// From the first row: each without what those before have of it.
+#[inline(always)]
+fn solve<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lanes: &mut [T::Lanes<S>]) {
+    let mut row = 0;
+    while row + ROWS <= side {
+        solve_rows::<S, T, ROWS>(simd, factors, row, lanes);
+        row += ROWS;
+    }
+    while row < side {
+        solve_rows::<S, T, 1>(simd, factors, row, lanes);
+        row += 1;
+    }
+}
+
+/// From the last row: each from those up to it, which still are as they were.
+#[inline(always)]
+fn multiply<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lanes: &mut [T::Lanes<S>]) {
+    let mut row = side;
+    while row >= ROWS {
+        row -= ROWS;
+        multiply_rows::<S, T, ROWS>(simd, factors, row, lanes);
+    }
+    while row > 0 {
+        row -= 1;
+        multiply_rows::<S, T, 1>(simd, factors, row, lanes);
+    }
+}
+
+#[inline(always)]
+fn solve_rows<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    factors: &[T; LEAF * LEAF],
+    first: usize,
+    lanes: &mut [T::Lanes<S>],
+) {
+    let (before, own) = lanes.split_at_mut(first * VECTORS);
+    let mut sums = [[T::splat(simd, T::default()); VECTORS]; N];
+    for number in 0..N {
+        for vector in 0..VECTORS {
+            sums[number][vector] = own[number * VECTORS + vector];
+        }
+    }
+    add_before::<S, T, N>(simd, factors, first, before, &mut sums);
+    for number in 0..N {
+        let row = &factors[(first + number) * LEAF + first..];
+        for earlier in 0..number {
+            let source = sums[earlier];
+            add::<S, T>(simd, row[earlier], &source, &mut sums[number]);
+        }
+        let reciprocal = T::splat(simd, row[number]);
+        for vector in 0..VECTORS {
+            sums[number][vector] = T::times(simd, reciprocal, sums[number][vector]);
+            own[number * VECTORS + vector] = sums[number][vector];
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_rows<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    factors: &[T; LEAF * LEAF],
+    first: usize,
+    lanes: &mut [T::Lanes<S>],
+) {
+    let (before, own) = lanes.split_at_mut(first * VECTORS);
+    let mut sums = [[T::splat(simd, T::default()); VECTORS]; N];
+    for number in 0..N {
+        let row = &factors[(first + number) * LEAF + first..];
+        for earlier in 0..=number {
+            add::<S, T>(simd, row[earlier], &own[earlier * VECTORS..], &mut sums[number]);
+        }
+    }
+    add_before::<S, T, N>(simd, factors, first, before, &mut sums);
+    for number in 0..N {
+        for vector in 0..VECTORS {
+            own[number * VECTORS + vector] = sums[number][vector];
+        }
+    }
+}
+
+/// Adds `factor` times a row to another.
+#[inline(always)]
+fn add<S: Simd, T: Real>(simd: S, factor: T, source: &[T::Lanes<S>], sum: &mut [T::Lanes<S>; VECTORS]) {
+    let (factor, source) = (T::splat(simd, factor), &source[..VECTORS]);
+    for vector in 0..VECTORS {
+        sum[vector] = T::multiply_add(simd, factor, source[vector], sum[vector]);
+    }
+}
+
+/// Adds to `N` rows what the rows before them make of it.
+#[inline(always)]
+fn add_before<S: Simd, T: Real, const N: usize>(
+    simd: S,
+    factors: &[T; LEAF * LEAF],
+    first: usize,
+    before: &[T::Lanes<S>],
+    sums: &mut [[T::Lanes<S>; VECTORS]; N],
+) {
+    let mut own = *sums;
+    let mut rows = [&factors[..0]; N];
+    for number in 0..N {
+        rows[number] = &factors[(first + number) * LEAF..][..first];
+    }
+    let before = &before[..first * VECTORS];
+    for earlier in 0..first {
+        let source = &before[earlier * VECTORS..][..VECTORS];
+        for number in 0..N {
+            add::<S, T>(simd, rows[number][earlier], source, &mut own[number]);
+        }
+    }
+    *sums = own;
+}

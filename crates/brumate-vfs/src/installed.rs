@@ -1,0 +1,111 @@
+//! What an installer adds to a wheel's own files, in the terms of "Recording installed projects" (packaging.python.org): who has
+//! installed it, and a RECORD of where files are that did not stay where the wheel has them.
+
+use std::sync::Arc;
+
+use super::Vfs;
+use super::archive::Archive;
+use super::inode::InodeId;
+use super::layers::{Layer, LayerFile, LayerId};
+use super::mount::split_last;
+use super::wheels::{Place, place, stem};
+use brumate_abi::errno::Errno;
+
+/// Name of the layer that is every wheel's INSTALLER.
+pub const INSTALLER_LAYER: &[u8] = b"installer";
+
+/// Its content: one name, on a line.
+pub const INSTALLER: &[u8] = b"brumate\n";
+
+/// What RECORD says of it behind its path: its digest (unpadded URL-safe base64) and length.
+const INSTALLER_RECORD: &[u8] = b"/INSTALLER,sha256=vxJJ6OvHpXEHydrRGl5eiK4O8Wr6fxeljTja8tfUdY0,8\n";
+
+/// From the directory of packages to the root.
+const TO_ROOT: &[u8] = b"../../../";
+
+/// Name of the layer that is a wheel's RECORD as installed.
+fn record_name(wheel: &[u8]) -> Vec<u8> {
+    [b"record/", wheel].concat()
+}
+
+/// RECORD with every file where [`place`] puts it; `None` when the wheel's own says that already.
+fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
+    let stem = stem(archive)?;
+    let (info, data) = ([stem, b".dist-info"].concat(), [stem, b".data"].concat());
+    let moves = |path: &[u8]| path.strip_prefix(&data[..]).is_some_and(|rest| rest.starts_with(b"/"));
+    if !archive.files().any(|(path, _)| moves(path)) {
+        return None;
+    }
+    let own = archive.read(&[&info[..], b"/RECORD"].concat()).ok()??;
+    let mut record = Vec::with_capacity(own.len());
+    for line in own.split_inclusive(|&b| b == b'\n') {
+        // A path in quotes is none the shorter for them: what is in them is doubled, not changed.
+        let (quote, rest) = line.split_at(usize::from(line.starts_with(b"\"")));
+        let (to_root, rest) = match place(rest, Some(&data)) {
+            Place::Packages(relative) => (&b""[..], relative),
+            Place::Root(relative) => (TO_ROOT, relative),
+            Place::Nowhere => continue,
+        };
+        for part in [quote, to_root, rest] {
+            record.extend_from_slice(part);
+        }
+    }
+    if record.last().is_some_and(|&last| last != b'\n') {
+        record.push(b'\n');
+    }
+    record.extend_from_slice(&info);
+    record.extend_from_slice(INSTALLER_RECORD);
+    Some(record)
+}
+
+impl Vfs {
+    /// Puts the files of a wheel's installation into the tree, below the directory of the packages.
+    pub(super) fn place_installed(&mut self, packages: InodeId, name: &[u8], archive: &Archive) -> Result<(), Errno> {
+        let Some(stem) = stem(archive) else { return Ok(()) };
+        let installer = Layer::File(Arc::new(INSTALLER));
+        let known = self.layers.find(INSTALLER_LAYER, &installer).filter(|&id| !self.layers.is_dropped(id));
+        let id = known.map_or_else(|| self.layers.add(INSTALLER_LAYER, installer), Ok)?;
+        self.put(packages, &[stem, b".dist-info/INSTALLER"].concat(), id, INSTALLER.len())?;
+        if let Some(record) = installed_record(archive) {
+            let length = record.len();
+            let id = self.layers.add(&record_name(name), Layer::File(Arc::new(record)))?;
+            self.put(packages, &[stem, b".dist-info/RECORD"].concat(), id, length)?;
+        }
+        Ok(())
+    }
+
+    /// Takes them away again.
+    pub(super) fn take_installed(&mut self, packages: InodeId, name: &[u8], archive: &Archive) -> Result<(), Errno> {
+        let Some(stem) = stem(archive) else { return Ok(()) };
+        for (id, _) in self.layers.named(INSTALLER_LAYER) {
+            self.take_away(packages, &[stem, b".dist-info/INSTALLER"].concat(), id)?;
+        }
+        for (id, _) in self.layers.named(&record_name(name)) {
+            self.take_away(packages, &[stem, b".dist-info/RECORD"].concat(), id)?;
+            self.layers.drop_layer(id);
+        }
+        Ok(())
+    }
+
+    /// Joins saved state with a wheel that it was saved with, and with what belongs to it.
+    pub fn attach_wheel(&mut self, name: &[u8], archive: &Archive) {
+        self.attach_archive(name, archive);
+        let record = record_name(name);
+        if self.unattached_layers().any(|other| other == record)
+            && let Some(bytes) = installed_record(archive)
+        {
+            self.attach_file(&record, Arc::new(bytes));
+        }
+    }
+
+    /// Links a file that is a layer of its own into the tree, in the place of one that is there.
+    fn put(&mut self, root: InodeId, path: &[u8], layer: LayerId, length: usize) -> Result<(), Errno> {
+        let (parents, file) = split_last(path);
+        let directory = self.make_directories_from(root, parents)?;
+        if self.inodes.directory(directory)?.get(file).is_some() {
+            self.drop_entry(directory, file)?;
+        }
+        let inode = self.layer_inode(directory, LayerFile { layer, entry: 0, len: length as u64 }, 0o644)?;
+        self.link(directory, file, inode)
+    }
+}

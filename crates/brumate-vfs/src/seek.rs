@@ -1,0 +1,170 @@
+//! Positions, readiness, and what else is asked of an open file.
+
+use super::Vfs;
+use super::device::Readiness;
+use super::fds::{Description, DescriptionId, Target};
+use super::flags::FileType;
+use super::inode::{Content, Kind};
+use super::limits::PIPE_CAPACITY;
+use brumate_abi::errno::Errno;
+
+/// Where `seek` counts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whence {
+    /// The start of the file.
+    Set,
+    /// The present position.
+    Current,
+    /// The end of the file.
+    End,
+    /// The next stored byte at or after the offset.
+    Data,
+    /// The next hole at or after the offset.
+    Hole,
+}
+
+impl Vfs {
+    /// Moves the position; returns the new one.
+    ///
+    /// # Errors
+    /// Those of `lseek(2)`.
+    pub fn seek(&mut self, fd: i32, offset: i64, whence: Whence) -> Result<u64, Errno> {
+        let id = self.usable(fd)?;
+        let description = self.descriptions.get_mut(id)?;
+        let (file_type, length) = match &mut description.target {
+            Target::Host(target) => match &mut target.file {
+                Some(file) if whence == Whence::End => (FileType::Regular, file.stat()?.size),
+                Some(_) => (FileType::Regular, 0),
+                None => (FileType::Directory, 0),
+            },
+            Target::Inode(inode) => {
+                let inode = *inode;
+                let length = match &self.inodes.get(inode)?.kind {
+                    Kind::File(content) => content.len(),
+                    _ => 0,
+                };
+                (self.inode_type(inode)?, length)
+            }
+        };
+        match file_type {
+            FileType::Fifo => return Err(Errno::ESPIPE),
+            FileType::Character => return Ok(0),
+            FileType::Directory if !matches!(whence, Whence::Set | Whence::Current) => {
+                return Err(Errno::EINVAL);
+            }
+            _ => {}
+        }
+        let base = match whence {
+            Whence::Set => 0,
+            Whence::Current => self.descriptions.get(id)?.position as i64,
+            Whence::End => length as i64,
+            Whence::Data | Whence::Hole => {
+                let found = self.seek_extent(id, offset, whence)?;
+                self.descriptions.get_mut(id)?.position = found;
+                return Ok(found);
+            }
+        };
+        let position = base.checked_add(offset).and_then(|sum| u64::try_from(sum).ok()).ok_or(Errno::EINVAL)?;
+        let description = self.descriptions.get_mut(id)?;
+        description.position = position;
+        if file_type == FileType::Directory && position == 0 {
+            description.listing_end = 0;
+            if let Target::Host(target) = &mut description.target {
+                target.listing = None;
+            }
+        }
+        Ok(position)
+    }
+
+    /// `SEEK_DATA` and `SEEK_HOLE`. A file of a layer or of the host is all data.
+    fn seek_extent(&mut self, id: DescriptionId, offset: i64, whence: Whence) -> Result<u64, Errno> {
+        let offset = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+        let wants_data = whence == Whence::Data;
+        let all_data = |length: u64| match offset < length {
+            true if wants_data => Ok(offset),
+            true => Ok(length),
+            false => Err(Errno::ENXIO),
+        };
+        match &mut self.descriptions.get_mut(id)?.target {
+            Target::Host(target) => all_data(target.file.as_mut().ok_or(Errno::EINVAL)?.stat()?.size),
+            Target::Inode(inode) => match &self.inodes.get(*inode)?.kind {
+                Kind::File(Content::Own(chunks)) if offset < chunks.len() => match wants_data {
+                    true => chunks.next_data(offset).ok_or(Errno::ENXIO),
+                    false => Ok(chunks.next_hole(offset)),
+                },
+                Kind::File(Content::Layer(file)) => all_data(file.len),
+                _ => Err(Errno::ENXIO),
+            },
+        }
+    }
+
+    /// Brings a host file's data to storage; nothing to do for others.
+    ///
+    /// # Errors
+    /// `EBADF`, `EINVAL` for pipes and devices, the host's own.
+    pub fn fsync(&mut self, fd: i32) -> Result<(), Errno> {
+        let id = self.usable(fd)?;
+        match &mut self.descriptions.get_mut(id)?.target {
+            Target::Host(target) => target.file.as_mut().map_or(Ok(()), |file| file.sync()),
+            Target::Inode(inode) => {
+                let inode = *inode;
+                match self.inode_type(inode)? {
+                    FileType::Regular | FileType::Directory => Ok(()),
+                    _ => Err(Errno::EINVAL),
+                }
+            }
+        }
+    }
+
+    /// What the descriptor is ready for now.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub fn poll(&mut self, fd: i32) -> Result<Readiness, Errno> {
+        let id = self.usable(fd)?;
+        let description: &Description = self.descriptions.get(id)?;
+        let Target::Inode(inode) = description.target else {
+            return Ok(Readiness::ALWAYS);
+        };
+        let (reads, writes) = (description.flags.reads(), description.flags.writes());
+        match &self.inodes.get(inode)?.kind {
+            Kind::Device(device) => {
+                let device = *device;
+                Ok(self.device(device)?.poll())
+            }
+            Kind::Pipe(pipe) => {
+                let mut ready = 0;
+                if reads {
+                    ready |= if pipe.buffer.is_empty() { 0 } else { Readiness::READABLE.0 };
+                    ready |= if pipe.writers == 0 { Readiness::HUP } else { 0 };
+                }
+                if writes {
+                    // As Linux: writable means that a whole PIPE_BUF fits.
+                    let fits = pipe.buffer.len() + super::limits::PIPE_BUF <= PIPE_CAPACITY;
+                    ready |= if fits { Readiness::WRITABLE.0 } else { 0 };
+                    ready |= if pipe.readers == 0 { Readiness::ERR } else { 0 };
+                }
+                Ok(Readiness(ready))
+            }
+            _ => Ok(Readiness::ALWAYS),
+        }
+    }
+
+    /// Bytes that can be read without waiting (`FIONREAD`).
+    ///
+    /// # Errors
+    /// `EBADF`; `ENOTTY` for what has no such number.
+    pub fn readable_bytes(&mut self, fd: i32) -> Result<u64, Errno> {
+        let id = self.usable(fd)?;
+        let description = self.descriptions.get(id)?;
+        let position = description.position;
+        let Target::Inode(inode) = description.target else {
+            return Err(Errno::ENOTTY);
+        };
+        match &self.inodes.get(inode)?.kind {
+            Kind::Pipe(pipe) => Ok(pipe.buffer.len() as u64),
+            Kind::File(content) => Ok(content.len().saturating_sub(position)),
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Changes to the tree: making, linking, removing and renaming.
+
+use super::Vfs;
+use super::bytes::Bytes;
+use super::flags::{FileType, at};
+use super::inode::{Directory, Inode, InodeId, Kind, MountId, symlink_pages};
+use super::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX};
+use super::resolve::{Last, Node, Parent, join};
+use brumate_abi::errno::Errno;
+
+impl Vfs {
+    /// A new inode without a name.
+    pub(super) fn allocate(
+        &mut self,
+        mount: MountId,
+        kind: Kind,
+        permissions: u32,
+        charged: bool,
+    ) -> Result<InodeId, Errno> {
+        if charged {
+            self.quota.charge_inode()?;
+        }
+        let now = self.now();
+        self.inodes.insert(Inode {
+            ino: 0,
+            mount,
+            permissions,
+            linked: false,
+            pins: 0,
+            charged,
+            parent: self.root,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            kind,
+        })
+    }
+
+    /// Gives an inode a name that the caller has found free.
+    pub(super) fn link(&mut self, directory: InodeId, name: &[u8], inode: InodeId) -> Result<(), Errno> {
+        let child = self.inodes.get_mut(inode)?;
+        child.linked = true;
+        let is_directory = child.is_directory();
+        if is_directory {
+            child.parent = directory;
+        }
+        let entries = self.inodes.directory_mut(directory)?;
+        entries.insert(name, inode);
+        entries.subdirectories += u32::from(is_directory);
+        self.touch_directory(directory)
+    }
+
+    /// Takes an inode's name away; the inode goes with its last reference.
+    pub(super) fn unlink_inode(&mut self, directory: InodeId, name: &[u8], id: InodeId) -> Result<(), Errno> {
+        let is_directory = self.inodes.get(id)?.is_directory();
+        let entries = self.inodes.directory_mut(directory)?;
+        entries.remove(name);
+        entries.subdirectories -= u32::from(is_directory).min(entries.subdirectories);
+        self.touch_directory(directory)?;
+        let now = self.now();
+        let gone = self.inodes.get_mut(id)?;
+        gone.linked = false;
+        gone.ctime = now;
+        if is_directory {
+            self.pin(directory)?;
+        }
+        self.reap(id);
+        Ok(())
+    }
+
+    /// Import caches look at a directory's modification time, so every change of entries must show in it.
+    pub(super) fn touch_directory(&mut self, directory: InodeId) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.inodes.get_mut(directory)?;
+        inode.mtime = now;
+        inode.ctime = now;
+        Ok(())
+    }
+
+    /// Makes an inode with a name that the caller has found free.
+    pub(super) fn create(
+        &mut self,
+        directory: InodeId,
+        name: &[u8],
+        kind: Kind,
+        permissions: u32,
+    ) -> Result<InodeId, Errno> {
+        let parent = self.inodes.get(directory)?;
+        if !matches!(parent.kind, Kind::Directory(_)) {
+            return Err(Errno::EACCES);
+        }
+        if !parent.linked {
+            return Err(Errno::ENOENT);
+        }
+        self.check_writable(directory)?;
+        let mount = self.inodes.get(directory)?.mount;
+        let id = self.allocate(mount, kind, permissions, true)?;
+        self.link(directory, name, id)?;
+        Ok(id)
+    }
+
+    /// Where something new is to get its name: `EEXIST` when the name is taken or none can be given.
+    fn free_name(&mut self, dirfd: i32, path: &[u8], is_directory: bool) -> Result<(Node, Vec<u8>), Errno> {
+        let Parent { directory, last, trailing_slash } = self.resolve_parent(dirfd, path)?;
+        let Last::Name(name) = last else {
+            return Err(Errno::EEXIST);
+        };
+        if self.lookup(&directory, &name)?.is_some() {
+            return Err(Errno::EEXIST);
+        }
+        if trailing_slash && !is_directory {
+            return Err(Errno::ENOENT);
+        }
+        Ok((directory, name))
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// Those of `mkdirat(2)`.
+    pub fn mkdirat(&mut self, dirfd: i32, path: &[u8], mode: u32) -> Result<(), Errno> {
+        let (directory, name) = self.free_name(dirfd, path, true)?;
+        let permissions = mode & 0o1777 & !self.umask;
+        match directory {
+            Node::Inode(parent) => {
+                if self.depth(parent)? >= DIRECTORY_DEPTH_MAX {
+                    return Err(Errno::ENAMETOOLONG);
+                }
+                let inherited = self.inodes.get(parent)?.permissions & 0o2000;
+                self.create(parent, &name, Kind::Directory(Directory::default()), permissions | inherited)?;
+                Ok(())
+            }
+            Node::Host(host, path) => self.writable_host(host)?.create_dir(&join(&path, &name), permissions),
+            Node::Fd(_) => Err(Errno::ENOENT),
+        }
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// Those of `symlinkat(2)`; `EPERM` in a host directory, where a link could mislead others.
+    pub fn symlinkat(&mut self, target: &[u8], dirfd: i32, path: &[u8]) -> Result<(), Errno> {
+        Self::check_path(target)?;
+        let (directory, name) = self.free_name(dirfd, path, false)?;
+        let Node::Inode(parent) = directory else {
+            return Err(Errno::EPERM);
+        };
+        self.check_writable(parent)?;
+        let pages = symlink_pages(target);
+        self.quota.charge_pages(pages)?;
+        let made = self.create(parent, &name, Kind::Symlink(Bytes(target.to_vec())), 0o777);
+        if made.is_err() {
+            self.quota.release_pages(pages);
+        }
+        made.map(drop)
+    }
+
+    /// Removes a file (`flags` 0) or an empty directory (`AT_REMOVEDIR`).
+    ///
+    /// # Errors
+    /// Those of `unlinkat(2)`.
+    pub fn unlinkat(&mut self, dirfd: i32, path: &[u8], flags: u32) -> Result<(), Errno> {
+        if flags & !at::REMOVEDIR != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let removes_directory = flags & at::REMOVEDIR != 0;
+        let Parent { directory, last, trailing_slash } = self.resolve_parent(dirfd, path)?;
+        let name = match last {
+            Last::Name(name) => name,
+            _ if !removes_directory => return Err(Errno::EISDIR),
+            Last::Dot => return Err(Errno::EINVAL),
+            Last::DotDot => return Err(Errno::ENOTEMPTY),
+            Last::Root => return Err(Errno::EBUSY),
+        };
+        self.check_node_writable(&directory)?;
+        let (node, file_type) = self.lookup(&directory, &name)?.ok_or(Errno::ENOENT)?;
+        let is_directory = file_type == FileType::Directory;
+        if !removes_directory && is_directory {
+            return Err(Errno::EISDIR);
+        }
+        if (removes_directory || trailing_slash) && !is_directory {
+            return Err(Errno::ENOTDIR);
+        }
+        match (&directory, &node) {
+            (Node::Inode(parent), Node::Inode(id)) => {
+                if is_directory {
+                    self.check_removable_directory(*id)?;
+                }
+                self.unlink_inode(*parent, &name, *id)
+            }
+            (Node::Host(host, _), Node::Host(_, path)) if is_directory => self.writable_host(*host)?.remove_dir(path),
+            (Node::Host(host, _), Node::Host(_, path)) => self.writable_host(*host)?.remove_file(path),
+            (Node::Inode(_), Node::Host(..)) => Err(Errno::EBUSY),
+            _ => Err(Errno::EPERM),
+        }
+    }
+
+    pub(super) fn check_removable_directory(&self, id: InodeId) -> Result<(), Errno> {
+        if self.is_mount_root(id) {
+            return Err(Errno::EBUSY);
+        }
+        match &self.inodes.get(id)?.kind {
+            Kind::Directory(entries) if !entries.is_empty() => Err(Errno::ENOTEMPTY),
+            Kind::Directory(_) => Ok(()),
+            _ => Err(Errno::EBUSY),
+        }
+    }
+
+    pub(super) fn check_node_writable(&mut self, directory: &Node) -> Result<(), Errno> {
+        match directory {
+            Node::Inode(id) => self.check_writable(*id),
+            Node::Host(host, _) => self.writable_host(*host).map(drop),
+            Node::Fd(_) => Err(Errno::EROFS),
+        }
+    }
+
+    /// Makes a directory and those above it that are missing, for the host side: neither quota nor read-only mounts
+    /// stand in the way.
+    pub(super) fn make_directories(&mut self, path: &[u8]) -> Result<InodeId, Errno> {
+        self.make_directories_from(self.root, path)
+    }
+
+    /// As [`Self::make_directories`], from a directory on.
+    pub(super) fn make_directories_from(&mut self, start: InodeId, path: &[u8]) -> Result<InodeId, Errno> {
+        let mut here = start;
+        for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+            if name == b"." || name == b".." || name.len() > NAME_MAX {
+                return Err(Errno::EINVAL);
+            }
+            here = match self.inodes.directory(here)?.get(name) {
+                Some(child) if self.inodes.directory(child).is_ok() => child,
+                Some(_) => return Err(Errno::ENOTDIR),
+                None => {
+                    let mount = self.inodes.get(here)?.mount;
+                    let child = self.allocate(mount, Kind::Directory(Directory::default()), 0o755, false)?;
+                    self.link(here, name, child)?;
+                    child
+                }
+            };
+        }
+        Ok(here)
+    }
+}

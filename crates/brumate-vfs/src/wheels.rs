@@ -1,0 +1,324 @@
+//! Wheels in the tree: mounted and taken away again while the guest lives.
+//!
+//! A wheel is one layer, or two when its bytecode comes with it. Saved state knows both by their names; what is taken away
+//! leaves its record behind, because the numbers of layers are never used for another one.
+
+use super::Vfs;
+use super::archive::Archive;
+use super::inode::{Content, Inode, InodeId, Kind, MountId};
+use super::layers::{Layer, LayerFile, LayerId};
+use super::mount::{MountError, split_last};
+use brumate_abi::errno::Errno;
+
+/// Layers that one file system may have had.
+const MAX_RECORDS: usize = 8192;
+
+/// Where the files of an environment's own directories go (`{name}.data/data`), and which are taken.
+const DATA_DIRECTORIES: [&[u8]; 2] = [b"etc", b"share"];
+
+/// A wheel to be mounted.
+#[derive(Debug, Clone)]
+pub struct Wheel {
+    /// Name of the layer in saved state.
+    pub name: Vec<u8>,
+    /// The wheel.
+    pub archive: Archive,
+    /// Name of the bytecode's layer, and the bytecode: files for the same directory, of which those that are there already are
+    /// left out.
+    pub bytecode: Option<(Vec<u8>, Archive)>,
+}
+
+/// What a file of a wheel is for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// Below the directory of the packages.
+    Packages(&'a [u8]),
+    /// Below the root.
+    Root(&'a [u8]),
+    /// Programs, headers, and what no scheme of the format knows: nowhere.
+    Nowhere,
+}
+
+/// What the names of a wheel's own directories begin with, `.dist-info` and `.data`.
+pub(super) fn stem(archive: &Archive) -> Option<&[u8]> {
+    let tops = archive.files().filter_map(|(path, _)| path.split(|&b| b == b'/').next());
+    tops.filter_map(|top| top.strip_suffix(b".dist-info")).next()
+}
+
+/// The name of a wheel's `.data` directory.
+fn data_directory(archive: &Archive) -> Option<Vec<u8>> {
+    Some([stem(archive)?, b".data"].concat())
+}
+
+/// Where an installer would put a file (binary distribution format, "installing a wheel").
+pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> Place<'a> {
+    let Some(inside) = data.and_then(|data| path.strip_prefix(data)?.strip_prefix(b"/")) else {
+        return Place::Packages(path);
+    };
+    for scheme in [&b"purelib/"[..], b"platlib/"] {
+        if let Some(relative) = inside.strip_prefix(scheme) {
+            return Place::Packages(relative);
+        }
+    }
+    match inside.strip_prefix(b"data/") {
+        Some(relative) if DATA_DIRECTORIES.contains(&relative.split(|&b| b == b'/').next().unwrap_or_default()) => {
+            Place::Root(relative)
+        }
+        _ => Place::Nowhere,
+    }
+}
+
+impl Vfs {
+    /// Merges a wheel into the directory `packages` as an installer would: files of other wheels are replaced, programs and
+    /// headers left out. One of the same name and content that is mounted is left as it is.
+    ///
+    /// # Errors
+    /// [`MountError`]; of the wheel nothing is mounted then.
+    pub fn mount_wheel(&mut self, packages: &[u8], wheel: &Wheel) -> Result<(), MountError> {
+        let archive = Layer::Archive(wheel.archive.clone());
+        if self.layers.find(&wheel.name, &archive).is_some_and(|id| !self.layers.is_dropped(id)) {
+            return Ok(());
+        }
+        if self.layers.records().len() + 4 > MAX_RECORDS {
+            return Err(Errno::ENFILE.into());
+        }
+        let root = self.make_directories(packages)?;
+        let data = data_directory(&wheel.archive);
+        self.check_free(root, &wheel.archive, data.as_deref())?;
+        let layer = self.layers.add(&wheel.name, archive)?;
+        let mounted = self.place_files(root, layer, &wheel.archive, data.as_deref(), false);
+        let mounted = mounted.and_then(|()| self.place_installed(root, &wheel.name, &wheel.archive));
+        let mounted = mounted.and_then(|()| match &wheel.bytecode {
+            Some((name, archive)) => {
+                let layer = self.layers.add(name, Layer::Archive(archive.clone()))?;
+                self.place_files(root, layer, archive, None, true)
+            }
+            None => Ok(()),
+        });
+        if let Err(errno) = mounted {
+            self.unmount_wheel(packages, &wheel.name)?;
+            if let Some((name, _)) = &wheel.bytecode {
+                self.unmount_wheel(packages, name)?;
+            }
+            return Err(errno.into());
+        }
+        Ok(())
+    }
+
+    /// Takes the files of the layer `name` away, and the directories that are empty then. What the guest has open goes on
+    /// being readable until the file system is saved.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn unmount_wheel(&mut self, packages: &[u8], name: &[u8]) -> Result<(), Errno> {
+        for (id, layer) in self.layers.named(name) {
+            let Layer::Archive(archive) = layer else { continue };
+            let root = self.make_directories(packages)?;
+            let data = data_directory(&archive);
+            for (path, _) in archive.files() {
+                match place(path, data.as_deref()) {
+                    Place::Packages(relative) => self.take_away(root, relative, id)?,
+                    Place::Root(relative) => self.take_away(self.root, relative, id)?,
+                    Place::Nowhere => {}
+                }
+            }
+            self.take_installed(root, name, &archive)?;
+            self.layers.drop_layer(id);
+        }
+        Ok(())
+    }
+
+    /// Names of the layers that have not been taken away.
+    pub fn layer_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.layers.present()
+    }
+
+    /// Names of the layers that are to be attached.
+    pub fn unattached_layers(&self) -> impl Iterator<Item = &[u8]> {
+        self.layers.missing()
+    }
+
+    /// Whether a layer of that name is mounted.
+    pub fn has_layer(&self, name: &[u8]) -> bool {
+        self.layer_names().any(|present| present == name)
+    }
+
+    /// The archive of a layer that is mounted.
+    pub fn mounted_archive(&self, name: &[u8]) -> Option<Archive> {
+        let named = self.layers.named(name).into_iter();
+        named.filter_map(|(_, layer)| if let Layer::Archive(archive) = layer { Some(archive) } else { None }).next()
+    }
+
+    /// Gives the layer `name` up: what refers to it is unreadable from now on.
+    pub fn abandon_layer(&mut self, name: &[u8]) {
+        self.layers.drop_named(name);
+    }
+
+    /// Name of the layer and path of the archive's entry that the file at `path` still is; `None` when it is another kind
+    /// of file.
+    pub fn layer_of(&self, path: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        let file = self.layer_file(path)?;
+        let (name, path) = self.layers.entry(&file)?;
+        Some((name.to_vec(), path.to_vec()))
+    }
+
+    /// The content of the entry `path` of the layer `name`.
+    ///
+    /// # Errors
+    /// `EIO` when it is corrupt, `ENOENT` when there is none.
+    pub fn read_layer(&self, name: &[u8], path: &[u8]) -> Result<Vec<u8>, Errno> {
+        let Layer::Archive(archive) = self.layers.attached(name).ok_or(Errno::ENOENT)? else {
+            return Err(Errno::ENOENT);
+        };
+        archive.read(path).map_err(|_| Errno::EIO)?.ok_or(Errno::ENOENT)
+    }
+
+    fn layer_file(&self, path: &[u8]) -> Option<LayerFile> {
+        let mut here = self.root;
+        for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+            here = self.inodes.directory(here).ok()?.get(name)?;
+        }
+        match &self.inodes.get(here).ok()?.kind {
+            Kind::File(Content::Layer(file)) => Some(file.clone()),
+            _ => None,
+        }
+    }
+
+    /// `Conflict` when a path of the wheel cannot be a file: a directory is there, or something else on the way.
+    fn check_free(&self, root: InodeId, archive: &Archive, data: Option<&[u8]>) -> Result<(), MountError> {
+        // Files of one directory follow each other. `None`: it is not there yet.
+        let mut last: (&[u8], Option<InodeId>) = (b"", Some(root));
+        for (path, _) in archive.files() {
+            let Place::Packages(path) = place(path, data) else { continue };
+            let conflict = || MountError::Conflict { path: path.escape_ascii().to_string() };
+            let (parents, file) = split_last(path);
+            if last.0 != parents {
+                let mut here = Some(root);
+                for name in parents.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+                    let Some(directory) = here else { break };
+                    here = self.inodes.directory(directory).map_err(|_| conflict())?.get(name);
+                }
+                last = (parents, here);
+            }
+            let Some(directory) = last.1 else { continue };
+            match self.inodes.directory(directory).map_err(|_| conflict())?.get(file) {
+                Some(existing) if self.inodes.get(existing)?.is_directory() => return Err(conflict()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Links the files of a layer into the tree. `keep`: only where nothing is.
+    fn place_files(
+        &mut self,
+        packages: InodeId,
+        layer: LayerId,
+        archive: &Archive,
+        data: Option<&[u8]>,
+        keep: bool,
+    ) -> Result<(), Errno> {
+        // Nobody looks while this goes on: all of it happens at one moment.
+        let now = self.now();
+        // Files of one directory follow each other: the root and the way from there, and what is found at its end.
+        let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
+        for (entry, index) in archive.entries.iter().zip(0..) {
+            let (root, relative, keep) = match place(archive.path(entry), data) {
+                Place::Packages(relative) => (packages, relative, keep),
+                Place::Root(relative) => (self.root, relative, true),
+                Place::Nowhere => continue,
+            };
+            let (parents, file) = split_last(relative);
+            if file.is_empty() {
+                continue;
+            }
+            let (directory, mount) = match last {
+                Some((from, way, directory, mount)) if from == root && way == parents => (directory, mount),
+                _ => match self.make_directories_from(root, parents) {
+                    Ok(directory) => {
+                        let mount = self.inodes.get(directory)?.mount;
+                        last = Some((root, parents, directory, mount));
+                        (directory, mount)
+                    }
+                    Err(Errno::ENOTDIR) if keep => continue,
+                    Err(errno) => return Err(errno),
+                },
+            };
+            if self.inodes.directory(directory)?.get(file).is_some() {
+                if keep {
+                    continue;
+                }
+                self.drop_entry(directory, file)?;
+            }
+            let content = LayerFile { layer, entry: index, len: entry.size };
+            let inode = self.inodes.insert(Inode {
+                ino: 0,
+                mount,
+                permissions: 0o644,
+                linked: true,
+                pins: 0,
+                charged: false,
+                parent: self.root,
+                atime: entry.modified,
+                mtime: entry.modified,
+                ctime: now,
+                kind: Kind::File(Content::Layer(content)),
+            })?;
+            let holder = self.inodes.get_mut(directory)?;
+            (holder.mtime, holder.ctime) = (now, now);
+            match &mut holder.kind {
+                Kind::Directory(entries) => entries.insert(file, inode),
+                _ => return Err(Errno::ENOTDIR),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the file at `path` below `root` if it is of the layer, and the directories above it that are empty then.
+    pub(super) fn take_away(&mut self, root: InodeId, path: &[u8], layer: LayerId) -> Result<(), Errno> {
+        let mut way = vec![(root, &b""[..])];
+        for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+            let Some(next) = way.last().and_then(|(id, _)| self.inodes.directory(*id).ok()?.get(name)) else {
+                return Ok(());
+            };
+            way.push((next, name));
+        }
+        let Some((id, name)) = way.pop() else { return Ok(()) };
+        let Some((directory, _)) = way.last() else { return Ok(()) };
+        if !matches!(&self.inodes.get(id)?.kind, Kind::File(Content::Layer(file)) if file.layer == layer) {
+            return Ok(());
+        }
+        self.unlink_inode(*directory, name, id)?;
+        while let [.., (parent, _), (empty, name)] = way[..] {
+            if !self.inodes.directory(empty)?.is_empty() || self.is_mount_root(empty) {
+                break;
+            }
+            self.unlink_inode(parent, name, empty)?;
+            way.pop();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_where_installers_put_them() {
+        let data = Some(&b"a-1.data"[..]);
+        for (path, expected) in [
+            (&b"a/b.py"[..], Place::Packages(b"a/b.py")),
+            (b"a-1.data/purelib/a/c.py", Place::Packages(b"a/c.py")),
+            (b"a-1.data/platlib/a/c.so", Place::Packages(b"a/c.so")),
+            (b"a-1.data/data/share/man/a.1", Place::Root(b"share/man/a.1")),
+            (b"a-1.data/data/lib/python3.14/os.py", Place::Nowhere),
+            (b"a-1.data/scripts/run", Place::Nowhere),
+            (b"a-1.data/headers/a.h", Place::Nowhere),
+            (b"a-1.data", Place::Packages(b"a-1.data")),
+        ] {
+            assert_eq!(place(path, data), expected, "{}", path.escape_ascii());
+        }
+        assert_eq!(place(b"a-1.data/purelib/a", None), Place::Packages(b"a-1.data/purelib/a"));
+    }
+}
