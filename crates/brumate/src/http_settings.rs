@@ -8,8 +8,8 @@ use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
+use crate::environment::{Environment, within};
 use crate::secret_file::read_secret;
-use crate::settings::{Environment, within};
 
 /// Where HTTP modes listen, when nothing else is said.
 const DEFAULT_HOST: &str = "127.0.0.1";

@@ -8,6 +8,7 @@ mod cli;
 mod cli_scope;
 mod commands;
 mod env_vars;
+mod environment;
 mod exit_status;
 mod http_settings;
 mod logging;
@@ -33,7 +34,8 @@ use brumate::engine;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
 use crate::commands::complain;
-use crate::settings::{Environment, Settings};
+use crate::environment::Environment;
+use crate::settings::Settings;
 
 /// How long threads that still write may hold up the end of the process.
 const SHUTDOWN: Duration = Duration::from_millis(500);

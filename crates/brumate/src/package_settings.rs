@@ -11,7 +11,7 @@ use brumate_session::packages::{Infer, PackageSettings, Sources};
 
 use crate::cli::{InferChoice, PackageOptions};
 use crate::env_vars;
-use crate::settings::Environment;
+use crate::environment::Environment;
 
 /// Largest file of constraints or rules.
 const MAX_FILE_BYTES: u64 = 1 << 20;

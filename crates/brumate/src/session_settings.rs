@@ -11,7 +11,7 @@ use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
 
 use crate::cli::{DurabilityArg, Lapse, Options};
-use crate::settings::{Environment, within};
+use crate::environment::{Environment, within};
 
 /// Most sessions that are awake at the same time.
 const MAX_LIVE: usize = 4096;

@@ -12,8 +12,9 @@ use brumate_session::units::{format_duration, format_size};
 use brumate_session::{Builder, RunnerSettings};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
+use crate::environment::{Environment, within};
 use crate::http_settings::{self, HttpService};
-use crate::{env_vars, package_settings, session_settings};
+use crate::{package_settings, session_settings};
 
 /// Longest time limit: a day. What runs longer wants a scheduler.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -58,34 +59,6 @@ pub(crate) struct Settings {
     pub(crate) sessions: Option<SessionSettings>,
     /// There in HTTP modes.
     pub(crate) http: Option<HttpService>,
-}
-
-/// Values of the environment that are no options.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Environment {
-    pub(crate) xdg_cache_home: Option<PathBuf>,
-    pub(crate) xdg_data_home: Option<PathBuf>,
-    pub(crate) home: Option<PathBuf>,
-    pub(crate) allow_package: Option<String>,
-    pub(crate) deny_package: Option<String>,
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<String>,
-}
-
-impl Environment {
-    /// The environment of this process. Relative paths are ignored, as the XDG specification wants it.
-    pub(crate) fn of_this_process() -> Self {
-        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        Self {
-            xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
-            xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
-            home: absolute(env_vars::HOME),
-            allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
-            deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
-            host: std::env::var(env_vars::HOST).ok().filter(|host| !host.is_empty()),
-            port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
-        }
-    }
 }
 
 impl Settings {
@@ -168,23 +141,6 @@ impl Settings {
             http,
         })
     }
-}
-
-/// `value`, if it is possible.
-///
-/// # Errors
-///
-/// A text that names the flag and what is possible.
-pub(crate) fn within<T: PartialOrd + Copy>(
-    flag: &str,
-    value: T,
-    range: std::ops::RangeInclusive<T>,
-    text: impl Fn(T) -> String,
-) -> Result<T, String> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
 }
 
 /// Splits a comma list of requirements. Commas inside `[extras]` and between version specifiers do not separate:

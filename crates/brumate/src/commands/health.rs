@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::{complain, print};
 use crate::cli::HealthArgs;
-use crate::settings::Environment;
+use crate::environment::Environment;
 use crate::{exit_status, http_settings};
 
 /// How long the server may take to answer.

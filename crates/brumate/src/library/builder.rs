@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use brumate_engine_api::Limits;
 
-use super::error::Error;
-use super::sandbox::Sandbox;
-
-/// Settings of a [`Sandbox`], which [`Builder::build`] makes.
+/// Settings of a [`Sandbox`](crate::Sandbox), which [`Builder::build`] makes.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -121,14 +118,5 @@ impl Builder {
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
-    }
-
-    /// Makes the sandbox. Its processes start with the first call.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotInitialized`], [`Error::NoDirectory`], or [`Error::Settings`].
-    pub fn build(self) -> Result<Sandbox, Error> {
-        Sandbox::of(self)
     }
 }

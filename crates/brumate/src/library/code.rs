@@ -9,9 +9,9 @@ use brumate_session::{CancellationToken, Questions, Reply, RunEvent, RunRequest,
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::core::Core;
 use super::error::Error;
 use super::result::RunResult;
-use super::sandbox::Sandbox;
 
 /// Code that is about to run, in a fresh interpreter or in a session. `await` runs it.
 ///
@@ -24,7 +24,7 @@ use super::sandbox::Sandbox;
 /// A future that is dropped interrupts the code.
 #[must_use = "`await` runs the code"]
 pub struct Code<'a> {
-    sandbox: &'a Sandbox,
+    core: &'a Core,
     session: Option<&'a str>,
     code: String,
     file_name: String,
@@ -66,9 +66,9 @@ impl std::fmt::Debug for Code<'_> {
 }
 
 impl<'a> Code<'a> {
-    pub(super) fn new(sandbox: &'a Sandbox, session: Option<&'a str>, code: String) -> Self {
+    pub(super) fn new(core: &'a Core, session: Option<&'a str>, code: String) -> Self {
         Self {
-            sandbox,
+            core,
             session,
             code,
             file_name: String::new(),
@@ -110,7 +110,7 @@ impl<'a> Code<'a> {
     }
 
     async fn run(self) -> Result<RunResult, Error> {
-        let Code { sandbox, session, code, file_name, globals, failed, mut listener, answerer } = self;
+        let Code { core, session, code, file_name, globals, failed, mut listener, answerer } = self;
         if let Some(error) = failed {
             return Err(error);
         }
@@ -124,7 +124,7 @@ impl<'a> Code<'a> {
                 .with_questions(questions)
                 .of_principal(LOCAL_PRINCIPAL);
             let mut onlooker = |event| tell(&mut *listener, event);
-            let report = sandbox.inner.runner.run(request, &cancel, &mut onlooker).await?;
+            let report = core.runner.run(request, &cancel, &mut onlooker).await?;
             return Ok(RunResult::of_run(report));
         };
         let request =
@@ -138,7 +138,7 @@ impl<'a> Code<'a> {
             }
             tell(&mut *listener, event);
         };
-        let report = sandbox.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut onlooker).await?;
+        let report = core.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut onlooker).await?;
         Ok(RunResult::of_cell(report, written))
     }
 }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod code;
+mod core;
 mod error;
 mod result;
 mod sandbox;
