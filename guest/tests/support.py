@@ -48,6 +48,16 @@ class Result:
         return self.ended["Exited"]["code"], self.ended["Exited"]["message"]
 
 
+def cells(*codes, **options):
+    """Runs cells of a notebook (texts; dictionaries are requests of their own kind) in one new guest."""
+    return run(*[{"code": code, "shell": True} if isinstance(code, str) else code for code in codes], **options)
+
+
+def bundles(result, kind="DisplayData"):
+    """The MIME bundles of a result's events: displayed ones, or those of `ExecuteResult`."""
+    return [event[kind]["data"] for event in result.events if kind in event]
+
+
 def run(*requests, emulate=False, stdin=b"", cwd=None, **options):
     """Runs requests (texts or dictionaries) in one new guest; `options` are added to each.
 

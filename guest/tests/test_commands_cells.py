@@ -3,11 +3,7 @@
 import importlib.util
 import unittest
 
-from support import run
-
-
-def cells(*codes):
-    return run(*[{"code": code, "shell": True} for code in codes])
+from support import cells, run
 
 
 def error(result):

@@ -1,6 +1,5 @@
 """stdout and stderr: what arrives, in which order, in how many writes."""
 
-import os
 import tempfile
 import unittest
 

@@ -1,7 +1,6 @@
-"""Abuse over loopback: slow, broken, oversized, thieving and stormy clients, in numbers. Nothing of it stays with the server, nobody gets
-what is another's, and everybody else is served meanwhile.
+"""Abuse over loopback: slow, broken, oversized, thieving and stormy clients, in numbers.
 
-With `BRUMATE_TEST_LONG` set there are as many of them as a hostile crowd would be (`FULL`).
+Nothing of it stays with the server, nobody gets what belongs to others, and other clients are served meanwhile.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import http.client
 import json
 import os
 import random
-import socket
-import ssl
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,147 +20,34 @@ from typing import Any
 import anyio
 
 from cases import contains, same
-from harness import PATIENCE, Setup, resident_bytes
-from http_cases import LEGACY, Answer, Client, initialize, numbers, server, until
-from http_server import Served, make_token, serve
+from harness import Setup
+from hostile_clients import (
+    CROWD,
+    FULL,
+    SLACK,
+    SLOW,
+    STORM,
+    Watch,
+    abused,
+    dial,
+    event_ids,
+    next_event,
+    older_session,
+    served,
+    slow_body,
+    told,
+)
+from http_client import LEGACY, Answer, Client, initialize, numbers, server, until
+from http_server import make_token, serve
 
-FULL = bool(os.environ.get('BRUMATE_TEST_LONG'))
 SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))
-
-# Clients of each kind, here and with everything.
-CROWD = 1000 if FULL else 90
-STORM = 1000 if FULL else 24
 MALFORMED = 5000 if FULL else 300
 LARGE_BODIES = 16 if FULL else 2
 CELLS = 16 if FULL else 4
 
-# What the server may keep of memory that it had while it was abused: its allocator's, not its clients'.
-SLACK = 64 << 20
-# Descriptors that come and go with processes which are kept ready.
-READY = 40
-
-
-class Watch:
-    """What a server holds: descriptors, memory, sessions, requests."""
-
-    def __init__(self, running: Served, tls: ssl.SSLContext | None = None) -> None:
-        self.pid, self.client = running.process.pid, Client(running, token='', tls=tls)
-        self.port = int(self.client.address.rpartition(':')[2])
-        self.first = self.held()
-
-    def held(self) -> dict[str, int]:
-        told = numbers(self.client)
-        return {
-            'descriptors': self.descriptors(),
-            'connections': self.connections(),
-            'sessions': int(told['brumate_mcp_sessions']),
-            'requests': int(told['brumate_mcp_requests']),
-            'runs': int(told['brumate_runs']),
-            'memory': resident_bytes(self.pid) or 0,
-        }
-
-    def descriptors(self) -> int:
-        """Descriptors that are no files: compiled modules are opened when they are needed, and stay."""
-        found = 0
-        for entry in Path(f'/proc/{self.pid}/fd').iterdir():
-            with contextlib.suppress(OSError):
-                found += not os.readlink(entry).startswith('/')
-        return found
-
-    def connections(self) -> int:
-        """Connections to the server's port that are established, or that its client has ended and it has not."""
-        wanted = f':{self.port:04X}'
-        lines = [line.split() for line in Path('/proc/net/tcp').read_text().splitlines()[1:]]
-        return sum(1 for line in lines if line[1].endswith(wanted) and line[3] in ('01', '08'))
-
-    async def back(self) -> dict[str, int]:
-        """Waits until nothing is left."""
-
-        def is_back() -> bool:
-            held = self.held()
-            return (
-                # The one that asks for the numbers may still be there.
-                held['connections'] <= 1
-                and held['descriptors'] <= self.first['descriptors'] + READY
-                and all(held[name] <= self.first[name] for name in ('sessions', 'requests', 'runs'))
-            )
-
-        try:
-            await until(is_back)
-        except TimeoutError:
-            raise AssertionError(f'left behind: {self.held()}, at first {self.first}') from None
-        return self.held()
-
-
-def told(case: str, **numbers: Any) -> None:
-    """What a case has seen, for who runs it at full size."""
-    print(case, json.dumps(numbers), flush=True)
-
-
-def served(client: Client) -> None:
-    contains(client.tool('run_python_code', python_code='40 + 2').body, '42')
-
-
-def head(client: Client, **headers: Any) -> bytes:
-    lines = {
-        'Host': 'localhost',
-        **client.headers,
-        **{name.replace('_', '-'): value for name, value in headers.items()},
-    }
-    text = f'POST {client.path} HTTP/1.1\r\n' + ''.join(f'{name}: {value}\r\n' for name, value in lines.items())
-    return f'{text}\r\n'.encode()
-
-
-def dial(client: Client, receive: int | None = None) -> socket.socket:
-    name, _, port = client.address.partition(':')
-    dialled = socket.socket()
-    if receive:
-        dialled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-    dialled.settimeout(PATIENCE)
-    dialled.connect((name, int(port)))
-    return dialled
-
-
-def slow_head(client: Client, number: int) -> socket.socket:
-    dialled = dial(client)
-    dialled.sendall(head(client)[: number % 150])
-    return dialled
-
-
-def slow_body(client: Client, number: int) -> socket.socket:
-    dialled = dial(client)
-    dialled.sendall(head(client, Content_Length=1000) + b'{' * (number % 999))
-    return dialled
-
-
-def slow_reader(client: Client, number: int) -> socket.socket:
-    """Asks for more than any buffer holds, and reads nothing of it."""
-    dialled = dial(client, receive=4096)
-    body = json.dumps({'jsonrpc': '2.0', 'id': f'slow {number}', 'method': 'tools/list'}).encode()
-    request = head(client, Content_Length=len(body)) + body
-    dialled.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
-        for _ in range(200):
-            dialled.send(request)
-    return dialled
-
-
-SLOW: list[Callable[[Client, int], socket.socket]] = [slow_head, slow_body, slow_reader]
-
-
-@contextlib.contextmanager
-def abused(setup: Setup, *flags: str) -> Iterator[tuple[Client, Client, Watch]]:
-    """A server that serves before and after: a client, the same with a session, and what the server holds."""
-    with server(setup, *flags) as running:
-        client = Client(running)
-        session = client.session()
-        served(client)
-        yield client, session, Watch(running)
-        served(client)
-
 
 async def slow(setup: Setup) -> None:
-    """Clients that do not go on, three kinds of them: a head, a body, answers that are not read; then they are gone at once."""
+    """Clients that stop within a head, within a body, or do not read answers; then all of them disconnect at once."""
     with abused(setup) as (client, reader, watch):
         rounds = []
         for _ in range(2):
@@ -180,7 +64,7 @@ async def slow(setup: Setup) -> None:
 
 
 async def halves(setup: Setup) -> None:
-    """Bodies that end early, and bodies without end: the first leave nothing, the second are refused without being kept."""
+    """Bodies that end early leave nothing; bodies that are too large are refused and not kept in memory."""
     with abused(setup) as (client, session, watch):
         for number in range(CROWD):
             slow_body(session, number).close()
@@ -195,7 +79,7 @@ async def halves(setup: Setup) -> None:
                 try:
                     connection.request('POST', client.path, body, headers, encode_chunked=not length)
                 except (BrokenPipeError, ConnectionResetError):
-                    pass  # It need not read all of it.
+                    pass  # The server may close before it has read all of it.
                 try:
                     return connection.getresponse().status
                 except (http.client.HTTPException, OSError):
@@ -206,12 +90,12 @@ async def halves(setup: Setup) -> None:
         assert set(statuses) <= {413, None} and 413 in statuses, statuses
         after = await watch.back()
         told('halves', bodies=len(statuses), first=watch.first, after=after)
-        # Many times less than was sent.
+        # Far less than was sent.
         assert after['memory'] <= watch.first['memory'] + (32 << 20) * LARGE_BODIES + SLACK, (watch.first, after)
 
 
 async def floods(setup: Setup) -> None:
-    """Heads without end, and foreign pages."""
+    """Heads that are too large, and requests of foreign web pages."""
     with abused(setup) as (client, _, watch):
         floods = [
             {f'X-{number}': 'x' * 200 for number in range(1000)},
@@ -233,7 +117,7 @@ async def floods(setup: Setup) -> None:
 
 
 def malformed(chance: random.Random, message: bytes) -> bytes:
-    """A message that something has happened to."""
+    """A message with up to four random changes."""
     text = bytearray(message)
     for _ in range(chance.randint(1, 4)):
         place = chance.randrange(len(text) or 1)
@@ -256,7 +140,7 @@ def malformed(chance: random.Random, message: bytes) -> bytes:
 
 
 async def nonsense(setup: Setup) -> None:
-    """Messages that are none: an error of the protocol, or of HTTP; never one of the server."""
+    """Malformed messages: answered with errors of the protocol or of HTTP, never with 500."""
     with abused(setup) as (client, session, watch):
         chance = random.Random(SEED)
         messages = [
@@ -291,12 +175,8 @@ async def nonsense(setup: Setup) -> None:
         told('nonsense', seed=SEED, statuses=seen, first=watch.first, after=await watch.back())
 
 
-def event_ids(text: str) -> list[str]:
-    return [line[3:].strip() for line in text.splitlines() if line.startswith('id:')]
-
-
 async def thieves(setup: Setup) -> None:
-    """Somebody who knows every id of somebody else gets nothing with them: sessions, streams, messages of the older transport."""
+    """The ids of another principal give access to nothing: sessions, streams, messages of the older transport."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / 'tokens.toml'
         ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
@@ -323,14 +203,14 @@ async def thieves(setup: Setup) -> None:
                     refused(client.send('POST', message, Mcp_Session_Id=session, Mcp_Protocol_Version=LEGACY))
                     refused(client.send('POST', {'jsonrpc': '2.0', 'id': 0, 'result': {}}, Mcp_Session_Id=session))
                     refused(client.send('DELETE', Mcp_Session_Id=session), 200, 202)
-                # Events of others in a session of one's own.
+                # Another's event in the thief's own session.
                 for event in secrets[session]:
                     with own_stream(own, event) as text:
                         assert 'secret' not in text, text
 
             with ThreadPoolExecutor(8) as threads:
                 list(threads.map(steal, secrets))
-            # All of them are still their owner's.
+            # The owner can still use all sessions.
             for one in owned:
                 assert one.post('tools/list').result['tools']
                 same(one.send('DELETE').status, 200)
@@ -354,12 +234,13 @@ async def thieves(setup: Setup) -> None:
 
 
 def refused(answer: Answer, *also: int) -> None:
+    """Checks that an answer has no secret, and a status of refusal or one of `also`."""
     assert 'secret' not in answer.body and answer.status in (401, 403, 404, 500, *also), (answer.status, answer.body)
 
 
 @contextlib.contextmanager
 def own_stream(client: Client, event: str) -> Iterator[str]:
-    """What a stream begins with that is resumed after an event."""
+    """The first bytes of a stream that is resumed after an event."""
     connection = client.connect()
     with contextlib.closing(connection):
         connection.request('GET', client.path, headers={**client.headers, 'Last-Event-ID': event})
@@ -374,32 +255,9 @@ def own_stream(client: Client, event: str) -> Iterator[str]:
         yield text.decode()
 
 
-@contextlib.contextmanager
-def older_session(client: Client) -> Iterator[tuple[str, Any]]:
-    """A session over HTTP+SSE: where its messages go, and its stream."""
-    connection = client.connect()
-    with contextlib.closing(connection):
-        connection.request('GET', client.path, headers=client.headers)
-        response = connection.getresponse()
-        same(response.status, 200)
-        first = next_event(response)
-        yield next(line[5:].strip() for line in first.splitlines() if line.startswith('data:')), response
-
-
-def next_event(response: Any) -> str:
-    lines = []
-    while True:
-        line = response.readline().decode()
-        if not line:
-            raise AssertionError('the stream has ended')
-        if not line.strip() and any(one.startswith('data:') for one in lines):
-            return ''.join(lines)
-        lines.append(line)
-
-
 async def storm(setup: Setup) -> None:
-    """Clients that lose their connection in the middle of a call, all at once, and come back: each gets its own answer, once."""
-    # Four times as many wait: more than there are at a time, so that none is turned away.
+    """Many clients lose their connection in the middle of a call and come back: each gets its own answer, once."""
+    # Four times as many runs may wait: more than there are clients at a time, so that none is refused.
     with abused(setup, '--max-concurrent', '8') as (client, _, watch):
         begun = time.monotonic()
 
@@ -429,7 +287,7 @@ async def storm(setup: Setup) -> None:
             return text
 
         def leave(number: int) -> None:
-            # Others come, and half of them go without a word.
+            # Other clients come and go; some do not end their session.
             session = client.session()
             if number % 4:
                 same(session.send('DELETE').status, 200)
@@ -439,7 +297,7 @@ async def storm(setup: Setup) -> None:
             answers = threads.map(lose, range(1, STORM + 1))
             list(threads.map(leave, range(0, STORM, 2)))
             same(len(set(await anyio.to_thread.run_sync(list, answers))), STORM)
-        # Who went without a word has a session until it has been idle for long; there is nothing else of them.
+        # A session that was not ended stays until it has been idle for long; nothing else is left.
         watch.first['sessions'] += len(range(0, STORM, 4))
         told(
             'storm',
@@ -451,7 +309,7 @@ async def storm(setup: Setup) -> None:
 
 
 async def ending(setup: Setup) -> None:
-    """SIGTERM while cells run, clients are slow and others keep coming: who runs is told, the process ends, and what was done is kept."""
+    """SIGTERM while cells run, clients are slow and others connect: running cells are answered, the process ends, sessions keep their state."""
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / 'tokens.toml'
         options = {'data': data, 'tokens': file, 'token': make_token(setup.brumate, 'ada', file)}
@@ -491,7 +349,7 @@ async def ending(setup: Setup) -> None:
                 for one in runs:
                     contains(one.result(), 'KeyboardInterrupt')
                 seen = set().union(*(one.result() for one in coming))
-            # While it drains it says so, then it is gone.
+            # A draining server answers 503; an ended one refuses connections.
             assert seen <= {0, 200, 503}, seen
             for one in crowd:
                 one.close()

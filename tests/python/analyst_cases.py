@@ -28,7 +28,7 @@ from analyst.session import (
 )
 from cases import same
 from harness import PATIENCE, Connection, Setup, resident_bytes
-from session_cases import Host, Interpreter
+from interpreter import Host, Interpreter
 
 GOLDEN = json.loads(Path(__file__).with_name('analyst').joinpath('golden.json').read_text())
 CREATED = '📊 File created: '

@@ -1,12 +1,11 @@
-"""The code interpreter's contract row by row: `contract.md` says which case holds which sentence.
+"""The rows of the code interpreter's contract about its tools and cells. `contract.md` says which case holds which sentence.
 
-What takes a server of its own kind, or has to do with how cells end, is in `session_cases.py`; what cells show, in
-`output_cases.py`.
+Other rows are in `contract_file_cases.py` (files as resources), `output_cases.py` (what cells show), `session_cases.py`,
+`cell_cases.py`, `file_cases.py` and `figure_cases.py`.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import Any
@@ -14,31 +13,11 @@ from typing import Any
 import anyio
 
 from cases import contains, same
-from harness import SDK_MAJOR, Setup, connect, plain
-from session_cases import EXPIRED, Host, Interpreter
+from harness import SDK_MAJOR, Setup, plain
+from interpreter import EXPIRED, Host, Interpreter, resources
 
 ANSWER = ['success', 'output', 'result', 'error', 'traceback', 'files', 'session_info']
 FILE = ['uri', 'mime_type', 'name', 'size']
-
-# Content of each kind that a session may hold, by the type that its name says, or its content where the name says none.
-KINDS = {
-    'table.csv': ('text/csv', b'a,b\n1,2\n'),
-    'page.html': ('text/html', b'<p>\n'),
-    'data.json': ('application/json', b'{}'),
-    'notes.md': ('text/markdown', b'# x\n'),
-    'code.py': ('text/x-python', b'x = 1\n'),
-    'plain.txt': ('text/plain', 'é\n'.encode()),
-    'broken.txt': ('text/plain', b'\xff\xfe\xfd'),
-    'picture.png': ('image/png', None),
-    'drawing.svg': ('image/svg+xml', b'<svg xmlns="http://www.w3.org/2000/svg"/>'),
-    'archive.zip': ('application/zip', b'PK\x05\x06' + bytes(18)),
-    'book.xlsx': ('application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', b'PK\x05\x06' + bytes(18)),
-    'unknown': ('application/octet-stream', b'\x00\x01\x02'),
-    'README': ('text/plain', b'hello\n'),
-}
-PNG = base64.b64decode(
-    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=='
-)
 
 
 async def identity(setup: Setup) -> None:
@@ -53,7 +32,7 @@ async def identity(setup: Setup) -> None:
 
 
 async def initialized(host: Host) -> dict[str, Any]:
-    """What a server says of itself to a client of version 1, which keeps it for itself."""
+    """The answer to `initialize`, which a connected client of version 1 does not hand out."""
     from mcp import ClientSession
     from mcp.client.stdio import stdio_client
 
@@ -118,7 +97,7 @@ async def answers(setup: Setup) -> None:
 
 
 async def ids(setup: Setup) -> None:
-    """16 URL-safe characters, never the same twice; told once, by the answer that made the session."""
+    """Ids are 16 URL-safe characters and unique. Only the answer that made the session has its id."""
     with Host(setup) as host:
         async with host.server('--max-live-sessions', '2') as client:
             interpreter = Interpreter(client)
@@ -126,7 +105,7 @@ async def ids(setup: Setup) -> None:
             same(len(set(seen)), 12)
             for session in seen:
                 assert re.fullmatch('[A-Za-z0-9_-]{16}', session), session
-            # 192 characters of 64: a generator that leaves most of them out is none.
+            # 192 characters of an alphabet of 64: a good generator uses most of it.
             assert len(set(''.join(seen))) > 40, seen
             for code in ('1', '1 / 0'):
                 same((await interpreter.cell(code, seen[0]))['session_info'], None)
@@ -205,7 +184,7 @@ async def state(setup: Setup) -> None:
 
 
 async def missing_sessions(setup: Setup) -> None:
-    """Every tool says of a session that is not there what its contract says."""
+    """Every tool answers for an unknown session as the contract says."""
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
@@ -221,7 +200,7 @@ async def missing_sessions(setup: Setup) -> None:
 
 
 async def expired(setup: Setup) -> None:
-    """A session that nobody uses ends, and everything says so; one that is used stays. Texts name the time that was set."""
+    """An unused session expires, and every tool says so; a used one stays. The texts name the time that was set."""
     with Host(setup) as host:
         async with host.server('--session-timeout', '3s') as client:
             interpreter = Interpreter(client)
@@ -245,7 +224,7 @@ async def expired(setup: Setup) -> None:
 
 
 async def clearing(setup: Setup) -> None:
-    """A cleared session is gone with its files, and no other."""
+    """Clearing a session removes it with its files, and changes no other session."""
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
@@ -263,130 +242,8 @@ async def clearing(setup: Setup) -> None:
             same(await interpreter.value(other, "open('a.txt').read()"), "'other'")
 
 
-async def resources(client: Any) -> list[dict[str, Any]]:
-    return plain(await client.session.list_resources())['resources']
-
-
-async def resource_types(setup: Setup) -> None:
-    """Every file has its real type, in answers, lists and contents; images and what is no text are blobs."""
-    with Host(setup) as host:
-        async with host.server() as client:
-            interpreter = Interpreter(client)
-            templates = plain(await client.session.list_resource_templates())['resourceTemplates']
-            same([template['uriTemplate'] for template in templates], ['kernel://{session_id}/{filename}'])
-            contents = {name: PNG if content is None else content for name, (_, content) in KINDS.items()}
-            made = await interpreter.cell(
-                f"for name, content in {contents!r}.items():\n    open(name, 'wb').write(content)"
-            )
-            session = made['session_info']['session_id']
-            types = {name: mime for name, (mime, _) in KINDS.items()}
-            same({file['name']: file['mime_type'] for file in made['files']}, types)
-            same({resource['name']: resource['mimeType'] for resource in await resources(client)}, types)
-            for file in made['files']:
-                name, content = file['name'], contents[file['name']]
-                same((file['uri'], file['size']), (f'kernel://{session}/{name}', len(content)))
-                line = f'📊 File created: {name} ({types[name]}, {len(content)} bytes)'
-                same(made['output'].count(line), 1)
-                read = await interpreter.read(file['uri'])
-                same((read['uri'], read['mimeType']), (file['uri'], types[name]))
-                as_text = name in ('table.csv', 'page.html', 'data.json', 'notes.md', 'code.py', 'plain.txt', 'README')
-                same('text' in read, as_text)
-                same(read['text'].encode() if as_text else base64.b64decode(read['blob']), content)
-
-
-async def other_names(setup: Setup) -> None:
-    """Files in directories, with blanks, per cents and letters of all kinds are found under the address they are listed with."""
-    with Host(setup) as host:
-        async with host.server() as client:
-            interpreter = Interpreter(client)
-            names = ['sub/deep/a.txt', 'a b.txt', 'ünï.txt', '100%.txt', 'q?x.txt', 'h#x.txt', "it's.txt", 'a+b&c.txt']
-            code = f"import os\nos.makedirs('sub/deep')\nfor name in {names!r}:\n    open(name, 'w').write(name)"
-            made = await interpreter.cell(code)
-            same(sorted(file['name'] for file in made['files']), sorted(names))
-            for file in made['files']:
-                same((await interpreter.read(file['uri']))['text'], file['name'])
-
-
-async def ways_out(setup: Setup) -> None:
-    """No name leads out of a session's directory, in an address, an upload, or by a link that code made."""
-    with Host(setup) as host:
-        async with host.server() as client:
-            interpreter = Interpreter(client)
-            session = await interpreter.open("open('a.txt', 'w').write('x')\nopen('/tmp/out.txt', 'w').write('out')")
-            other = await interpreter.open("open('b.txt', 'w').write('secret')")
-            for path in [
-                '../config.py',
-                '..%2Fconfig.py',
-                '%2E%2E/config.py',
-                '%2e%2e%2fconfig.py',
-                '.%2E/config.py',
-                '%252E%252E%252Fconfig.py',
-                '%25252E%25252E/config.py',
-                'sub/../../config.py',
-                '../tmp/out.txt',
-                '..%2Ftmp%2Fout.txt',
-                '/tmp/out.txt',
-                '%2Ftmp%2Fout.txt',
-                '//tmp/out.txt',
-                '/etc/passwd',
-                '%2Fetc%2Fpasswd',
-                '..%5Cconfig.py',
-                '%5C%5Chost%5Cshare',
-                'C:%5Cconfig.py',
-                'a.txt%00.png',
-                '%c0%ae%c0%ae/config.py',
-                '..%c0%afconfig.py',
-                '%uff0e%uff0e/config.py',
-                '．．/config.py',
-                '..;/config.py',
-                'a.txt/',
-                '',
-                '.',
-                '..',
-                f'../{other}/b.txt',
-                f'..%2F{other}%2Fb.txt',
-                'b.txt',
-            ]:
-                await interpreter.refused(f'kernel://{session}/{path}')
-            for uri in [
-                'kernel://../config.py',
-                'kernel://%2E%2E/config.py',
-                'kernel:///config.py',
-                'kernel://./a.txt',
-                'kernel://*/a.txt',
-                f'kernel://{session}',
-                f'kernel://{session}/',
-                f'kernel://{session}%2F..%2F{other}/b.txt',
-                'file:///etc/passwd',
-                f'kernel://user@{session}/a.txt',
-                f'kernel://{session}:1/a.txt',
-                f'http://{session}/a.txt',
-            ]:
-                await interpreter.refused(uri)
-            # Links lead to what code could read itself, and nowhere else.
-            targets = [
-                '/etc/passwd',
-                '../' * 20 + 'etc/passwd',
-                str(setup.brumate),
-                host.data.name + '/sessions.sqlite',
-                'link_4',
-            ]
-            linked = await interpreter.cell(
-                f"import os\nfor n, to in enumerate({targets!r}):\n    os.symlink(to, f'link_{{n}}')", session
-            )
-            same((linked['success'], linked['files']), (True, []))
-            for number in range(len(targets)):
-                await interpreter.refused(f'kernel://{session}/link_{number}')
-            for name in ['../up.txt', '/tmp/up.txt', '%2e%2e/up.txt', 'a\\..\\b', 'a\0b', '']:
-                refused = await client.call_raw(
-                    'upload_file', {'filename': name, 'content': 'x', 'session_id': session}
-                )
-                assert refused.get('isError') or not refused['structuredContent']['success'], (name, refused)
-            same((await interpreter.read(f'kernel://{session}/a.txt'))['text'], 'x')
-
-
 async def walls(setup: Setup) -> None:
-    """Code has no user's environment, files, network or processes."""
+    """Code cannot reach the environment, the files, the network or the processes of the host."""
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
@@ -417,7 +274,7 @@ async def walls(setup: Setup) -> None:
 
 
 async def installing(setup: Setup) -> None:
-    """`!pip install` and `%pip install` answer for what is there and say what cannot be had; nothing is shared."""
+    """`!pip install` and `%pip install` say what is installed already and what cannot be; sessions share no packages."""
     with Host(setup) as host:
         async with host.server('--only-bundled') as client:
             interpreter = Interpreter(client)
@@ -426,12 +283,12 @@ async def installing(setup: Setup) -> None:
                 there = await interpreter.printed(session, f'{sign}pip install seaborn')
                 contains(there, 'Requirement already satisfied: seaborn')
                 answer = await interpreter.cell(f'{sign}pip install no-such-package-here', session)
-                # A last shell line that fails fails its cell; a magic only says so.
+                # A cell fails when its last shell line fails; the magic only prints the error.
                 assert answer['success'] == (sign == '%'), answer
                 absent = ''.join(answer['output'])
                 contains(absent, 'ERROR:', 'no-such-package-here', '`only-bundled` is set')
                 contains(await interpreter.printed(session, f'{sign}pip list'), 'numpy', 'pandas', 'matplotlib')
-            # What one session puts where packages are is its own.
+            # A module that one session puts beside the packages is in no other session.
             await interpreter.cell(
                 "import sysconfig\nopen(sysconfig.get_path('purelib') + '/mine.py', 'w').write('x = 1')", session
             )
@@ -439,6 +296,7 @@ async def installing(setup: Setup) -> None:
 
 
 async def magics(setup: Setup) -> None:
+    """Line and cell magics, `!` commands and `?` work as in IPython."""
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
@@ -466,37 +324,3 @@ async def magics(setup: Setup) -> None:
             contains(await interpreter.value(session, '%lsmagic') or '', '%timeit', '%%writefile')
             await interpreter.cell('%reset -f', session)
             contains((await interpreter.cell('number', session))['error'], "NameError: name 'number' is not defined")
-
-
-async def list_changed(setup: Setup) -> None:
-    """Whoever has used a session hears that its files changed, and only then."""
-    heard: list[str] = []
-    changed = anyio.Event()
-
-    async def message(found: Any) -> None:
-        method = getattr(getattr(found, 'root', found), 'method', None)
-        if method == 'notifications/resources/list_changed':
-            heard.append(method)
-            changed.set()
-
-    with Host(setup) as host:
-        async with connect(
-            Setup(setup.brumate, setup.cache_dir, 'legacy'),
-            '--tools',
-            'interpreter',
-            '--data-dir',
-            host.data.name,
-            messages=message,
-        ) as client:
-            interpreter = Interpreter(client)
-            session = await interpreter.open('x = 1')
-            await interpreter.cell("open('a.txt', 'w').write('x')", session)
-            with anyio.fail_after(60):
-                await changed.wait()
-            same([resource['name'] for resource in await resources(client)], ['a.txt'])
-            count = len(heard)
-            for _ in range(3):
-                await interpreter.cell('1 + 1', session)
-            # An answer comes after the news that belongs to what was before it.
-            await resources(client)
-            same(len(heard), count)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import http2
-from abuse_cases import Watch, dial, served, told
 from cases import same
 from harness import Setup
-from http_cases import LEGACY, TASKS, Client, until
+from hostile_clients import Watch, dial, served, told
+from http_client import LEGACY, TASKS, Client, until
 from http_server import Served, certificate
 from unread_cases import (
     CROWD,

@@ -19,7 +19,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from cases import contains, same
 from harness import Setup
-from http_cases import Client, server, until
+from http_client import Client, server, until
 from http_server import make_token
 
 AUDIENCE = 'http://localhost/mcp'

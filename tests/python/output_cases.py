@@ -8,7 +8,7 @@ import re
 
 from cases import contains, same
 from harness import Setup
-from session_cases import Host, Interpreter
+from interpreter import Host, Interpreter
 
 
 async def history(setup: Setup) -> None:

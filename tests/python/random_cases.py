@@ -19,7 +19,7 @@ import anyio
 from analyst_cases import ended
 from cases import contains, same
 from harness import Setup, descendants
-from session_cases import EXPIRED, Host, Interpreter
+from interpreter import EXPIRED, Host, Interpreter
 
 LONG = bool(os.environ.get('BRUMATE_TEST_LONG'))
 SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))

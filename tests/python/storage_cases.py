@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cases import contains, same
 from harness import Setup, connect
-from session_cases import Host, Interpreter
+from interpreter import Host, Interpreter
 
 MEGABYTES = 'import os; kept = os.urandom({} << 20); {}'
 

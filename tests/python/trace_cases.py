@@ -12,7 +12,7 @@ from mcp.client.stdio import get_default_environment
 from cases import contains, same
 from collector import Collector, collector
 from harness import Setup
-from http_cases import LEGACY, MODERN, TASKS, Client, server, until
+from http_client import LEGACY, MODERN, TASKS, Client, server, until
 
 TRACE, PARENT, SECRET = 'ab' * 16, 'cd' * 8, 'the-secret-of-this-case'
 TRACEPARENT = f'00-{TRACE}-{PARENT}-01'

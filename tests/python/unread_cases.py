@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from abuse_cases import FULL, Watch, dial, next_event, older_session, served, told
 from cases import contains, same
 from harness import Setup, resident_bytes
-from http_cases import LEGACY, MODERN, Client, initialize, server, until
+from hostile_clients import FULL, Watch, dial, next_event, older_session, served, told
+from http_client import MODERN, Client, initialize, server, until
 from http_server import Served, make_token, serve
 
 # Clients that do not read, and the file that they ask for.

@@ -1,6 +1,6 @@
 //! Sessions that outlive their process.
 //!
-//! The end of a process is the copy of its store at that instant, which another server opens. `http_cases.py` kills one.
+//! The end of a process is the copy of its store at that instant, which another server opens. `http_call_cases.py` kills one.
 
 use crate::support::{Http, call, read_until};
 use axum::body::Body;

@@ -1,6 +1,6 @@
 //! The HTTP modes under real MCP clients: cases that hold over standard input and output hold here as well, each with
-//! the clients and transports that differ in what it is about; `http_cases.py` and `abuse_cases.py` have what is of HTTP
-//! alone; `trace_cases.py` has a collector of traces; `typescript_cases.py` runs clients of another SDK.
+//! the clients and transports that differ in what it is about; `http_cases.py`, `http_call_cases.py` and `abuse_cases.py`
+//! have what is of HTTP alone; `trace_cases.py` has a collector of traces; `typescript_cases.py` runs clients of another SDK.
 
 use crate::support::mcp_client::{Client, MCP1, MCP2, MCP2_LEGACY, run, run_over};
 
@@ -44,17 +44,23 @@ cases! {
     }
     session_cases {
         transcript: MODERN LEGACY FIRST STATELESS SSE;
-        stopping: MODERN LEGACY SSE;
         restart: MODERN FIRST;
-        traversal: MODERN;
-        files: MODERN FIRST;
-        uploads: MODERN;
+    }
+    cell_cases {
+        stopping: MODERN LEGACY SSE;
         questions: MODERN LEGACY FIRST STATELESS SSE;
         nobody_to_ask: MODERN FIRST;
     }
+    file_cases {
+        traversal: MODERN;
+        files: MODERN FIRST;
+        uploads: MODERN;
+    }
     contract_cases {
-        resource_types: MODERN FIRST;
         missing_sessions: MODERN LEGACY;
+    }
+    contract_file_cases {
+        resource_types: MODERN FIRST;
         list_changed: MODERN FIRST SSE;
     }
 }
@@ -92,7 +98,8 @@ macro_rules! modules {
 }
 
 modules! {
-    http_cases: tokens, strangers, guarded, health, draining, tasks, resumed, vanished, abuse, encrypted;
+    http_cases: tokens, strangers, guarded, health, abuse, encrypted;
+    http_call_cases: draining, tasks, resumed, vanished;
     oauth_cases: signed, introspected;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;
     unread_cases: unread, stalled, unread_older, unread_notes, same_id, revoked;

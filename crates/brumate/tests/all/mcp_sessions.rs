@@ -4,6 +4,8 @@
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set sessions are
 //! used at random for ten minutes, and a server is killed 100 times.
 
+use std::path::Path;
+
 use crate::support::mcp_client::{MCP1, MCP2, run};
 
 macro_rules! client {
@@ -15,14 +17,12 @@ macro_rules! client {
     };
 }
 
-/// The cases of a module, with both clients; those after `once` with the newer one.
+/// The cases of each module in the order of its file. They run with both clients, those after `once` with the newer one.
 macro_rules! cases {
-    ($module:ident: $($case:ident),* $(,)? $(; once: $($single:ident),+ $(,)?)?) => {
-        mod $module {
+    ($($module:ident: $($case:ident)* $((once: $($single:ident)+))?;)+) => {
+        $(mod $module {
             /// Every case that is run.
             pub(super) const CASES: &[&str] = &[$(stringify!($case),)* $($(stringify!($single)),+)?];
-            /// Where they are.
-            pub(super) const SOURCE: &str = include_str!(concat!("../../../../tests/python/", stringify!($module), ".py"));
 
             $(mod $case {
                 client!($module, $case, mcp2, MCP2);
@@ -31,64 +31,33 @@ macro_rules! cases {
             $($(mod $single {
                 client!($module, $single, mcp2, MCP2);
             })+)?
-        }
+        })+
+
+        /// Each module's name, its source, and the cases that are run.
+        const MODULES: &[(&str, &str, &[&str])] = &[$((
+            stringify!($module),
+            include_str!(concat!("../../../../tests/python/", stringify!($module), ".py")),
+            $module::CASES,
+        )),+];
     };
 }
 
 cases! {
-    session_cases:
-    transcript, failing_first_cell, long_cell, over_the_limit, out_of_memory, stopping, restart, durable, killed, sleeping, forks,
-    fresh_names,
-    tools_together, two_servers, traversal,
-    files,
-    uploads,
-    figures,
-    questions,
-    thinking,
-    nobody_to_ask,
-    inputs,
-    figures_once,
-    large_figure,
-    natural_order,
-    leaving,
-    nothing_of_ours,
-    blank_session,
-    long_output;
-    once: ranges
-}
-
-cases! {
-    contract_cases:
-    identity, schemas, answers, ids, results, errors, state, missing_sessions, expired, clearing, resource_types, other_names,
-    ways_out, walls, installing, magics, list_changed,
-}
-
-cases! {
-    output_cases:
-    history, displays, ready, figures_of_each_library, saved_figures, content_blocks, bounded_text, readable_displays, several_values,
-    programs_and_tasks,
-}
-
-cases! {
-    package_cases:
-    pinned, sessions, installing;
-    once: email_validator, ways, bundled, conflicts, offline, policy, stateless, overriding, locking, constrained, told, distribution,
-    undone, recorded, drawn_keys, credentials,
-}
-
-cases! {
-    storage_cases:;
-    once: quota, full_disk, backups,
-}
-
-cases! {
-    analyst_cases:
-    afternoon,
-}
-
-cases! {
-    random_cases:;
-    once: crowd, killed_under_load,
+    session_cases: transcript failing_first_cell restart durable killed sleeping forks fresh_names tools_together two_servers
+        blank_session;
+    cell_cases: long_cell over_the_limit out_of_memory stopping leaving long_output questions thinking nobody_to_ask;
+    file_cases: traversal files uploads inputs natural_order nothing_of_ours (once: ranges);
+    figure_cases: figures figures_once large_figure;
+    contract_cases: identity schemas answers ids results errors state missing_sessions expired clearing walls installing magics;
+    contract_file_cases: resource_types other_names ways_out list_changed;
+    output_cases: history displays ready figures_of_each_library saved_figures content_blocks bounded_text readable_displays
+        several_values programs_and_tasks;
+    package_cases: pinned (once: email_validator ways bundled conflicts offline stateless overriding constrained told distribution);
+    package_session_cases: sessions installing (once: undone recorded drawn_keys);
+    package_policy_cases: (once: policy locking credentials);
+    storage_cases: (once: quota full_disk backups);
+    analyst_cases: afternoon;
+    random_cases: (once: crowd killed_under_load);
 }
 
 /// Cases that a module defines.
@@ -99,17 +68,31 @@ fn written(source: &str) -> Vec<&str> {
 
 #[test]
 fn no_case_is_forgotten() {
-    for (source, cases) in [
-        (session_cases::SOURCE, session_cases::CASES),
-        (contract_cases::SOURCE, contract_cases::CASES),
-        (output_cases::SOURCE, output_cases::CASES),
-        (package_cases::SOURCE, package_cases::CASES),
-        (analyst_cases::SOURCE, analyst_cases::CASES),
-        (random_cases::SOURCE, random_cases::CASES),
-        (storage_cases::SOURCE, storage_cases::CASES),
-    ] {
-        assert_eq!(written(source), cases);
+    for (module, source, cases) in MODULES {
+        assert_eq!(written(source), *cases, "{module}");
     }
+}
+
+/// Every module of cases is listed here, in `mcp_clients.rs`, or in `mcp_http.rs`.
+#[test]
+fn no_module_of_cases_is_forgotten() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python");
+    let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    let scripts = files.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
+    let (_, http) = include_str!("mcp_http.rs").split_once("\nmodules! {").unwrap();
+    let elsewhere = format!("\n    cases: in mcp_clients.rs\n{http}");
+    for path in scripts.filter(|path| !written(&std::fs::read_to_string(path).unwrap()).is_empty()) {
+        let module = path.file_stem().and_then(|stem| stem.to_str()).unwrap();
+        let is_run =
+            MODULES.iter().any(|(name, ..)| *name == module) || elsewhere.contains(&format!("\n    {module}: "));
+        assert!(is_run, "no test in Rust runs the cases of {}", path.display());
+    }
+}
+
+/// The cases of the named modules.
+fn cases_of(modules: &[&str]) -> Vec<&'static str> {
+    let found = MODULES.iter().filter(|(module, ..)| modules.contains(module));
+    found.flat_map(|(_, _, cases)| cases.iter().copied()).collect()
 }
 
 /// The rows of the contract: number, sentence, cases.
@@ -128,14 +111,18 @@ fn rows() -> Vec<(usize, &'static str, Vec<&'static str>)> {
 #[test]
 fn each_row_of_the_contract_has_its_case() {
     let rows = rows();
-    let all = [session_cases::CASES, contract_cases::CASES, output_cases::CASES].concat();
+    let contract = cases_of(&["contract_cases", "contract_file_cases", "output_cases"]);
+    let sessions = cases_of(&["session_cases", "cell_cases", "file_cases", "figure_cases"]);
     for (index, (number, sentence, cases)) in rows.iter().enumerate() {
         assert_eq!(*number, index + 1, "rows are counted: {sentence}");
         for case in cases {
-            assert!(all.contains(case), "row {number} names `{case}`, which is no case");
+            assert!(
+                contract.contains(case) || sessions.contains(case),
+                "row {number} names `{case}`, which is no case"
+            );
         }
     }
-    for case in contract_cases::CASES.iter().chain(output_cases::CASES) {
+    for case in &contract {
         assert!(rows.iter().any(|(_, _, cases)| cases.contains(case)), "no row names `{case}`");
     }
     // What the documentation of the original names: a row that is deleted is missed.

@@ -28,8 +28,9 @@ fn the_numbers_are_those_of_native_python() {
     command.arg("--mount").arg(format!("{}:/science:ro", scripts.to_str().unwrap()));
     let (success, text) = text(command.arg(scripts.join("agreement.py")).arg("/science/native.json").output().unwrap());
     assert!(success, "{text}");
-    let source = std::fs::read_to_string(scripts.join("agreement.py")).unwrap();
-    let cases = source.lines().filter(|line| line.starts_with("@case(")).count();
+    let sources = ["agreement_scipy.py", "agreement_learning.py"];
+    let sources = sources.map(|name| std::fs::read_to_string(scripts.join(name)).unwrap()).concat();
+    let cases = sources.lines().filter(|line| line.starts_with("@case(")).count();
     assert!(cases >= 20);
     assert_eq!(text.lines().filter(|line| line.starts_with("same ")).count(), cases, "{text}");
 }
