@@ -1,7 +1,7 @@
-//! How many runs may be under way and how many may wait: of everybody, and of each principal.
+//! Limits on the number of runs: for the whole server and for each principal.
 //!
-//! Places are given in turn to the principals that wait for one, and to the calls of one principal in their order: who
-//! sends a thousand calls waits for a thousand, and others do not.
+//! Free places go to the waiting principals in turn, and to the calls of one principal in their order. A principal
+//! that sends a thousand calls waits for its own calls; other principals do not.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::allowance::{Allowance, Allowances, OverLimit, Spent};
 
-/// Calls that may wait, per run that may be under way. A longer queue would only hide that the host is too small:
-/// at the default time limit the last one in it would wait for minutes.
+/// Calls that may wait, for each run that may be under way. A longer queue would only hide that the host is too small:
+/// at the default time limit the last call in it would wait for minutes.
 const WAITING_PER_RUN: usize = 4;
 
-/// The gate before the machines. Clones are the same gate.
+/// Limit on the runs that are under way. Clones share it.
 #[derive(Clone)]
 pub struct Admission {
     gate: Arc<Gate>,
@@ -34,7 +34,7 @@ struct State {
     running: usize,
     waiting: usize,
     accounts: HashMap<Arc<str>, Account>,
-    /// Principals with calls that wait; the first one is next.
+    /// Principals with waiting calls, the next one first.
     turns: VecDeque<Arc<str>>,
     next: u64,
 }
@@ -44,18 +44,18 @@ struct Account {
     running: usize,
     waiting: VecDeque<(u64, Answer)>,
     spent: Spent,
-    /// Cancelled when the runs that are under way are to end.
+    /// Cancelled to end the principal's runs.
     revoked: CancellationToken,
 }
 
-/// Why a call is not let in.
+/// Reason why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// All places are taken, those in the queue as well.
+    /// All places are taken, and the queue is full.
     Busy { running: usize, waiting: usize },
-    /// The principal has used what it may.
+    /// The principal has used its allowance.
     OverLimit(OverLimit),
-    /// The principal may use nothing any more.
+    /// The principal's access was revoked.
     Revoked,
 }
 
@@ -67,34 +67,34 @@ impl std::fmt::Debug for Admission {
 }
 
 impl Admission {
-    /// Lets in `max_running` runs at the same time; each principal has what `allowances` say.
+    /// Allows `max_running` runs at the same time, and each principal what `allowances` gives it.
     pub fn new(max_running: usize, allowances: Allowances) -> Self {
         let gate = Gate { max_running: max_running.max(1), allowances, state: Mutex::default() };
         Self { gate: Arc::new(gate) }
     }
 
-    /// Runs that are under way.
+    /// Returns the number of runs that are under way.
     pub fn running(&self) -> usize {
         self.gate.state().running
     }
 
-    /// Calls that wait.
+    /// Returns the number of calls that wait.
     pub fn waiting(&self) -> usize {
         self.gate.state().waiting
     }
 
-    /// Waits for a place. It is free again when the permit is dropped.
+    /// Waits for a place. The place is free again when the permit is dropped.
     pub(crate) async fn enter(&self, principal: &str) -> Result<Permit, Refused> {
         let (receiver, _place) = match self.gate.ask(principal)? {
             Asked::Granted(permit) => return Ok(permit),
             Asked::Waits(receiver, place) => (receiver, place),
         };
-        // Senders are dropped with the gate alone; then nobody could run.
+        // The sender is dropped only together with the queue.
         receiver.await.unwrap_or(Err(Refused::Busy { running: self.gate.max_running, waiting: 0 }))
     }
 
-    /// Takes a principal's access away: its runs that are under way are ended, and those that wait are refused. What comes later is
-    /// let in, unless its allowance is [revoked](crate::Allowance::revoked) as well.
+    /// Revokes a principal's access: ends its runs and refuses its waiting calls. Later calls are accepted, unless the
+    /// principal's allowance is [revoked](crate::Allowance::revoked) as well.
     pub fn revoke(&self, principal: &str) {
         let waiting = {
             let mut state = self.gate.state();
@@ -112,7 +112,7 @@ impl Admission {
     }
 }
 
-/// The channel on which a call that waits hears whether it is let in.
+/// Channel that tells a waiting call whether it is admitted.
 type Answer = oneshot::Sender<Result<Permit, Refused>>;
 
 enum Asked {
@@ -125,7 +125,7 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many runs of one principal may be under way.
+    /// Returns how many runs of one principal may be under way.
     fn runs_each(&self, principal: &str) -> usize {
         (self.allowances.of(principal).runs).unwrap_or(self.max_running).clamp(1, self.max_running)
     }
@@ -135,7 +135,7 @@ impl Gate {
         let each = self.runs_each(principal);
         let mut state = self.state();
         let state = &mut *state;
-        // A principal without an account has spent nothing, and gets none by being refused.
+        // A principal without an account has used no CPU time. A refused call makes no account.
         let mut nothing = Spent::default();
         let spent = state.accounts.get_mut(principal).map_or(&mut nothing, |account| &mut account.spent);
         if let Some(refused) = refusal(&allowance, spent) {
@@ -146,7 +146,7 @@ impl Gate {
             None => principal.into(),
         };
         let account = state.accounts.entry(Arc::clone(&name)).or_default();
-        // Nobody who could go first waits while a place is free: places are given as soon as they are.
+        // No call of another principal waits while a place is free: free places are granted at once.
         if state.running < self.max_running && account.running < each && account.waiting.is_empty() {
             state.running += 1;
             account.running += 1;
@@ -173,13 +173,13 @@ impl Gate {
         Ok(Asked::Waits(receiver, place))
     }
 
-    /// Gives free places to those whose turn it is.
+    /// Grants free places to the principals whose turn it is.
     fn give(self: &Arc<Self>) {
         let mut given = Vec::new();
         {
             let mut state = self.state();
             let state = &mut *state;
-            // Principals that may not have one more are passed over, once each.
+            // Counts the principals in a row that may have no further run.
             let mut passed = 0;
             while state.running < self.max_running && passed < state.turns.len() {
                 let Some(name) = state.turns.pop_front() else { break };
@@ -189,7 +189,8 @@ impl Gate {
                     state.turns.push_back(name);
                     continue;
                 }
-                // What has run meanwhile may have used what there was. All that wait are refused, as one is that asks now.
+                // Earlier runs may have used up the CPU time. All waiting calls of the principal are refused, as a new
+                // one would be.
                 if let Some(refused) = refusal(&self.allowances.of(&name), &mut account.spent) {
                     let waiting = std::mem::take(&mut account.waiting);
                     state.waiting -= waiting.len();
@@ -208,7 +209,7 @@ impl Gate {
                 given.push((sender, Ok(Permit::new(self, name, revoked))));
             }
         }
-        // Outside of the lock: a permit that nobody waits for any more comes back at once.
+        // Sent outside of the lock: a permit whose receiver is gone is dropped here, which locks again.
         for (sender, permit) in given {
             drop(sender.send(permit));
         }
@@ -232,7 +233,7 @@ impl Gate {
     }
 }
 
-/// Returns why a principal may not begin a run: it may use nothing any more, or it has spent its CPU time.
+/// Returns why a principal may not start a run: its access is revoked, or its CPU time is used up.
 fn refusal(allowance: &Allowance, spent: &mut Spent) -> Option<Refused> {
     if allowance.revoked {
         return Some(Refused::Revoked);
@@ -242,7 +243,7 @@ fn refusal(allowance: &Allowance, spent: &mut Spent) -> Option<Refused> {
     Some(Refused::OverLimit(OverLimit::Cpu { limit, retry_after }))
 }
 
-/// A call that waits, until it is dropped.
+/// Waiting call. Dropping it removes the call from the queue.
 struct Place {
     gate: Arc<Gate>,
     principal: Arc<str>,
@@ -263,11 +264,11 @@ impl Drop for Place {
     }
 }
 
-/// A run that is under way, until it is dropped.
+/// Right to one run. Dropping it frees the place.
 pub(crate) struct Permit {
     gate: Arc<Gate>,
     principal: Arc<str>,
-    /// Since when code runs, and how much CPU time it may take.
+    /// Start of the code, and the most CPU time that it may take.
     running: Option<(Instant, Duration)>,
     spent: Duration,
     revoked: CancellationToken,
@@ -278,18 +279,18 @@ impl Permit {
         Self { gate: Arc::clone(gate), principal, running: None, spent: Duration::ZERO, revoked }
     }
 
-    /// Cancelled when the run has to end, because its principal's access was taken away.
+    /// Returns a token that is cancelled when the principal's access is revoked and the run has to end.
     pub(crate) fn revoked(&self) -> &CancellationToken {
         &self.revoked
     }
 
-    /// Code begins to run, and takes at most `cpu`. Should it not be known what it took, it is taken for as much as the time
-    /// that goes by.
+    /// Notes that code starts and takes at most `cpu`. If its CPU time never becomes known, the elapsed time counts
+    /// instead.
     pub(crate) fn begins(&mut self, cpu: Duration) {
         self.running = Some((Instant::now(), cpu));
     }
 
-    /// The code has taken `cpu`.
+    /// Notes that the code has taken `cpu`.
     pub(crate) fn took(&mut self, cpu: Duration) {
         self.running = None;
         self.spent = self.spent.saturating_add(cpu);
@@ -331,7 +332,7 @@ mod tests {
         let busy = Refused::Busy { running: 1, waiting: WAITING_PER_RUN };
         assert_eq!(gate.enter("a").await.err(), Some(busy));
 
-        // One that gives up makes room for another.
+        // A cancelled call makes room for another.
         let gone = queue.pop().unwrap();
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
@@ -378,7 +379,7 @@ mod tests {
         });
         settle().await;
         assert!(!second.is_finished());
-        // Somebody else passes those that may not go.
+        // Other principals pass those that may have no further run.
         drop(gate.enter("b").await.unwrap());
         settle().await;
         assert!(!second.is_finished());
@@ -401,11 +402,11 @@ mod tests {
         let Some(Refused::OverLimit(OverLimit::Cpu { retry_after, .. })) = gate.enter("a").await.err() else {
             panic!("it is let in")
         };
-        // 30 s too much, and 60 s come back in an hour.
+        // 30 s over the limit, and 60 s come back in an hour.
         assert_eq!(retry_after.as_secs(), 1800);
         assert!(gate.enter("b").await.is_ok());
         tokio::time::advance(Duration::from_secs(1801)).await;
-        // What nobody knows is what went by, at most what is allowed.
+        // Unknown CPU time counts as the elapsed time, at most the limit.
         let mut permit = gate.enter("a").await.unwrap();
         permit.begins(Duration::from_secs(5));
         tokio::time::advance(Duration::from_secs(60)).await;
@@ -461,7 +462,7 @@ mod tests {
         assert!(!other.is_finished(), "the run has not ended yet");
         drop(running);
         other.await.unwrap().unwrap();
-        // A principal that is known again is let in.
+        // A later call is admitted.
         assert!(!gate.enter("a").await.unwrap().revoked().is_cancelled());
         assert_eq!((gate.running(), gate.waiting()), (0, 0));
         let nobody = Allowances::new(|_| Allowance { revoked: true, ..Allowance::default() });

@@ -1,4 +1,4 @@
-//! Which packages a run needs: given at start, stated in the code (PEP 723), or inferred from its imports.
+//! Packages that a run needs: given at start, stated in the code (PEP 723), or inferred from its imports.
 
 use std::collections::HashSet;
 
@@ -7,29 +7,29 @@ use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, Script
 
 use crate::packages::{Modules, Wanted};
 
-/// What to do with imported modules that nobody provides.
+/// Handling of imported modules that no known package provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inference {
-    /// They are an install error: the caller learns it before anything runs. The project of a module's name is tried first.
+    /// The run fails with an install error before code runs. The project with the module's name is tried first.
     Strict,
-    /// They are left to Python, which may find them in a mounted directory, or ask for them when it imports them.
+    /// Python handles the import: it may find the module in a mounted directory, or ask for its package then.
     Lenient,
 }
 
-/// The requirements that are known without asking the guest's parser.
+/// Requirements that are known before the guest parses the code.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stated {
-    /// From the start, then from the code.
+    /// Requirements given at start, then those in the code.
     pub(crate) requirements: Vec<Requirement>,
-    /// The code has no `dependencies` of its own, so its imports count.
+    /// Whether imports count: the code states no `dependencies`.
     pub(crate) infer: bool,
 }
 
-/// Reads the requirements given at start and those in the code.
+/// Reads the requirements given at start and those in the code (PEP 723).
 ///
 /// # Errors
 ///
-/// A text for the caller.
+/// A text for the caller about the first requirement that cannot be read.
 pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
     let mut requirements = Vec::new();
     for text in startup {
@@ -55,19 +55,19 @@ fn read(text: &str) -> Result<Requirement, String> {
 }
 
 impl Stated {
-    /// What is stated, as wanted.
+    /// Returns the stated requirements as package requests.
     pub(crate) fn wanted(&self) -> Vec<Wanted> {
         self.requirements.iter().cloned().map(Wanted::from).collect()
     }
 
-    /// Returns what is stated, and the packages that provide what the code imports.
+    /// Returns the stated requirements, and those for the packages that provide what the code imports.
     ///
-    /// What may be missing (`try: import …`) is taken from the bundle only; the code asks for the rest when it gets there. Modules in
-    /// `provided` are there already.
+    /// Optional imports (`try: import …`) are met from the bundle only; the code asks for others when it runs. Modules
+    /// in `provided` are installed already.
     ///
     /// # Errors
     ///
-    /// A text for the caller: every module that nothing is known of.
+    /// A text for the caller that lists every module that no known package provides.
     pub(crate) fn with_imports(
         &self,
         bundle: &Bundle,
@@ -78,7 +78,7 @@ impl Stated {
     ) -> Result<Vec<Wanted>, String> {
         let mut wanted = self.wanted();
         let mut problems = Vec::new();
-        // A guest is free to report a module in both lists; one `try` around it makes it optional.
+        // The guest may report a module in both lists. One `try` around it makes it optional.
         let optional: HashSet<&String> = analysis.optional_imports.iter().collect();
         let required = analysis.imports.iter().filter(|module| !optional.contains(module));
         for (module, is_required) in
@@ -110,7 +110,7 @@ impl Stated {
     }
 }
 
-/// Adds `new` unless it says nothing that `requirements` do not say already.
+/// Adds `new`, unless `requirements` have it already.
 fn add(requirements: &mut Vec<Requirement>, new: Requirement) {
     let known =
         requirements.iter().any(|old| old.name == new.name && (new.is_bare() || old.to_string() == new.to_string()));

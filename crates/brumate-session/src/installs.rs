@@ -1,4 +1,4 @@
-//! Packages that running code asks for: `pip install` and `micropip.install` wait while the service finds them.
+//! Packages that running code asks for: `pip install` and `micropip.install` wait while they are installed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,40 +11,41 @@ use tokio::time::timeout;
 use crate::packages::{PackageEvent, Packages};
 use crate::units::format_duration;
 
-/// Requests of one execution; the next ones are refused. A loop must not keep the service and the indexes busy for ever.
+/// Requests of one execution; further ones are refused. A loop must not keep the service and the indexes busy for
+/// ever.
 pub(crate) const MAX_INSTALLS: usize = 100;
-/// Requests for imported modules of one execution; the next ones are refused.
+/// Requests for imported modules of one execution; further ones are refused.
 const MAX_MODULE_REQUESTS: usize = 100;
-/// Longest time for one request.
+/// Longest time of one request.
 const MAX_TIME: Duration = Duration::from_secs(10 * 60);
-/// Events that may wait; more are dropped.
+/// Events that may wait; further ones are dropped.
 const EVENT_QUEUE: usize = 64;
 
-/// What becomes of a request.
+/// Answer to a request.
 pub(crate) type Answer = Result<InstallAnswer, String>;
 
-/// Why modules that code imported could not be installed, by their names.
+/// Modules that code imported and that could not be installed, with the reasons.
 pub(crate) type MissingModules = HashMap<String, String>;
 
-/// The requests of one execution.
+/// Install requests of one execution.
 pub(crate) struct Installer {
     packages: Packages,
     left: usize,
     modules_left: usize,
-    /// The modules that are looked for.
+    /// Modules that the present request is for.
     looked_for: Vec<String>,
     missing: MissingModules,
     work: Option<BoxFuture<'static, Answer>>,
     events: Option<mpsc::Receiver<PackageEvent>>,
-    /// Becomes true while something is installed.
+    /// True while a request is under way.
     waiting: watch::Sender<bool>,
 }
 
-/// Something that an installer has to say.
+/// Progress of an install request.
 pub(crate) enum Step {
-    /// It goes on.
+    /// A step of the installation.
     Event(PackageEvent),
-    /// It is done.
+    /// The end of the installation.
     Done(Answer),
 }
 
@@ -62,12 +63,12 @@ impl Installer {
         }
     }
 
-    /// Takes the modules that were looked for in vain, with the reasons.
+    /// Takes the modules that could not be installed, with the reasons.
     pub(crate) fn take_missing(&mut self) -> MissingModules {
         std::mem::take(&mut self.missing)
     }
 
-    /// Begins with a request of a machine that has `mounted`. One before it has been given up by the code.
+    /// Starts a request of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
     pub(crate) fn begin(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
         self.waiting.send_replace(true);
         self.looked_for = request.modules.iter().map(|module| module.name.clone()).collect();
@@ -86,7 +87,7 @@ impl Installer {
         self.events = Some(receiver);
         self.work = Some(Box::pin(async move {
             let tell = move |event| {
-                // Progress that nobody has time for is not missed.
+                // A full queue drops progress.
                 let _ = sender.try_send(event);
             };
             match timeout(MAX_TIME, packages.answer(request, &mounted, &tell)).await {
@@ -96,7 +97,7 @@ impl Installer {
         }));
     }
 
-    /// The next step; never ready when nothing is installed. Nothing is lost when the future is dropped.
+    /// Returns the next progress; never ready while no request is under way. Cancellation-safe.
     pub(crate) async fn step(&mut self) -> Step {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let events = &mut self.events;

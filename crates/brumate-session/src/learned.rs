@@ -1,7 +1,8 @@
-//! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from it.
+//! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from
+//! it.
 //!
-//! A file in the cache keeps the counts for the next process. They decide how long imports take, and nothing else: a lost or damaged
-//! file is begun again.
+//! A file in the cache keeps the counts for the next process. They only decide how long imports take: a lost or
+//! damaged file is started anew.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,15 +12,15 @@ use std::time::{Duration, Instant};
 use brumate_engine_api::Image;
 use serde::{Deserialize, Serialize};
 
-/// Images that are kept; the one that was used least recently is removed.
+/// Images that are kept; the least recently used one is removed.
 const MAX_IMAGES: usize = 6;
-/// Sets of imports that are counted; the one that was seen least recently is forgotten.
+/// Sets of imports that are counted; the least recently seen one is forgotten.
 const MAX_SETS: usize = 64;
-/// Modules of one image. Code that imports more is rarely the same twice.
+/// Most modules of one image. Code that imports more is rarely the same twice.
 const MAX_MODULES: usize = 12;
 /// Imports of a set after which it gets an image.
 const USES: u32 = 2;
-/// Time between two builds: code that always imports other things must not keep a processor busy.
+/// Shortest time between two builds: code that always imports other things must not keep a processor busy.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Largest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -27,12 +28,12 @@ const MAX_FILE: u64 = 1 << 20;
 /// The process that builds images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Builder {
-    /// None: no import is counted.
+    /// No process. Imports are not counted.
     #[default]
     Nobody,
     /// This process, in the background.
     Here,
-    /// Another process: [`Runner::image_to_build`](crate::Runner::image_to_build) says what.
+    /// Another process, for the image that [`Runner::image_to_build`](crate::Runner::image_to_build) returns.
     Elsewhere,
 }
 
@@ -48,11 +49,11 @@ struct ImportSet {
 enum Status {
     Counted,
     Built,
-    /// It could not be built, and is not tried again.
+    /// The image could not be built. It is not tried again.
     Failed,
 }
 
-/// Counts the sets of modules that runs import, and knows the images that were built of them.
+/// Counts of the sets of modules that runs import, and the images that were built of them.
 #[derive(Debug)]
 pub(crate) struct LearnedImages {
     builder: Builder,
@@ -62,18 +63,18 @@ pub(crate) struct LearnedImages {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// In the order of their last imports.
+    /// Sorted by their last imports, the latest last.
     sets: Vec<ImportSet>,
-    /// When the last build began.
+    /// Start of the last build.
     began: Option<Instant>,
-    /// The image that another process is asked to build.
+    /// Image that another process is asked to build.
     wanted: Option<Image>,
-    /// The file lacks a change.
+    /// Whether the file lacks a change.
     changed: bool,
 }
 
 impl LearnedImages {
-    /// Reads what earlier processes have learned from the file `path`.
+    /// Reads the counts of earlier processes from the file `path`.
     pub(crate) fn open(builder: Builder, path: Option<PathBuf>) -> LearnedImages {
         let sets = path.as_deref().filter(|_| builder != Builder::Nobody).and_then(read).unwrap_or_default();
         LearnedImages { builder, path, known: Mutex::new(Known { sets, ..Known::default() }) }
@@ -88,7 +89,7 @@ impl LearnedImages {
         self.known().sets.iter().filter(|set| set.status == Status::Built).map(|set| image_of(&set.modules)).collect()
     }
 
-    /// Counts an import of `modules`, which packages of the bundle have. Returns the image that this process has to build now.
+    /// Counts an import of `modules`, all of the bundle. Returns the image that this process has to build now.
     pub(crate) fn note(&self, modules: BTreeSet<String>) -> Option<Image> {
         let is_data = modules.iter().all(|module| Image::DATA.contains(&module.as_str()));
         if self.builder == Builder::Nobody || is_data || modules.len() > MAX_MODULES {
@@ -102,10 +103,11 @@ impl LearnedImages {
             None => ImportSet { modules, uses: 0, status: Status::Counted },
         };
         set.uses = set.uses.saturating_add(1);
-        // Nothing depends on the number any more once there is an image.
+        // The count does not matter any more once there is an image.
         known.changed |= set.status == Status::Counted;
         let rested = known.began.is_none_or(|began| began.elapsed() >= PAUSE);
-        // Scripts that run while another process builds must not all start one more; one that was killed is missed later.
+        // Scripts that run while another process builds must not start further builds. Powers of two retry a build
+        // that was killed.
         let asked = self.builder == Builder::Elsewhere && !set.uses.is_power_of_two();
         let due = set.status == Status::Counted && set.uses >= USES && rested && !asked;
         let image = due.then(|| image_of(&set.modules));
@@ -124,17 +126,17 @@ impl LearnedImages {
         Some(image)
     }
 
-    /// Returns who builds images.
+    /// Returns the process that builds images.
     pub(crate) fn builder(&self) -> Builder {
         self.builder
     }
 
-    /// Takes the image that another process is asked to build.
+    /// Takes the image that another process has to build.
     pub(crate) fn take_wanted(&self) -> Option<Image> {
         self.known().wanted.take()
     }
 
-    /// Notes the result of a build. Returns the image that has to be removed, if there is one too many.
+    /// Notes the result of a build. Returns an image that has to be removed because there are too many.
     pub(crate) fn finished(&self, image: &Image, built: bool) -> Option<Image> {
         let mut known = self.known();
         for set in known.sets.iter_mut().filter(|set| image_of(&set.modules) == *image) {
@@ -147,7 +149,7 @@ impl LearnedImages {
         Some(image_of(&known.sets.remove(oldest).modules))
     }
 
-    /// Writes what is known for other processes. A failure costs time later, and is no error.
+    /// Writes the counts for other processes. A failure only costs time later.
     pub(crate) fn save(&self) {
         let Some(path) = &self.path else { return };
         let sets = {
@@ -168,7 +170,7 @@ impl LearnedImages {
     }
 }
 
-/// Returns the image with these modules. Those of [`Image::data`] come first: others need them.
+/// Returns the image with these modules. Those of [`Image::data`] come first, because others import them.
 fn image_of(modules: &[String]) -> Image {
     let has = |module: &&str| modules.iter().any(|own| own == module);
     let data = Image::DATA.into_iter().filter(has).map(str::to_owned);
@@ -243,7 +245,7 @@ mod tests {
             learned.note(BTreeSet::from([format!("n{number}")]));
         }
         assert_eq!((learned.images().len(), learned.known().sets.len()), (MAX_IMAGES, MAX_SETS));
-        // One build after the other, with a pause.
+        // One build after the other, with a pause between them.
         learned.known().began = Some(Instant::now());
         learned.note(names(&["late"]));
         assert_eq!(learned.note(names(&["late"])), None);

@@ -1,7 +1,7 @@
-//! Running Python code: from a text to a report.
+//! Runs Python code and reports the result.
 //!
-//! [`Runner`] is the door. One call takes a fresh machine from an [`Engine`](brumate_engine_api::Engine), finds out which packages
-//! the code needs, prepares them, executes the code and gathers what it said:
+//! [`Runner`] is the entry point. One call takes a fresh machine from an [`Engine`](brumate_engine_api::Engine), finds
+//! out which packages the code needs, prepares them, executes the code and collects its output:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -18,11 +18,11 @@
 //! # Ok::<(), brumate_session::Failure>(()) }).unwrap();
 //! ```
 //!
-//! Vocabulary: a *machine* is one interpreter, isolated, gone after the run; a *run* is one execution of one text;
-//! a [`RunReport`] is what became of it (also when the code failed); a [`Failure`] is a run that could not take place.
-//! Events carry Jupyter's names.
+//! Vocabulary: a *machine* is one isolated interpreter that ends with its run. A *run* is one execution of one source
+//! text. A [`RunReport`] is its result, also when the code failed. A [`RunError`] means that the run could not take
+//! place. Events have Jupyter's names.
 //!
-//! The engine is a trait of `brumate-engine-api` that speaks in messages, so that nothing here knows how a machine is made.
+//! The engine is a trait of `brumate-engine-api`; this crate does not know how machines are made.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -58,5 +58,5 @@ pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};
 pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, Status};
 pub use request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
-/// Cancels a run when it is cancelled itself.
+/// Token that cancels a run.
 pub use tokio_util::sync::CancellationToken;

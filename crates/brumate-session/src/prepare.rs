@@ -1,4 +1,4 @@
-//! What comes before the code of a run: its packages, and a machine that has them.
+//! Steps before the code of a run: resolves its packages, and makes a machine that has them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::request::{Failure, RunEvent};
 use crate::runner::Runner;
 
 impl Runner {
-    /// Everything before the code runs.
+    /// Resolves the packages that `code` needs and makes a machine with them.
     pub(crate) async fn make_ready(
         &self,
         spec: MachineSpec,
@@ -20,7 +20,7 @@ impl Runner {
         inference: Inference,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Ready, Failure> {
-        // Before a machine is taken: most mistakes in metadata cost nothing.
+        // Before a machine is made: most mistakes in metadata cost nothing then.
         let stated = match dependencies::stated(&self.settings.dependencies, code) {
             Ok(stated) => stated,
             Err(error) => return Ok(Ready::InstallError(error)),
@@ -44,7 +44,7 @@ impl Runner {
         };
         let wheels = &installation.wheels;
         if !wheels.is_empty() {
-            // An onlooker that is gone is no reason to stop; the same below.
+            // The receiver may be gone; the same below.
             let _ = events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
             self.engine.prepare(wheels).await.map_err(Failure::Engine)?;
             let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
@@ -53,8 +53,8 @@ impl Runner {
         Ok(Ready::Machine(Prepared { machine, dependencies }))
     }
 
-    /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
-    /// unless its image stands in their way.
+    /// Makes a machine with the stated packages and those that `code` imports. The machine parses the code, and gets
+    /// the packages as well, unless its image conflicts with them.
     async fn machine_and_imports(
         &self,
         spec: MachineSpec,
@@ -84,9 +84,9 @@ impl Runner {
         Found::of(made, wanted, installation)
     }
 
-    /// The imports of `code`, or the end of the machine that looked for them.
+    /// Returns the imports of `code`, or the end of the machine that parsed it.
     async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Ready>, Failure> {
-        // Parsing takes no longer than running may.
+        // Parsing may take as long as running.
         let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
         let silent =
             EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
@@ -99,8 +99,8 @@ impl Runner {
         }
     }
 
-    /// What is stated and what imports ask for. With [`Inference::Lenient`], imports whose packages cannot be had are left to Python
-    /// as well, and the log says why.
+    /// Resolves the stated requirements and the imports. With [`Inference::Lenient`], imports whose packages cannot be
+    /// installed are left to Python; the log has the reason.
     async fn inferred(
         &self,
         stated: &dependencies::Stated,
@@ -108,7 +108,7 @@ impl Runner {
         inference: Inference,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
-        // Modules of what is stated need no package of their own.
+        // Modules of stated packages need no package of their own.
         let first = match stated.requirements.is_empty() {
             true => Arc::default(),
             false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
@@ -129,7 +129,7 @@ impl Runner {
         if inference == Inference::Strict || is_stated {
             return Err(error.to_string());
         }
-        // The error of the import says the same to the user.
+        // Python's import error tells the user the same.
         tracing::debug!(%error, "packages of imported modules cannot be had");
         let left: Vec<Wanted> = wanted
             .into_iter()
@@ -145,28 +145,28 @@ impl Runner {
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<Arc<Installation>, PackageError> {
         let tell = |event| {
-            // Progress that nobody has time for is not missed.
+            // A full queue drops progress.
             let _ = events.try_send(RunEvent::Packages(event));
         };
         self.packages.install(wanted, &tell).await
     }
 }
 
-/// What [`Runner::make_ready`] ends with.
+/// Result of [`Preparation::prepare`].
 pub(crate) enum Ready {
     Machine(Prepared),
     InstallError(String),
     Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
-/// What there is before the bundle's wheels are prepared.
+/// Machine with layers, before the bundle's wheels are prepared.
 enum Found {
     Machine(Box<dyn Machine>, Vec<Wanted>, Arc<Installation>),
     Nothing(Ready),
 }
 
 impl Found {
-    /// `machine` with the installation's layers, if they could be mounted.
+    /// Pairs `machine` with its packages, unless its layers could not be mounted.
     fn of(
         machine: Result<Box<dyn Machine>, EngineError>,
         wanted: Vec<Wanted>,
@@ -183,11 +183,11 @@ impl Found {
 /// A machine with its packages.
 pub(crate) struct Prepared {
     pub(crate) machine: Box<dyn Machine>,
-    /// The requirements, as the caller would write them.
+    /// Requirements as the caller would write them.
     pub(crate) dependencies: Vec<String>,
 }
 
-/// The same again: the first machine may not do.
+/// Clones a specification, for a second machine if the first one does not suit.
 fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
     let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;

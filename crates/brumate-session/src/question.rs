@@ -1,4 +1,4 @@
-//! Questions of running code: `input()` and `getpass()` wait while somebody is asked.
+//! Input requests of running code: `input()` and `getpass()` wait for an answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,43 +7,43 @@ use brumate_engine_api::{Event, Interrupter, StreamName};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
-/// Questions of one execution; the next ones find the end of the input. A loop must not ask a person for ever.
+/// Most input requests of one execution; further ones get EOF. A loop must not ask a person for ever.
 pub const MAX_QUESTIONS: usize = 100;
-/// Questions that may wait for whoever takes them: code waits for the answer to one before it asks the next.
+/// Requests that may wait for the receiver. Code waits for an answer before it asks again.
 const QUEUE: usize = 4;
 
-/// What running code wants to know.
+/// Request for a line of input.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Question {
-    /// What to show; may be empty.
+    /// Prompt to show; may be empty.
     pub prompt: String,
-    /// What is typed is not to be shown, nor kept.
+    /// Whether the input is secret: do not show or keep it.
     pub password: bool,
-    /// Where the answer goes. Closed when the code waits no longer; dropped without an answer, the code is interrupted.
+    /// Channel for the answer. It is closed when the code does not wait any more. Dropping it interrupts the code.
     pub reply: oneshot::Sender<Reply>,
 }
 
 impl Question {
-    /// A question whose answer goes to `reply`.
+    /// Makes a request that is answered on `reply`.
     pub fn new(prompt: impl Into<String>, password: bool, reply: oneshot::Sender<Reply>) -> Self {
         Self { prompt: prompt.into(), password, reply }
     }
 }
 
-/// What becomes of a question.
+/// Answer to an input request.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A line, without its end.
+    /// A line, without its line end.
     Line(String),
-    /// There is none: EOFError.
+    /// No input: EOFError in the code.
     End,
-    /// The code is not to go on: KeyboardInterrupt, and this line in its output.
+    /// Interrupts the code: KeyboardInterrupt, and this text in its output.
     Stop(String),
 }
 
 impl fmt::Debug for Reply {
-    /// Without the line, which may be a password.
+    /// Hides the line, which may be a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Reply::Line(_) => "Line(..)",
@@ -53,15 +53,15 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// Whoever takes questions; part of a request that may ask.
+/// Sender of input requests; part of a run's request that allows input.
 pub type Questions = mpsc::Sender<Question>;
 
-/// A way for questions: the request gets one end, who asks somebody the other.
+/// Makes a channel for input requests. The sender goes into the run's request.
 pub fn questions() -> (Questions, mpsc::Receiver<Question>) {
     mpsc::channel(QUEUE)
 }
 
-/// The questions of one execution, on their way to whoever takes them, and the answers on their way back.
+/// Forwards the input requests of one execution, and the answers back to it.
 pub(crate) struct Asker {
     questions: Option<Questions>,
     left: usize,
@@ -74,22 +74,22 @@ impl Asker {
         Self { questions, left: MAX_QUESTIONS, reply: None, waiting: watch::Sender::new(false) }
     }
 
-    /// Somebody takes questions.
+    /// Returns whether input requests are allowed.
     pub(crate) fn allows(&self) -> bool {
         self.questions.is_some()
     }
 
-    /// Becomes true while somebody is asked.
+    /// Returns a receiver that is true while a request waits for its answer.
     pub(crate) fn waiting(&self) -> watch::Receiver<bool> {
         self.waiting.subscribe()
     }
 
-    /// What says so.
+    /// Returns the sender of [`waiting`](Self::waiting).
     pub(crate) fn waiting_sender(&self) -> watch::Sender<bool> {
         self.waiting.clone()
     }
 
-    /// Asks. When nobody takes the question, the code finds the end of the input.
+    /// Sends a request. The code gets EOF when nobody receives it.
     pub(crate) fn ask(&mut self, prompt: String, password: bool, interrupter: &dyn Interrupter) {
         let (sender, receiver) = oneshot::channel();
         let question = Question { prompt, password, reply: sender };
@@ -99,7 +99,7 @@ impl Asker {
             _ => false,
         };
         self.left = left.unwrap_or(0);
-        // A question before it has been given up by the code.
+        // An earlier request was given up by the code.
         self.reply = taken.then_some(receiver);
         self.waiting.send_replace(taken);
         if !taken {
@@ -107,7 +107,7 @@ impl Asker {
         }
     }
 
-    /// The answer to the last question; never ready when there is none to wait for. Nothing is lost when the future is dropped.
+    /// Returns the answer to the last request; never ready when none is pending. Cancellation-safe.
     pub(crate) async fn replied(&mut self) -> Reply {
         let Some(reply) = &mut self.reply else { return std::future::pending().await };
         let reply = reply.await.unwrap_or_else(|_| Reply::Stop("[nobody answers the question]\n".to_owned()));
@@ -117,11 +117,11 @@ impl Asker {
     }
 }
 
-/// Passes an answer on. Gives what is to be interrupted for, as an event of the output.
+/// Passes an answer to the machine. Returns an output event when the code has to be interrupted.
 pub(crate) fn pass_on(reply: Reply, interrupter: &dyn Interrupter) -> Option<Event> {
     match reply {
         Reply::Line(line) => {
-            // One that is too long for the engine is none.
+            // A line that is too long for the engine counts as EOF.
             if !interrupter.answer(Some(line)) {
                 interrupter.answer(None);
             }
@@ -135,7 +135,7 @@ pub(crate) fn pass_on(reply: Reply, interrupter: &dyn Interrupter) -> Option<Eve
     }
 }
 
-/// Waits until `time` has passed that was not spent waiting for an answer.
+/// Waits until `time` has passed, not counting the time during which `waiting` is true.
 pub(crate) async fn passed(time: Duration, mut waiting: watch::Receiver<bool>) {
     let mut left = time;
     loop {
@@ -180,9 +180,9 @@ mod tests {
             () = passed(Duration::from_secs(5), receiver) => {}
             () = asking => {}
         }
-        // The clock is the test's own.
+        // The test's clock is paused.
         assert_eq!(start.elapsed().as_secs(), 2005);
-        // Nobody asks any more.
+        // The sender is gone.
         let receiver = waiting.subscribe();
         drop(waiting);
         passed(Duration::from_secs(5), receiver).await;

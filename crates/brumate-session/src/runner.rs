@@ -1,4 +1,4 @@
-//! One run: a fresh machine, the packages, the code, the end.
+//! Runs: each takes a fresh machine, prepares its packages and executes its code.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -25,19 +25,19 @@ use crate::report::{Collector, RunEnd, RunReport, output_of};
 use crate::request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 use crate::sessions::figures::picture_of;
 
-/// Machine events that may wait for their consumer; beyond that the guest waits.
+/// Machine events that may wait for the receiver; then the guest waits.
 const EVENT_QUEUE: usize = 64;
-/// How much later than its limits allow an engine may answer before the machine is killed over its head.
+/// Time beyond its limits after which an engine that does not answer has its machine killed.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Runs code, each time in a fresh machine. Clones share the limit on runs at the same time.
+/// Runs code, each time in a fresh machine. Clones share the limit on simultaneous runs.
 #[derive(Clone)]
 pub struct Runner {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) packages: Packages,
     pub(crate) settings: Arc<RunnerSettings>,
     admission: Admission,
-    /// The image with the layers of `dependencies`, once it is built.
+    /// Image with the layers of `dependencies`, once it is built.
     own_image: Arc<OnceLock<Image>>,
     learned: Arc<LearnedImages>,
 }
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Runner {
     }
 }
 
-/// Everything that [`Runner::drive`] needs to know.
+/// Input of [`Runner::run_job`].
 pub(crate) struct Job {
     pub(crate) spec: MachineSpec,
     pub(crate) execute: Execute,
@@ -61,16 +61,16 @@ pub(crate) struct Job {
     pub(crate) sink: Option<Box<dyn FileSink>>,
 }
 
-/// How far a job came.
+/// Result of [`Runner::run_job`].
 pub(crate) enum JobOutcome {
-    /// Packages were missing.
+    /// A package could not be installed.
     InstallError { error: String },
     /// The code ran.
     Ran { dependencies: Vec<String>, end: Box<RunEnd>, copied: Copied },
 }
 
 impl Runner {
-    /// A runner over `engine` whose machines have the wheels of `bundle`, and no others.
+    /// Makes a runner over `engine` whose machines can use the wheels of `bundle` only.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
         let admission = Admission::new(settings.max_concurrent, Allowances::default());
@@ -78,31 +78,31 @@ impl Runner {
         Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default(), learned }
     }
 
-    /// Takes packages from `packages`.
+    /// Sets the package service.
     #[must_use]
     pub fn with_packages(mut self, packages: Packages) -> Self {
         self.packages = packages;
         self
     }
 
-    /// Lets runs in by `admission`, in the place of its own.
+    /// Sets an admission that is shared with others.
     #[must_use]
     pub fn with_admission(mut self, admission: Admission) -> Self {
         self.admission = admission;
         self
     }
 
-    /// The gate that runs go through.
+    /// Returns the admission that runs wait for.
     pub fn admission(&self) -> &Admission {
         &self.admission
     }
 
-    /// Takes a principal's access away: see [`Admission::revoke`].
+    /// Revokes a principal's access: see [`Admission::revoke`].
     pub fn revoke(&self, principal: &str) {
         self.admission.revoke(principal);
     }
 
-    /// The package service.
+    /// Returns the package service.
     pub fn packages(&self) -> &Packages {
         &self.packages
     }
@@ -112,12 +112,12 @@ impl Runner {
         self.engine.preparing()
     }
 
-    /// The limits of each machine.
+    /// Returns the limits of each machine.
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
     }
 
-    /// Ends what goes on behind the back of runs: bytecode of packages that were new. For a process that is about to end.
+    /// Waits for background work, the compilation of new packages. Call it before the process ends.
     pub async fn settle(&self, cancel: &CancellationToken) {
         tokio::select! {
             biased;
@@ -126,8 +126,8 @@ impl Runner {
         }
     }
 
-    /// One more image that runs are forked from when they import something of it: that of the packages given at start, which is
-    /// known once these are. Only the first one counts.
+    /// Adds an image that runs are forked from: that of the packages given at start, once they are known. Only the
+    /// first call counts.
     pub fn set_own_image(&self, image: Image) {
         let _ = self.own_image.set(image);
     }
@@ -136,12 +136,12 @@ impl Runner {
     pub(crate) fn image_for(&self, imports: &BTreeSet<String>) -> Image {
         let mut images = self.settings.images.clone();
         images.extend(self.own_image.get().cloned());
-        // One that another process has removed is none.
+        // Another process may have removed an image.
         images.extend(self.learned.images().into_iter().filter(|image| self.engine.has_image(image)));
         image_for(imports, &images)
     }
 
-    /// Counts what code imports of the bundle. Builds an image when it is the set's turn.
+    /// Counts what code imports from the bundle, and builds an image when a set is due.
     fn learn(&self, imports: BTreeSet<String>) {
         let builder = self.learned.builder();
         if builder == Builder::Nobody {
@@ -165,17 +165,17 @@ impl Runner {
                     engine.remove_image(&surplus).await;
                 }
             }
-            // Off the async threads: it is a file.
+            // Writes a file, so it runs in a blocking thread.
             let _ = tokio::task::spawn_blocking(move || learned.save()).await;
         });
     }
 
-    /// Takes the image that another process is asked to build, if there is one.
+    /// Takes the image that another process has to build, if there is one.
     pub fn image_to_build(&self) -> Option<Image> {
         self.learned.take_wanted()
     }
 
-    /// Notes the result of building an image that [`Runner::image_to_build`] has returned here or in another process.
+    /// Notes the result of building an image that [`Runner::image_to_build`] returned, here or in another process.
     pub async fn image_was_built(&self, image: &Image, built: bool) {
         if let Some(surplus) = self.learned.finished(image, built) {
             self.engine.remove_image(&surplus).await;
@@ -183,19 +183,19 @@ impl Runner {
         self.learned.save();
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &RunnerSettings {
         &self.settings
     }
 
-    /// Runs code and reports what became of it. `onlooker` sees events as they come and must not block.
+    /// Runs code and reports the result. `event_sink` receives events at once and must not block.
     ///
-    /// When `cancel` is cancelled, waiting ends at once, running code is interrupted, and killed when it does not
-    /// react; the report of interrupted code still comes.
+    /// When `cancel` is cancelled, waiting ends at once; running code is interrupted, and killed if it does not react.
+    /// Interrupted code still has a report.
     ///
     /// # Errors
     ///
-    /// [`Failure`] when the code could not be run at all. Whatever the code itself does is a report.
+    /// [`RunError`] when the code could not be run at all. A failure of the code itself is part of the report.
     pub async fn run(
         &self,
         request: RunRequest,
@@ -214,7 +214,7 @@ impl Runner {
             Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
         let principal = request.principal.as_str().into();
         let spec = MachineSpec { principal, image, limits: self.settings.limits, ..MachineSpec::default() };
-        // Code that installs packages itself knows of modules that nobody else knows.
+        // Code that uses micropip may install the modules that it imports.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let principal = request.principal;
         let job = Job { spec, execute, imports, inference, asker, principal, phases: request.phases, sink: None };
@@ -242,11 +242,11 @@ impl Runner {
         })
     }
 
-    /// Makes `requirements` ready, as the first run that needs them would, and waits for their bytecode.
+    /// Prepares `requirements` as the first run that needs them would, and waits for their bytecode.
     ///
     /// # Errors
     ///
-    /// The outer one is the engine's; the inner one is a text that says which requirements cannot be met.
+    /// The outer error is the engine's. The inner one is a text that says which requirements cannot be met.
     pub async fn warm_up(
         &self,
         requirements: &[String],
@@ -265,7 +265,7 @@ impl Runner {
         }
     }
 
-    /// The whole way of a job. Events end when this does.
+    /// Runs a job from admission to its end. `events` is closed afterwards.
     pub(crate) async fn drive(
         &self,
         job: Job,
@@ -304,7 +304,7 @@ impl Runner {
         let stop = KillOnDrop(machine.interrupter());
         let end = tokio::select! {
             biased;
-            // The machine ends with this.
+            // Dropping the machine ends it.
             () = revoked.cancelled() => return Err(Failure::Revoked),
             end = self.execute(&mut *machine, &*stop.0, execute, asker, &events, cancel) => end?,
         };
@@ -313,7 +313,7 @@ impl Runner {
             self.learn(imports);
         }
         let copied = match (&end, sink) {
-            // Also after a cancellation: what an interrupted script has written counts, as it does natively.
+            // Files of an interrupted script count as well, as they do natively.
             (RunEnd::Ended { outcome, .. }, Some(mut sink)) => {
                 copy_out(&mut *machine, outcome, &mut *sink, self.limits().mount_bytes).await
             }
@@ -322,7 +322,7 @@ impl Runner {
         Ok(JobOutcome::Ran { dependencies, end: Box::new(end), copied })
     }
 
-    /// Runs the code and passes its output on.
+    /// Executes the code and forwards its events.
     async fn execute(
         &self,
         machine: &mut dyn Machine,
@@ -357,7 +357,7 @@ impl Runner {
                             Step::Event(event) => {
                                 let _ = events.try_send(RunEvent::Packages(event));
                             }
-                            // Late for code that has ended.
+                            // Too late if the code has ended.
                             Step::Done(answer) => drop(interrupter.install(answer)),
                         }
                         continue;
@@ -382,7 +382,7 @@ impl Runner {
         };
         let running = async { tokio::join!(machine.execute(execute, sender), pass_on).0 };
         let overdue = async {
-            // Whichever comes first: the time that the engine has in any case, or that after a cancellation.
+            // Whichever comes first: the time that the engine has in any case, or the time after a cancellation.
             let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
             tokio::select! {
                 () = cancel.cancelled() => {
@@ -410,7 +410,7 @@ impl Runner {
     }
 }
 
-/// Ends the machine when its run is over or nobody waits for it any more.
+/// Kills the machine when its run is over or its future is dropped.
 struct KillOnDrop(Arc<dyn Interrupter>);
 
 impl Drop for KillOnDrop {

@@ -1,4 +1,4 @@
-//! An engine that plays back scripts: for tests of what sits on top of an engine.
+//! Fake engine that plays scripts, for tests of code above the engine.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub use script::Script;
 use script::Step;
 use session::{FakeSession, Memory};
 
-/// An outcome that used no resources.
+/// Makes an outcome that used no resources.
 pub fn outcome(ended: Ended, stopped: Option<StopReason>) -> Outcome {
     Outcome {
         ended,
@@ -32,7 +32,7 @@ pub fn outcome(ended: Ended, stopped: Option<StopReason>) -> Outcome {
     }
 }
 
-/// Plays back the script that belongs to a code.
+/// Engine that plays the script of each source text.
 #[derive(Debug, Default)]
 pub struct FakeEngine {
     scripts: HashMap<String, Script>,
@@ -45,13 +45,13 @@ struct State {
     made: AtomicUsize,
     most_alive: AtomicUsize,
     stamps: AtomicU64,
-    /// Sessions that end now leave their wills.
+    /// Whether sessions that end now leave their crash snapshots.
     vanished: AtomicBool,
-    /// How many times too large estimates of sessions are; 0: there are none.
+    /// Factor by which estimates of session sizes are too large; 0 gives no estimates.
     estimates: AtomicUsize,
-    /// Largest session that the disk takes, in bytes.
+    /// Largest session that can be written, in bytes.
     disk: AtomicU64,
-    /// Sessions that sleep are of another version.
+    /// Whether files of sessions are of another version.
     outdated: AtomicBool,
     executed: Mutex<Vec<Execute>>,
     prepared: Mutex<Vec<String>>,
@@ -92,42 +92,42 @@ impl FakeEngine {
         self
     }
 
-    /// Machines that exist now.
+    /// Returns the number of machines that exist now.
     pub fn alive(&self) -> usize {
         self.state.alive.load(Ordering::SeqCst)
     }
 
-    /// Machines that were made so far.
+    /// Returns the number of machines that were made so far.
     pub fn made(&self) -> usize {
         self.state.made.load(Ordering::SeqCst)
     }
 
-    /// Most machines that existed at the same time.
+    /// Returns the largest number of machines that existed at the same time.
     pub fn most_alive(&self) -> usize {
         self.state.most_alive.load(Ordering::SeqCst)
     }
 
-    /// Sessions that end while this is so do it because their server has vanished.
+    /// Sets whether sessions that end do so because their server crashed.
     pub fn set_vanished(&self, vanished: bool) {
         self.state.vanished.store(vanished, Ordering::SeqCst);
     }
 
-    /// Estimates of sessions are `factor` times too large; 0: there are none.
+    /// Sets the factor by which estimates of session sizes are too large; 0 gives no estimates.
     pub fn set_estimates(&self, factor: usize) {
         self.state.estimates.store(factor, Ordering::SeqCst);
     }
 
-    /// Sessions of more than `bytes` cannot be written: the disk is full.
+    /// Sets the largest session that can be written: larger ones fill the disk.
     pub fn set_disk(&self, bytes: u64) {
         self.state.disk.store(bytes, Ordering::SeqCst);
     }
 
-    /// Sessions that sleep are of another version while this is so.
+    /// Sets whether files of sessions are of another version.
     pub fn set_outdated(&self, outdated: bool) {
         self.state.outdated.store(outdated, Ordering::SeqCst);
     }
 
-    /// Runs wait for this from now on, as far as they tell.
+    /// Sets the work that runs say they wait for.
     pub fn set_preparing(&self, preparing: Option<Preparing>) {
         self.state.preparing.send_replace(preparing);
     }
@@ -139,12 +139,12 @@ impl FakeEngine {
         }
     }
 
-    /// Everything that was executed so far.
+    /// Returns everything that was executed so far.
     pub fn executed(&self) -> Vec<Execute> {
         self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every wheel that was prepared so far.
+    /// Returns every wheel that was prepared so far.
     pub fn prepared(&self) -> Vec<String> {
         self.state.prepared.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -193,7 +193,7 @@ impl Engine for FakeEngine {
     }
 
     fn replaced(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
-        // Its images have nothing imported.
+        // Fake images have no modules.
         Vec::new()
     }
 
@@ -217,7 +217,7 @@ enum Urgency {
     Kill,
 }
 
-/// What the machine wants to read.
+/// State of the machine's standard input.
 #[derive(Debug, PartialEq)]
 enum Input {
     NotAsked,
@@ -225,7 +225,7 @@ enum Input {
     Given(Option<String>),
 }
 
-/// How urgently the machine is asked to stop, and what it reads.
+/// Stop signal and standard input of a machine.
 struct Signal(watch::Sender<Urgency>, watch::Sender<Input>);
 
 impl Signal {
@@ -245,7 +245,7 @@ impl Signal {
 }
 
 impl Signal {
-    /// A machine that was killed is replaced by its checkpoint.
+    /// Clears the signal: a killed machine is replaced by its checkpoint.
     fn revive(&self) {
         self.0.send_replace(Urgency::None);
     }
@@ -316,11 +316,11 @@ impl FakeMachine {
 
     async fn asked_to(&self, urgency: Urgency) {
         let mut signal = self.signal.0.subscribe();
-        // The sender lives in `self`.
+        // The sender is in `self`.
         let _ = signal.wait_for(|now| *now >= urgency).await;
     }
 
-    /// KeyboardInterrupt, as soon as there is one.
+    /// Waits for an interrupt, and returns a KeyboardInterrupt.
     async fn interrupted(&self) -> Result<Outcome, EngineError> {
         self.asked_to(Urgency::Interrupt).await;
         if *self.signal.0.borrow() == Urgency::Kill {
@@ -341,7 +341,7 @@ impl FakeMachine {
         Ok(outcome(ended, Some(StopReason::Cancelled)))
     }
 
-    /// Plays a script; what it does to a session's state is done to `memory`.
+    /// Plays a script; changes of a session's state go to `state`.
     async fn play(
         &self,
         request: Execute,
@@ -362,7 +362,7 @@ impl FakeMachine {
                     let _ = events.send(Event::InputRequest { prompt, password }).await;
                     let mut input = self.signal.1.subscribe();
                     tokio::select! {
-                        // The sender lives in `self`; what this gives holds its lock.
+                        // The sender is in `self`; the returned guard holds its lock.
                         () = async { drop(input.wait_for(|input| matches!(input, Input::Given(_))).await) } => {}
                         ended = self.interrupted() => return ended,
                     }

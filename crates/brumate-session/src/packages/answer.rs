@@ -1,4 +1,4 @@
-//! What `pip install` in a machine is answered.
+//! Answers to `pip install` in a machine.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use brumate_packages::{Requirement, Source};
 
 use super::{Installation, Order, PackageError, PackageEvent, Packages, Wanted};
 
-/// Requirements that are looked at one by one to say what is wrong with each.
+/// Most requirements that are tried one by one to report what is wrong with each.
 const MAX_ALONE: usize = 32;
 
 impl Packages {
-    /// Finds and fetches what a machine asks for that has `mounted` already. What is mounted stays as it is, unless that makes
-    /// the request impossible.
+    /// Finds and fetches the requested packages for a machine that has `mounted`. Mounted packages stay, unless the
+    /// request is impossible with them.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Packages {
         Ok(answer(&installation, &requirements, &present, request.no_deps))
     }
 
-    /// What is wrong with each requirement of an order that cannot be met; `error` where each could be met alone.
+    /// Returns one error for all requirements that fail on their own; `error` if each alone can be met.
     async fn all_that_fail(&self, order: &Order, error: PackageError) -> PackageError {
         let settings = &self.inner.settings;
         if settings.lock.is_some() {
@@ -74,7 +74,7 @@ impl Packages {
         }
     }
 
-    /// The order, with what is mounted as it is.
+    /// Returns the request with the mounted packages pinned to their versions.
     fn keeping(&self, order: &Order, present: &[WheelFileName], upgrade: bool) -> Order {
         let mut order = order.clone();
         for wheel in present {
@@ -93,7 +93,7 @@ impl Packages {
     }
 }
 
-/// A requirement, or the address of a wheel.
+/// Reads a requirement, or the URL of a wheel.
 fn requirement(text: &str) -> Result<Requirement, PackageError> {
     let text = text.trim();
     let is_url = ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme));

@@ -1,4 +1,4 @@
-//! From an order to layers: search, check, fetch.
+//! Resolves a package request, checks the result, and fetches its wheels as layers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use super::{Installation, InstalledPackage, Order, PackageError, PackageEvent, P
 
 /// Wheels of one set that are fetched at the same time.
 const FETCHED_AT_ONCE: usize = 8;
-/// Bytes between two events about one wheel.
+/// Received bytes between two events about one wheel.
 const EVENT_BYTES: u64 = 1 << 20;
 
 impl Packages {
@@ -34,7 +34,7 @@ impl Packages {
                 let told = events.clone();
                 let progress: OnProgress = Arc::new(move |step| {
                     if let Progress::Listing { name } = step {
-                        // Nobody may be listening any more; the same below.
+                        // All receivers may be gone; the same below.
                         let _ = told.send(PackageEvent::Looking { name: name.to_owned() });
                     }
                 });
@@ -59,7 +59,7 @@ impl Packages {
         Ok(installation)
     }
 
-    /// Exact wheels for an order.
+    /// Resolves a request to exact wheels.
     pub(super) async fn search(&self, order: &Order, progress: OnProgress) -> Result<Resolution, PackageError> {
         let mut resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
         if order.no_deps {
@@ -69,10 +69,10 @@ impl Packages {
         Ok(resolver.resolve(&order.requirements(), &constraints, self.resolver_policy()).await?)
     }
 
-    /// The bundle's wheels among `packages`, in the order in which they are prepared.
+    /// Returns the bundle's wheels among `packages`, in the order in which they are prepared.
     fn bundled_wheels(&self, packages: &[InstalledPackage]) -> Vec<String> {
         let bundled = packages.iter().filter(|package| package.layer.is_none());
-        // What these require in turn may be replaced by layers: only what is named counts.
+        // Their dependencies may be replaced by layers, so only wheels that are named here count.
         bundled.filter_map(|package| self.inner.bundle.key(&package.name)).map(str::to_owned).collect()
     }
 
@@ -101,7 +101,7 @@ impl Packages {
     }
 }
 
-/// A wheel, from the cache or from its place.
+/// Returns a wheel, from the cache or downloaded.
 pub(super) async fn fetch(
     package: &Locked,
     cache: &Cache,

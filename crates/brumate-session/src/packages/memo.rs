@@ -1,4 +1,4 @@
-//! What sets of requirements became, for a while; and sets that are being worked on, once each.
+//! Cache of installations for some minutes, in which requests for the same set share one installation.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,24 +12,24 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::{Installation, Order, PackageError, PackageEvent, Packages};
 
-/// Sets that are remembered.
+/// Sets that are kept.
 const MAX_REMEMBERED: usize = 64;
-/// Layers that remembered sets keep open; each takes up to two descriptors.
+/// Layers that kept sets hold open; each takes up to two file descriptors.
 const MAX_OPEN_LAYERS: usize = 256;
-/// How long a set is remembered: as long as the usual index lets its pages be taken for fresh.
+/// Time for which a set is kept: as long as most indexes let their pages count as fresh.
 const MAX_AGE: Duration = Duration::from_secs(600);
-/// Events that may wait for a slow listener; older ones are dropped.
+/// Events that may wait for a slow receiver; older ones are dropped.
 const EVENT_QUEUE: usize = 64;
 
 type Outcome = Result<Arc<Installation>, PackageError>;
 type Flight = Shared<BoxFuture<'static, Outcome>>;
 
-/// See the module.
+/// Finished installations, and those under way, by [`key`].
 #[derive(Default)]
 pub(super) struct Memo {
     sets: HashMap<String, Remembered>,
     flights: HashMap<String, (WeakShared<BoxFuture<'static, Outcome>>, broadcast::WeakSender<PackageEvent>)>,
-    /// Counts uses.
+    /// Counter of uses.
     clock: u64,
 }
 
@@ -66,7 +66,7 @@ impl Memo {
         self.sets.values().map(|known| known.installation.layers.len()).sum()
     }
 
-    /// Puts `new` in the place of `old`, if that is still there: the same packages, with something more about them.
+    /// Replaces `old` by `new` if it is still kept: the same packages, with bytecode.
     pub(super) fn replace(&mut self, old: &Arc<Installation>, new: &Arc<Installation>) {
         for known in self.sets.values_mut().filter(|known| Arc::ptr_eq(&known.installation, old)) {
             known.installation = Arc::clone(new);
@@ -79,7 +79,7 @@ impl Packages {
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The set, from memory or by joining whoever works on it already.
+    /// Returns a kept set, or joins the installation that is under way, or starts one.
     pub(super) async fn shared(
         &self,
         order: Order,
@@ -123,7 +123,7 @@ impl Packages {
                 outcome = flight => outcome,
             }
         };
-        // What was said last.
+        // Events that arrived together with the result.
         while let Ok(event) = events.try_recv() {
             onlooker(event);
         }
@@ -143,7 +143,7 @@ impl Packages {
     }
 }
 
-/// The same for orders that mean the same.
+/// Returns a key that is equal for equivalent requests.
 fn key(order: &Order) -> String {
     let mut requirements: Vec<String> = order.wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
     requirements.sort_unstable();
@@ -151,7 +151,7 @@ fn key(order: &Order) -> String {
     let mut constraints: Vec<String> = order.constraints.iter().map(ToString::to_string).collect();
     constraints.sort_unstable();
     constraints.dedup();
-    // Requirements have no line breaks but those that separate nothing: a NUL is in none.
+    // A requirement contains no NUL.
     let (requirements, constraints) = (requirements.join("\0"), constraints.join("\0"));
     format!("{requirements}\0\0{constraints}\0\0{}\0{}", order.pre, order.no_deps)
 }

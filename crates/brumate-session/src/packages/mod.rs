@@ -1,12 +1,13 @@
-//! The package service: requirements → wheels of the bundle and layers for a machine.
+//! Package service: turns requirements into wheels of the bundle and layers for a machine.
 //!
-//! [`Packages`] is the door. What the bundle meets costs nothing; the rest is resolved over the operator's sources
-//! ([`PackageSettings`]), fetched into the cache of this user, verified there, and handed out as [`Layer`]s. Nothing of a wheel
-//! runs on the host.
+//! [`Packages`] is the entry point. The bundle meets requirements without cost. Others are resolved over the
+//! operator's sources ([`PackageSettings`]), fetched into this user's cache, verified there, and returned as
+//! [`Layer`]s. No code of a wheel runs on the host.
 //!
-//! - The policy is asked for every way in, before anything is fetched and again when versions and places are known.
-//! - What a set of requirements became is remembered for some minutes, with its wheels open, so that a repetition is a look into a table.
-//! - The same set is resolved once at a time, however many ask. Whoever loses interest goes; the last one ends the work.
+//! - The policy is checked for every request: before anything is fetched, and again when versions and URLs are known.
+//! - The result for a set of requirements is kept for some minutes with its wheels open, so that a repetition only
+//!   reads a table.
+//! - Equal requests that arrive together share one resolution. It is cancelled when all of them are dropped.
 //! - Settings are read and connections are made when the bundle does not suffice for the first time.
 
 mod answer;
@@ -46,7 +47,7 @@ use recover::Origins;
 /// Sets of requirements that are resolved or fetched at the same time; others wait.
 const MAX_AT_ONCE: usize = 8;
 
-/// Finds and fetches packages. Clones share everything.
+/// Finds and fetches packages. Clones share their state.
 #[derive(Clone)]
 pub struct Packages {
     inner: Arc<Inner>,
@@ -58,7 +59,7 @@ struct Inner {
     settings: PackageSettings,
     cache: OnceCell<Cache>,
     resolver: OnceCell<Resolver>,
-    /// As `resolver`, and takes versions before a release.
+    /// As `resolver`, but it takes prereleases.
     eager: OnceCell<Resolver>,
     memo: Mutex<Memo>,
     slots: Semaphore,
@@ -74,15 +75,15 @@ impl std::fmt::Debug for Packages {
     }
 }
 
-/// What requirements became.
+/// Packages that were installed for a set of requirements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Installation {
-    /// Wheels of the bundle, requirements first.
+    /// Wheels of the bundle, dependencies first.
     pub wheels: Vec<String>,
-    /// Wheels to mount.
+    /// Layers to mount.
     pub layers: Vec<Layer>,
-    /// All of them, by name and version; those of the bundle have no layer.
+    /// All packages. Those of the bundle have no layer.
     pub packages: Vec<InstalledPackage>,
 }
 
@@ -91,22 +92,22 @@ pub struct Installation {
 pub struct InstalledPackage {
     /// Normalised name.
     pub name: String,
-    /// Version.
+    /// Version (PEP 440).
     pub version: String,
-    /// The layer, and where it is from; `None` for the bundle's.
+    /// The layer with its source; `None` for a package of the bundle.
     pub layer: Option<KnownLayer>,
-    /// Top-level modules of a layer.
+    /// Top-level modules of the layer.
     pub import_names: Vec<String>,
 }
 
-/// Requirements and what is to be heeded with them.
+/// Requirements with their constraints and options.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     pub(crate) wanted: Vec<Wanted>,
     pub(crate) constraints: Vec<Requirement>,
-    /// Take versions before a release.
+    /// Takes prereleases.
     pub(crate) pre: bool,
-    /// Leave out what the wanted ones require.
+    /// Leaves dependencies out (`--no-deps`).
     pub(crate) no_deps: bool,
 }
 
@@ -121,7 +122,8 @@ impl Order {
 }
 
 impl Packages {
-    /// A service over `bundle` and the sources of `settings`; `engine` makes bytecode. Nothing is read or opened yet.
+    /// Makes a service over `bundle` and the sources of `settings`; `engine` compiles bytecode. Nothing is read or
+    /// opened yet.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: PackageSettings) -> Self {
         let inner = Inner {
             engine,
@@ -139,26 +141,27 @@ impl Packages {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A service that has the bundle and nothing else.
+    /// Makes a service that has the bundle only.
     pub fn bundle_only(engine: Arc<dyn Engine>, bundle: Arc<Bundle>) -> Self {
         Self::new(engine, bundle, PackageSettings::only_bundled())
     }
 
-    /// The bundle.
+    /// Returns the bundle.
     pub fn bundle(&self) -> &Bundle {
         &self.inner.bundle
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &PackageSettings {
         &self.inner.settings
     }
 
-    /// Finds what meets `wanted` and gets it; `onlooker` hears how that goes. Dropping the future ends it.
+    /// Finds and fetches packages that meet `requests`; `event_sink` receives progress. Dropping the future cancels
+    /// the work.
     ///
     /// # Errors
     ///
-    /// [`PackageError`]: its text is meant for whoever wrote the requirements.
+    /// [`PackageError`]: its text is meant for the author of the requirements.
     pub async fn install(
         &self,
         wanted: Vec<Wanted>,
@@ -169,7 +172,7 @@ impl Packages {
         outcome.map_err(|error| modules::explained(&order, error))
     }
 
-    /// Finds exact wheels for requirements, for a lock. Nothing is fetched but metadata.
+    /// Finds exact wheels for requirements, for a lock. Fetches metadata only.
     ///
     /// # Errors
     ///
@@ -207,7 +210,7 @@ impl Packages {
         }
     }
 
-    /// What the bundle alone makes of an order.
+    /// Meets a request from the bundle alone.
     fn bundled(&self, order: &Order) -> Result<Installation, PackageError> {
         let bundle = &self.inner.bundle;
         let resolution = bundle.resolve(&order.requirements())?;
@@ -246,7 +249,7 @@ impl Packages {
         let make = || async {
             let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
             let bundle = Arc::clone(&self.inner.bundle);
-            // Reads files, certificates among them.
+            // Reads files, among them certificates.
             let made = tokio::task::spawn_blocking(move || {
                 let mut settings = sources.read()?;
                 settings.cache_directory = Some(cache);

@@ -1,4 +1,4 @@
-//! From the modules that code imports to the packages that provide them.
+//! Finds the packages that provide imported modules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,23 +8,24 @@ use brumate_packages::{Bundle, DistributionName, Requirement, import_names};
 
 use super::{Installation, Order, PackageError, Packages, Wanted};
 
-/// Which imported modules are looked for in packages.
+/// Imported modules for which packages are inferred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Infer {
-    /// All. A module of no known package is looked for in the project that has its name.
+    /// All modules. A module that no known package provides is looked for in the project of its name.
     #[default]
     All,
-    /// Those of known packages: of the bundle, of wheels in `--find-links` directories, of the table of well-known projects.
+    /// Modules of known packages: the bundle, wheels in `--find-links` directories, and the table of well-known
+    /// projects.
     Known,
-    /// None but the bundle's: code states what it needs.
+    /// Modules of the bundle only; code states what else it needs.
     None,
 }
 
-/// Packages by the modules that they provide.
+/// Index from modules to the packages that provide them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Modules {
     infer: Infer,
-    /// Of the wheels in `--find-links` directories.
+    /// Modules of the wheels in `--find-links` directories.
     linked: Arc<HashMap<String, DistributionName>>,
 }
 
@@ -33,19 +34,19 @@ pub(crate) struct Modules {
 pub(crate) struct Provider {
     /// Name of the project.
     pub(crate) name: String,
-    /// Its only evidence is the module's name.
+    /// Whether the module's name is the only evidence.
     pub(crate) is_guess: bool,
 }
 
 impl Modules {
-    /// Returns a table that knows the modules of the bundle and of well-known projects, and no wheels in directories.
+    /// Makes an index of the bundle and of well-known projects, without wheels in directories.
     #[cfg(test)]
     pub(crate) fn of(infer: Infer) -> Self {
         Self { infer, linked: Arc::default() }
     }
 
-    /// Returns the package that provides a module: the bundle's, that of a linked wheel, that of a well-known project, or the
-    /// project of its name, in this order.
+    /// Returns the package that provides a module. The order is: the bundle, wheels in `--find-links` directories,
+    /// well-known projects, the project of the module's name.
     pub(crate) fn provider(&self, bundle: &Bundle, module: &str) -> Option<Provider> {
         let known = |name: &str| Some(Provider { name: name.to_owned(), is_guess: false });
         if let Some(name) = bundle.distribution_of(module) {
@@ -70,12 +71,12 @@ impl Modules {
 }
 
 impl Packages {
-    /// Returns what is known of modules, beside the bundle's. Directories that cannot be read are left out here: who installs from
-    /// them hears of it.
+    /// Returns the index of modules. Unreadable directories are left out here; an installation from them reports the
+    /// error.
     pub(crate) async fn modules(&self) -> Modules {
         let settings = self.settings();
         if settings.lock.is_some() || settings.policy.is_only_bundled() {
-            // A module of the table is refused with its name, which helps; a guess would not.
+            // A known project is refused by its name, which helps the user; a guess would not.
             return Modules { infer: settings.infer.without_guesses(), linked: Arc::default() };
         }
         let linked = self.inner.linked.get_or_init(|| async {
@@ -91,11 +92,11 @@ impl Packages {
         Modules { infer: settings.infer, linked: Arc::clone(linked.await) }
     }
 
-    /// Returns the package to install for a module that running code misses.
+    /// Returns the package request for a module that running code misses.
     ///
     /// # Errors
     ///
-    /// [`PackageError::Requirement`] when none is known, or not to the library that imports it.
+    /// [`PackageError::Requirement`] when no package is known, or the importing library does not declare it.
     pub(super) fn wanted_for(&self, missing: &MissingModule, modules: &Modules) -> Result<Wanted, PackageError> {
         let module = missing.name.as_str();
         let Some(provider) = modules.provider(self.bundle(), module) else {
@@ -122,17 +123,17 @@ impl Infer {
     }
 }
 
-/// Checks that the packages which were guessed by the name of a module have it.
+/// Checks that packages which were guessed from the name of a module provide it.
 ///
 /// # Errors
 ///
-/// [`PackageError::Requirement`] for the first that has not.
+/// [`PackageError::Requirement`] for the first that does not.
 pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Result<(), PackageError> {
     for wanted in order.wanted.iter().filter(|wanted| wanted.is_guess) {
         let Some(module) = &wanted.module else { continue };
         let named = wanted.requirement.name.as_str();
         let package = installation.packages.iter().find(|package| package.name == named);
-        // Packages of the bundle list their modules elsewhere, and are not guessed.
+        // Packages of the bundle have their modules in another table, and are never guessed.
         let has = |names: &Vec<String>| names.is_empty() || names.contains(module);
         if package.is_some_and(|package| package.layer.is_some() && !has(&package.import_names)) {
             let text = format!("the project `{named}` does not provide the module `{module}`");
@@ -142,7 +143,7 @@ pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Resul
     Ok(())
 }
 
-/// Adds to an error that packages were looked for by the names of modules, and how to name others.
+/// Adds to an error that packages were guessed from the names of modules, and how to name others.
 pub(super) fn explained(order: &Order, error: PackageError) -> PackageError {
     let guessed: Vec<String> = order
         .wanted

@@ -1,4 +1,4 @@
-//! Layers of sessions that wake: found again in the cache, or fetched again from where they were from.
+//! Layers of sessions that are resumed: read from the cache, or fetched again from their source.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
@@ -16,14 +16,14 @@ use url::Url;
 use super::fetch::{fetch, layer};
 use super::{PackageError, Packages};
 
-/// What is kept of a layer, to have it again later.
+/// Record of a layer, with what is needed to get it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownLayer {
     /// The wheel's file name.
     pub file_name: String,
     /// SHA-256 of the wheel, lower-case hexadecimal.
     pub sha256: String,
-    /// Where it was from, without credentials; `None` when that is not known.
+    /// URL of the wheel, without credentials; `None` when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -34,21 +34,21 @@ impl KnownLayer {
         Self { file_name, sha256, url: url.map(Url::to_string) }
     }
 
-    /// Of a layer whose origin nobody has noted.
+    /// Makes a record of a layer whose source is not known.
     pub(crate) fn of(id: &LayerId) -> Self {
         Self { file_name: id.name.clone(), sha256: Sha256Hash(id.sha256).to_string(), url: None }
     }
 
-    /// Is this about that layer?
+    /// Returns whether the record describes that layer.
     pub(crate) fn is(&self, id: &LayerId) -> bool {
         self.file_name == id.name && self.sha256 == Sha256Hash(id.sha256).to_string()
     }
 }
 
-/// Layers that were handed out; beyond that the earliest are forgotten.
+/// Most layers whose source is remembered; the oldest are forgotten.
 const MAX_ORIGINS: usize = 8192;
 
-/// Where the layers are from that were handed out, by their hash.
+/// Sources of the layers that were returned, by hash.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     known: HashMap<[u8; 32], KnownLayer>,
@@ -69,7 +69,7 @@ impl Origins {
 }
 
 impl Packages {
-    /// Where a layer is from that was handed out, as long as that is remembered.
+    /// Returns the record of a layer that was returned before, while it is remembered.
     pub(crate) fn known(&self, id: &LayerId) -> Option<KnownLayer> {
         let origins = self.inner.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.known.get(&id.sha256).filter(|known| known.is(id)).cloned()
@@ -79,12 +79,12 @@ impl Packages {
         self.inner.origins.lock().unwrap_or_else(PoisonError::into_inner).note(sha256, known.clone());
     }
 
-    /// Layers that a session has: from the cache, else from where they came. They are checked against the policy as anything that is
-    /// fetched, but only then: what a session has it keeps.
+    /// Returns the layers of a session, from the cache or from their source. The policy is checked only for what has
+    /// to be fetched: a session keeps the packages that it has.
     ///
     /// # Errors
     ///
-    /// [`PackageError::Evicted`] for the first that cannot be had.
+    /// [`PackageError::Evicted`] for the first layer that cannot be fetched; [`PackageError::Cache`].
     pub async fn recover(&self, known: &[KnownLayer]) -> Result<Vec<Layer>, PackageError> {
         let mut layers = Vec::with_capacity(known.len());
         for known in known {

@@ -1,4 +1,4 @@
-//! The policy, asked for every way in.
+//! Policy checks of package requests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use brumate_packages::{DistributionName, Requirement, Source};
 use super::{InstalledPackage, Order, PackageError, Packages};
 
 impl Packages {
-    /// What is asked for by name or URL, before anything is fetched for it.
+    /// Checks the requirements by name or URL, before anything is fetched for them.
     pub(super) fn check_roots(&self, order: &Order) -> Result<(), PackageError> {
         for wanted in &order.wanted {
             let requirement = &wanted.requirement;
@@ -29,7 +29,7 @@ impl Packages {
         Ok(())
     }
 
-    /// A set of the bundle's own wheels; the service's constraints hold for it as well.
+    /// Checks a set of the bundle's wheels. The service's constraints hold for it as well.
     pub(super) fn check_bundled(&self, order: &Order, packages: &[InstalledPackage]) -> Result<(), PackageError> {
         let named: Vec<(DistributionName, String)> = packages
             .iter()
@@ -57,7 +57,7 @@ impl Packages {
         Ok(self.inner.settings.policy.check_set(&candidates)?)
     }
 
-    /// A set of exact wheels, before any of them is fetched.
+    /// Checks a set of exact wheels, before any of them is fetched.
     pub(super) fn check_resolution(&self, order: &Order, resolution: &Resolution) -> Result<(), PackageError> {
         let parents: Vec<Option<&Locked>> = resolution
             .packages
@@ -82,7 +82,8 @@ impl Packages {
         Ok(())
     }
 
-    /// What the resolver may take. Places are checked when they are known; URLs of the user's have been checked.
+    /// Returns the resolver's policy. Index URLs are checked when they are known; URLs of requirements have been
+    /// checked.
     pub(super) fn resolver_policy(&self) -> resolver::Policy {
         let packages = self.clone();
         let forbids = move |name: &DistributionName, version: &brumate_packages::Version| {
@@ -95,13 +96,13 @@ impl Packages {
         resolver::Policy { url: Arc::new(|_| Ok(())), forbids: Arc::new(forbids), ..resolver::Policy::default() }
     }
 
-    /// The service's constraints and those of the order.
+    /// Returns the service's constraints and those of the request.
     pub(super) fn constraints<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = &'a Requirement> {
         self.inner.settings.constraints.iter().chain(&order.constraints)
     }
 }
 
-/// How a package of a set came into it.
+/// Returns how a package came into a set.
 fn way<'a>(order: &'a Order, name: &DistributionName, parent: Option<&'a Locked>) -> Way<'a> {
     match (order.wanted.iter().find(|wanted| wanted.requirement.name == *name), parent) {
         (Some(wanted), _) => wanted.way(),

@@ -1,21 +1,21 @@
-//! A requirement and how it came about.
+//! Package requests: requirements with their reason.
 
 use brumate_packages::Requirement;
 use brumate_packages::policy::Way;
 
-/// A requirement of the user's.
+/// Requirement of the user or of running code.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// What is wanted.
+    /// The requirement.
     pub requirement: Requirement,
-    /// The imported module that it was inferred from.
+    /// Imported module that the requirement was inferred from.
     pub module: Option<String>,
-    /// It has the module's name, and nothing else is known of it.
+    /// Whether the module's name is the only evidence for the package.
     pub(crate) is_guess: bool,
 }
 
 impl Wanted {
-    /// How it came about, for messages.
+    /// Returns the reason of the request, for messages.
     pub(super) fn way(&self) -> Way<'_> {
         match &self.module {
             Some(module) => Way::Imported(module),

@@ -1,4 +1,4 @@
-//! Files of sessions from outside: reading, uploading, copying in.
+//! Access to the files of sessions from outside: reads, uploads, copies of host files.
 
 use std::sync::Arc;
 
@@ -18,54 +18,54 @@ use super::settings::{CHUNK_BYTES, MAX_RESOURCE_BYTES};
 use super::slot::{Body, Slot};
 use super::store::{Before, Undone};
 
-/// Directory of the texts that are too long for an answer.
+/// Directory of full cell outputs.
 pub(super) const OUTPUTS: &str = ".output";
 
-/// A part of a file for a session.
+/// Part of a file to write into a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Which file.
+    /// Name of the file.
     pub name: FileName,
-    /// Where its bytes belong.
+    /// Offset of the bytes in the file.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The file ends after them.
+    /// Whether the file ends after these bytes.
     pub last: bool,
 }
 
-/// A range of a file's bytes.
+/// Range of a file's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRange {
-    /// The first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; up to the end of the file where it is not given, or where there are fewer.
+    /// Number of bytes; `None`, or more than there are, reads to the end of the file.
     pub length: Option<u64>,
 }
 
-/// A file, or a range of one.
+/// File, or a range of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePart {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The file's type.
+    /// MIME type of the file.
     pub mime: String,
-    /// Where the bytes begin.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes of the whole file.
+    /// Size of the whole file in bytes.
     pub size: u64,
 }
 
-/// Decides whether so many bytes may be read now. It may wait; its error is a text for the caller.
+/// Decides whether a number of bytes may be read now. It may wait; its error is a text for the caller.
 pub struct Admit(Box<dyn FnOnce(u64) -> BoxFuture<'static, Result<(), String>> + Send>);
 
 impl Admit {
-    /// Asks `decide`.
+    /// Makes an admission that calls `decide`.
     pub fn new(decide: impl FnOnce(u64) -> BoxFuture<'static, Result<(), String>> + Send + 'static) -> Self {
         Self(Box::new(decide))
     }
 
-    /// Always says yes.
+    /// Makes an admission that allows every read.
     pub fn always() -> Self {
         Self::new(|_| Box::pin(std::future::ready(Ok(()))))
     }
@@ -77,20 +77,20 @@ impl std::fmt::Debug for Admit {
     }
 }
 
-/// What is to be in a file.
+/// Data to write to a file.
 enum Content {
-    /// A part that the caller sent.
+    /// Part that the caller sent.
     Part { offset: u64, bytes: Vec<u8>, last: bool },
-    /// All of a file of the host.
+    /// Whole file of the host.
     Input(InputFile),
 }
 
 impl Sessions {
-    /// A part of a file. Wakes the session.
+    /// Reads a part of a file, at most [`CHUNK_BYTES`]. Resumes the session.
     ///
     /// # Errors
     ///
-    /// [`SessionError::File`], and why the session cannot be used.
+    /// [`SessionError::File`], and the errors of resuming a session.
     pub async fn read_file(
         &self,
         principal: &str,
@@ -113,13 +113,14 @@ impl Sessions {
         .await
     }
 
-    /// A file or a range of it, and its type. `admit` is asked before it is read, with the number of bytes that are going to be.
-    /// Wakes the session.
+    /// Reads a file or a range of it, with its MIME type. Calls `admission` with the number of bytes before they are
+    /// read. Resumes the session.
     ///
     /// # Errors
     ///
-    /// [`SessionError::TooLarge`] for more than [`MAX_RESOURCE_BYTES`], [`SessionError::Refused`] where `admit` says no, hidden files
-    /// as if they were not there, and those of [`Sessions::read_file`].
+    /// [`SessionError::TooLarge`] for more than [`MAX_RESOURCE_BYTES`], [`SessionError::Refused`] if `admission`
+    /// refuses, [`SessionError::File`] with [`FileError::NotFound`] for hidden files, and those of
+    /// [`Sessions::read_file`].
     pub async fn read_part(
         &self,
         principal: &str,
@@ -149,7 +150,8 @@ impl Sessions {
         .await
     }
 
-    /// Writes a part of a file; without a session into a new one. Returns the session and the file as it is now.
+    /// Writes a part of a file, into a new session if `id` is `None`. Returns the session and the file with its new
+    /// size.
     ///
     /// # Errors
     ///
@@ -166,9 +168,9 @@ impl Sessions {
         self.put_file(principal, id, name, Content::Part { offset, bytes, last }, cancel).await
     }
 
-    /// Copies a file of an input directory ([`SessionSettings::inputs`](super::SessionSettings::inputs)) into a session, piece
-    /// by piece; without a session into a new one. Returns the session and the file as it is now. When the copy ends early,
-    /// nothing is left of it.
+    /// Copies a file of an input directory ([`SessionSettings::inputs`](super::SessionSettings::inputs)) into a
+    /// session, into a new one if `id` is `None`. Returns the session and the file with its size. A copy that ends
+    /// early is undone.
     ///
     /// # Errors
     ///
@@ -256,7 +258,7 @@ impl Sessions {
                 }
                 self.conclude(slot, session, before, Parts::All).await
             }
-            // Of what was written in part nothing stays.
+            // A partial write is undone.
             Err(error) => Err(Undone { error, lost: self.undo(slot, session, before).await }),
         };
         if let Err(Undone { error, lost }) = concluded {
@@ -268,7 +270,7 @@ impl Sessions {
         let known = slot.record().files.get(name).map(|file| (file.mime.clone(), file.size));
         let (mime, size) = match known {
             Some(known) => known,
-            // A hidden file is in no list.
+            // Hidden files are not listed.
             None => {
                 let start = live.session.read_file(&guest_path(name), 0, SNIFFED_BYTES).await?;
                 (mime_of(name, &start.bytes).to_owned(), start.size)
@@ -291,13 +293,13 @@ async fn read_chunk(session: &dyn Session, name: &str, offset: u64) -> Result<Fi
     session.read_file(&guest_path(name), offset, CHUNK_BYTES).await.map_err(|error| file_error(name, error))
 }
 
-/// Whether a name is that of a cell's whole output, which is hidden but handed out.
+/// Returns whether a name is that of a cell's full output, which is hidden but can be read.
 fn is_whole_output(name: &str) -> bool {
     let number = name.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".txt"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Refuses names that belong to the outputs of cells.
+/// Refuses names in the directory of cell outputs.
 fn refuse_reserved(name: &FileName) -> Result<(), SessionError> {
     if name.as_str().split('/').next() != Some(OUTPUTS) {
         return Ok(());
@@ -306,7 +308,7 @@ fn refuse_reserved(name: &FileName) -> Result<(), SessionError> {
     Err(SessionError::File { name: name.as_str().to_owned(), error })
 }
 
-/// Reads a range of a file, or all of it, but no more than `limit` bytes. Returns the bytes, where they begin, and the size of the
+/// Reads a range of a file, or all of it, at most `limit` bytes. Returns the bytes, their offset, and the size of the
 /// file.
 pub(super) async fn read_range(
     session: &dyn Session,
@@ -341,7 +343,7 @@ pub(super) async fn read_range(
     Ok((bytes, start, size))
 }
 
-/// Copies a file; one that does not get there whole is removed.
+/// Copies a host file. A copy that ends early is removed.
 async fn copy_in(
     session: &dyn Session,
     name: &str,
@@ -360,7 +362,7 @@ async fn copy_in(
                 break Err(SessionError::File { name: name.to_owned(), error });
             }
         };
-        // The last piece is empty, and ends the file.
+        // The last piece is empty and ends the file.
         let (length, last) = (piece.len() as u64, piece.is_empty());
         if let Err(error) = session.write_file(&guest_path(name), offset, piece, last).await {
             break Err(file_error(name, error));
@@ -371,7 +373,7 @@ async fn copy_in(
         offset += length;
     };
     if copied.is_err() {
-        // It may not even be there.
+        // The file may not exist yet.
         let _ = session.remove_file(&guest_path(name)).await;
     }
     copied

@@ -1,4 +1,4 @@
-//! One cell: its turn, its machine, its limits, its record.
+//! Execution of one cell: lock, admission, limits, report, storage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,62 +20,62 @@ use crate::installs::{Installer, MissingModules, Step};
 use crate::question::{Asker, Questions, pass_on, passed};
 use crate::request::{Phases, RunEvent};
 
-/// Machine events that may wait for their consumer; beyond that the guest waits.
+/// Machine events that may wait for the receiver; then the guest waits.
 const EVENT_QUEUE: usize = 64;
-/// How much later than its limits allow an engine may answer before the machine is killed over its head. Importing a package
-/// for the first time compiles it, which does not count as the cell's time.
+/// Time beyond its limits after which an engine that does not answer has its machine killed. The first import of a
+/// package compiles it, which does not count as the cell's time.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
 
-/// Answered to whoever asks for packages where there is no service.
+/// Answer to install requests when there is no package service.
 const NO_PACKAGES: &str = "this server installs no packages";
 
-/// Code for a session.
+/// Code to run in a session, with its options.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CellRequest {
-    /// Which session; `None` makes a new one.
+    /// Session id; `None` makes a new session.
     pub session: Option<String>,
     /// Source text.
     pub code: String,
-    /// Globals to set before.
+    /// Globals to set before the code runs.
     pub globals: serde_json::Map<String, serde_json::Value>,
-    /// Who takes the code's questions; nobody: asking fails.
+    /// Sender for the code's input requests; `None` raises an error in code that asks.
     pub questions: Option<Questions>,
-    /// Where it is noted when the cell was let in and when its code began; nowhere.
+    /// Records when the cell is admitted and when its code starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
-    /// Run as plain Python rather than through IPython's shell: no magics and shell lines, and the value of the last expression is
-    /// part of the report.
+    /// Whether the code runs as plain Python rather than through IPython's shell: without magics and shell lines, and
+    /// with the value of the last expression in the report.
     pub plain: bool,
 }
 
 impl CellRequest {
-    /// Code for a session, or for a new one.
+    /// Makes a request for code in a session, or in a new one.
     pub fn new(session: Option<&str>, code: impl Into<String>) -> Self {
         Self { session: session.map(str::to_owned), code: code.into(), ..Self::default() }
     }
 
-    /// Code whose questions somebody takes.
+    /// Sets the sender for the code's input requests.
     #[must_use]
     pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
         self.questions = questions;
         self
     }
 
-    /// Notes in `phases` when the cell is let in and when its code begins.
+    /// Records the times of admission and start in `phases`.
     #[must_use]
     pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
         self.phases = phases;
         self
     }
 
-    /// Sets globals.
+    /// Sets the globals to set before the code runs.
     #[must_use]
     pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
         self.globals = globals;
         self
     }
 
-    /// Runs it as plain Python, without IPython's shell.
+    /// Runs the code as plain Python, without IPython's shell.
     #[must_use]
     pub fn without_shell(mut self) -> Self {
         self.plain = true;
@@ -83,7 +83,7 @@ impl CellRequest {
     }
 }
 
-/// Who hears what a cell says and asks.
+/// Receivers of a cell's output and input requests.
 struct Listener<'a> {
     gatherer: &'a mut Gatherer,
     said: mpsc::Sender<RunEvent>,
@@ -91,11 +91,11 @@ struct Listener<'a> {
 }
 
 impl Sessions {
-    /// Runs a cell and reports what became of it, also when the code failed. `onlooker` sees output as it comes and must not
-    /// block.
+    /// Runs a cell and reports the result, also when the code failed. `event_sink` receives output at once and must
+    /// not block.
     ///
-    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted; the report still comes, and the
-    /// session keeps what was done. The same happens when the future is dropped.
+    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted. The report still comes, and
+    /// the session keeps what was done. Dropping the future has the same effect.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Sessions {
                     Ok(report)
                 }
                 Err(error) => {
-                    // Nobody has learnt its name.
+                    // The caller never learns the id of the new session.
                     if created && let Some(turn) = slot.try_lock() {
                         sessions.forget(&slot, turn).await?;
                     }
@@ -160,7 +160,7 @@ impl Sessions {
             Refused::Revoked => SessionError::Revoked,
         })?;
         Phases::admit(request.phases.as_ref());
-        // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
+        // A panic from here on drops the machine: its protocol state would be unknown.
         let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
 
         let (id, number) = {
@@ -209,12 +209,12 @@ impl Sessions {
                 }
             }
             Ok(Kept::Unchanged) => {
-                // Its end, and nothing else: the machine ended in it.
+                // Ends the transaction only: the machine ended in it.
                 drop(live.session.roll_back().await);
                 self.record_unchanged(slot).await;
                 *turn = Body::Live(live);
             }
-            // The machine is gone; the record says what is left.
+            // The machine is lost; the record has the session's state.
             Ok(Kept::MachineLost) => self.record_unchanged(slot).await,
             Err(error) => {
                 let lost = self.undo(slot, &*live.session, before).await;
@@ -233,7 +233,8 @@ impl Sessions {
         Ok(report)
     }
 
-    /// Runs the code within its limits, and lists the files afterwards; output goes to the gatherer, and to whoever listens.
+    /// Runs the code within its limits and lists the files afterwards. Output goes to the collector and to the event
+    /// sink.
     async fn run(
         &self,
         session: &dyn Session,
@@ -281,14 +282,14 @@ impl Sessions {
                     }
                 };
                 if let Some((name, text)) = gatherer.take(event) {
-                    // A listener that is gone is no reason to stop.
+                    // The receiver may be gone.
                     let _ = said.send(RunEvent::Output { name, text }).await;
                 }
             }
             gatherer.missing = installer.as_mut().map(Installer::take_missing).unwrap_or_default();
         };
         let execute = async {
-            // What the cell does counts when it is stored.
+            // The cell's changes count when they are stored.
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
@@ -320,7 +321,7 @@ impl Sessions {
         }
     }
 
-    /// What the end of a cell means for the report and for the session.
+    /// Applies the end of a cell to the report and to the session's record.
     fn judge(
         &self,
         slot: &Slot,
@@ -356,7 +357,8 @@ impl Sessions {
         kept
     }
 
-    /// Enters when the session was used last, and that it is lost, if it is. A registry that cannot be written has what counts.
+    /// Stores the time of the last use, and whether the session is lost. A failure is only logged: the stored state is
+    /// still right.
     pub(super) async fn record_unchanged(&self, slot: &Slot) {
         let record = slot.record().clone();
         if let Err(error) = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await {
@@ -365,17 +367,17 @@ impl Sessions {
     }
 }
 
-/// What is left of a session after a cell.
+/// State of a session's machine after a cell.
 enum Kept {
-    /// Its machine, in a new state.
+    /// The machine is in a new state.
     Changed,
-    /// Its machine, as before the cell.
+    /// The machine is in its state before the cell.
     Unchanged,
-    /// Not its machine.
+    /// The machine ended.
     MachineLost,
 }
 
-/// The next step of an installer, if there is one.
+/// Returns the next progress of an installer; never ready without one.
 async fn step(installer: &mut Option<Installer>) -> Step {
     match installer {
         Some(installer) => installer.step().await,
@@ -390,7 +392,7 @@ fn execute(request: CellRequest, number: u64) -> Execute {
     };
     Execute {
         code: request.code,
-        // Each cell its own: functions of earlier cells keep their lines in tracebacks.
+        // A file name for each cell: functions of earlier cells keep their lines in tracebacks.
         file_name: format!("cell_{number}.py"),
         globals_json,
         env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],

@@ -1,4 +1,4 @@
-//! Copying, emptying and removing sessions.
+//! Operations on whole sessions: fork, reset, clear.
 
 use brumate_engine_api::EngineError;
 use tokio_util::sync::CancellationToken;
@@ -13,12 +13,13 @@ use super::settings::Durability;
 use super::slot::{Body, Live, Slot};
 
 impl Sessions {
-    /// Another session that goes on from the present state of this one: variables, modules, files. Both are independent. Of one that
-    /// another version of Brumate put to sleep and that cannot be woken, it has the files and nothing else.
+    /// Makes another session that continues from the present state of this one: variables, modules, files. Both are
+    /// independent afterwards. A session of another version of Brumate that cannot be resumed passes on its files
+    /// only.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used, or there can be no more.
+    /// Errors of resuming the session, and those of limits.
     pub async fn fork(&self, principal: &str, id: &str, cancel: &CancellationToken) -> Result<SessionId, SessionError> {
         let parent = self.find(principal, id).await?;
         self.detached(cancel, |sessions, cancel| async move {
@@ -44,7 +45,8 @@ impl Sessions {
         .await
     }
 
-    /// Adds a session with the state that `fill` gives it, and returns its id. A session that cannot be filled is removed again.
+    /// Adds a session with the state that `fill` gives it, and returns its id. The session is removed again if `fill`
+    /// fails.
     pub(super) async fn add_filled(
         &self,
         record: Record,
@@ -55,7 +57,7 @@ impl Sessions {
         let id = record.id.clone();
         let slot = self.add(record)?;
         slot.set_estimate(need.bytes);
-        // Nobody knows its name yet.
+        // No other call knows its id yet.
         let mut body = slot.lock_surely().await;
         let filled = fill(&slot, &mut body).await;
         self.make_room();
@@ -78,7 +80,7 @@ impl Sessions {
             (Body::Away, _, None) => {
                 return Err(SessionError::Lost { id: parent_id, reason: "its file is gone".to_owned() });
             }
-            // What is in a file already is copied as a file, without a machine.
+            // A state that is in a file is copied as a file, without a machine.
             (_, _, Some(image)) => {
                 let source = self.inner.directory.image(&image.name);
                 if matches!(from, Body::Away)
@@ -89,7 +91,8 @@ impl Sessions {
                 return self.adopt_copy(child, source).await;
             }
             (Body::Live(live), _, None) => {
-                // Not waited for: the parent has a place itself, and two who wait for each other's would wait for ever.
+                // Does not wait: the parent has a place itself. Two parents that waited for each other's places would
+                // wait for ever.
                 if self.inner.settings.durability == Durability::Shutdown
                     && let Some(place) = self.place_at_once().await
                 {
@@ -107,7 +110,7 @@ impl Sessions {
         self.inner.registry.put(record, Parts::All, Sync::Process).await
     }
 
-    /// Makes `child` a session with the files of one that cannot be woken.
+    /// Gives `child` the files of a session that cannot be resumed.
     async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut Body) -> Result<(), SessionError> {
         let place = self.place(&CancellationToken::new()).await?;
         let session = self.recover(parent).await?;
@@ -134,11 +137,12 @@ impl Sessions {
         Ok(())
     }
 
-    /// Empties a session: it goes on under its name with a fresh interpreter and without files. A cell that runs is killed.
+    /// Resets a session: it keeps its id, and starts with a fresh interpreter and without files. A running cell is
+    /// killed.
     ///
     /// # Errors
     ///
-    /// [`SessionError::NotFound`], or the registry's.
+    /// [`SessionError::NotFound`], [`SessionError::Storage`].
     pub async fn reset(&self, principal: &str, id: &str) -> Result<(), SessionError> {
         let slot = self.find(principal, id).await?;
         self.detached(&CancellationToken::new(), |sessions, _| async move {
@@ -153,7 +157,7 @@ impl Sessions {
                 emptied.last_used = sessions.now();
                 emptied
             };
-            // Until the registry has it, the session is as it was.
+            // The session is unchanged until the registry has the reset.
             sessions.inner.registry.put(emptied.clone(), Parts::All, Sync::Disk).await?;
             *turn = Body::Away;
             let image = std::mem::replace(&mut *slot.record(), emptied).image;
@@ -168,11 +172,11 @@ impl Sessions {
         .await
     }
 
-    /// Removes a session and all its files; false when there is none of that name. A cell that runs is killed.
+    /// Removes a session with all its files; false if it does not exist. A running cell is killed.
     ///
     /// # Errors
     ///
-    /// The registry's.
+    /// [`SessionError::Storage`].
     pub async fn clear(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
         let slot = match self.find(principal, id).await {
             Ok(slot) => slot,
@@ -180,7 +184,7 @@ impl Sessions {
             Err(error) => return Err(error),
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
-            // From now on nobody finds it; who waits for it learns that it is gone.
+            // Further calls do not find the session; waiting ones fail with [`SessionError::NotFound`].
             if slot.set_cleared(true) {
                 return Ok(false);
             }

@@ -1,7 +1,8 @@
-//! Disk space of sessions. Sessions that are awake count with an estimate of their file.
+//! Disk space of sessions.
 //!
-//! A session that is awake counts with what its file would have: whoever makes it larger learns at once that it does not fit, not when
-//! it is put to sleep. The engine's estimate is rather too large. Where it does not fit, the file is written, and tells.
+//! A live session counts with the estimated size of its file, so a call that makes it too large fails at once, not
+//! when it is hibernated. The engine's estimate is rather too large. When the estimate does not fit, the file is
+//! written to learn the exact size.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -16,26 +17,26 @@ use super::record::{ImageFile, SessionState};
 use super::slot::{Body, Slot};
 use crate::allowance::OverLimit;
 
-/// Bytes of the disk that sessions leave to the registry and its log.
+/// Bytes of the disk that are left to the registry and its log.
 const RESERVE: u64 = 1 << 20;
 
 /// Disk space of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
-    /// Bytes.
+    /// Number of bytes.
     pub(crate) bytes: u64,
-    /// They are on the disk already; otherwise they are an estimate of what would be written.
+    /// Whether the bytes are on disk already; otherwise they are an estimate.
     pub(crate) written: bool,
 }
 
-/// Bytes that are free for this user on the disk that a directory is on. `None` when the system does not tell.
+/// Returns the bytes that are free for this user on the disk of a directory; `None` if the system does not say.
 pub(crate) fn free_space(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
 impl Sessions {
-    /// Makes sure that `need` of a session fits beside the others.
+    /// Checks that `usage` of a session fits beside the other sessions.
     ///
     /// # Errors
     ///
@@ -65,8 +66,8 @@ impl Sessions {
         }
     }
 
-    /// As [`Sessions::check_room`]; before it fails, other sessions whose size is estimated are written, the largest first, until
-    /// what is known is enough.
+    /// Makes room as needed and checks as [`Sessions::check_disk_space`] does: writes other sessions whose size is
+    /// estimated, the largest first, until there is enough.
     pub(super) async fn fit(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
         let Err(mut error) = self.check_room(slot, need) else { return Ok(()) };
         let mut others: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
@@ -76,7 +77,7 @@ impl Sessions {
             if matches!(error, SessionError::OverLimit(_)) && other.principal() != slot.principal() {
                 continue;
             }
-            // One that is busy feels the limit itself.
+            // A busy session fails on the limit itself.
             let Some(turn) = other.try_lock() else { continue };
             if let Err(error) = self.write_if_awake(&other, &turn).await {
                 tracing::debug!(session = ?other.record().id, %error, "a session's size stays an estimate");
@@ -90,11 +91,11 @@ impl Sessions {
         Err(error)
     }
 
-    /// Writes the file of a session that is awake and has none of its present state. It stays awake.
+    /// Writes the file of a live session whose present state has none. The session stays live.
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_image`] and the registry's; the file is as it was.
+    /// Those of [`Sessions::write_image`]; [`SessionError::Storage`]. The old file is kept then.
     pub(super) async fn write_if_awake(&self, slot: &Slot, body: &Body) -> Result<(), SessionError> {
         let Body::Live(live) = body else { return Ok(()) };
         if slot.need().written || slot.unkeepable().is_some() {
@@ -104,21 +105,22 @@ impl Sessions {
         self.adopt_image(slot, image, SessionState::Live).await
     }
 
-    /// Makes sure that there is room for a session that begins.
+    /// Checks that there is disk space for a new session.
     ///
     /// # Errors
     ///
-    /// As [`Sessions::check_room`].
+    /// Those of [`Sessions::check_disk_space`].
     pub(super) async fn fit_new(&self, principal: &str) -> Result<(), SessionError> {
         let newcomer = Slot::newcomer(principal)?;
         self.fit(&newcomer, Need { bytes: 1, written: false }).await
     }
 
-    /// Makes sure that there is room for what a session has become. Returns its file if that had to be written to be sure.
+    /// Checks that there is disk space for a session's new state. Returns its file if that had to be written to know
+    /// its size.
     ///
     /// # Errors
     ///
-    /// As [`Sessions::check_room`]; [`SessionError::Storage`].
+    /// Those of [`Sessions::check_disk_space`]; [`SessionError::Storage`].
     pub(super) async fn claim(&self, slot: &Slot, session: &dyn Session) -> Result<Option<ImageFile>, SessionError> {
         let limits = self.limits();
         let most = limits.memory_bytes.saturating_add(limits.file_bytes);
@@ -129,7 +131,7 @@ impl Sessions {
         }
         match self.write_fitting(slot, session).await {
             Err(error @ SessionError::Unkeepable { .. }) => {
-                // It never takes any of the disk.
+                // It will never be on disk.
                 slot.set_unkeepable(error);
                 slot.set_estimate(0);
                 Ok(None)
@@ -142,7 +144,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// As [`Sessions::claim`]; [`SessionError::Unkeepable`]. There is no file then.
+    /// Those of [`Sessions::reserve_disk_space`]; [`SessionError::NotStorable`]. The file is removed then.
     pub(super) async fn write_fitting(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
         let image = self.write_image(slot, session).await?;
         if let Err(error) = self.fit(slot, Need { bytes: image.bytes, written: true }).await {
@@ -152,11 +154,11 @@ impl Sessions {
         Ok(image)
     }
 
-    /// Writes the file of a session's present state, however much that is.
+    /// Writes the file of a session's present state, without a check of disk space.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Storage`] when the disk refuses, [`SessionError::Unkeepable`]; the file is as it was.
+    /// [`SessionError::Storage`] for I/O errors, [`SessionError::NotStorable`]. The old file is kept then.
     pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
         let (name, generation) = {
             let record = slot.record();

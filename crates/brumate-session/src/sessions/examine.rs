@@ -1,4 +1,4 @@
-//! What is wrong with a data directory, and what to do about it. Looks only: nothing is made, changed or removed.
+//! Read-only examination of a data directory, with advice for each problem.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,47 +11,47 @@ use super::directory::{DataDir, lock_file, users};
 use super::record::{Record, SessionState};
 use super::registry::Registry;
 
-/// Damaged sessions that are named; the others are counted.
+/// Damaged sessions that are named; further ones are counted.
 const MAX_NAMED: usize = 20;
 
-/// What a data directory holds.
+/// Result of an examination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Examination {
-    /// It is there.
+    /// Whether the directory exists.
     pub exists: bool,
-    /// The processes that use it at present, as far as they are known; `None` when nobody does.
+    /// Processes that use it, as far as they are known; `None` if it is not in use.
     pub in_use: Option<Vec<u32>>,
-    /// Sessions in the registry.
+    /// Number of sessions in the registry.
     pub sessions: usize,
-    /// Those of them that are lost.
+    /// Number of lost sessions.
     pub lost: usize,
-    /// Bytes of the files of sleeping ones.
+    /// Bytes of the files of hibernated sessions.
     pub bytes: u64,
-    /// What is wrong.
+    /// Problems.
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// Problem of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// What it is about.
+    /// Part that has the problem.
     pub subject: Subject,
     /// What is wrong, and what to do.
     pub text: String,
 }
 
-/// What is wrong with the file of a sleeping session.
+/// Fault of a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// It is damaged; how.
+    /// The file is damaged; how.
     Damaged(String),
-    /// It needs what only another version of Brumate has; what.
+    /// The file needs parts of another version of Brumate; which.
     Outdated(String),
 }
 
-/// What a [`Problem`] is about.
+/// Part of a data directory that a [`DataDirProblem`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The directory.
@@ -69,8 +69,8 @@ impl Examination {
 }
 
 impl Sessions {
-    /// Examines a data directory, also while servers use it. `check` says what is wrong with the file of a sleeping session;
-    /// the engine knows that. This reads every such file.
+    /// Examines a data directory, also while servers use it. Reads the file of every hibernated session with `check`,
+    /// which the engine provides.
     pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), Fault>) -> Examination {
         let mut found = Examination::default();
         match std::fs::metadata(data_dir) {
@@ -107,7 +107,7 @@ impl Sessions {
     }
 }
 
-/// A directory that is not there yet must be possible.
+/// Checks whether a missing directory can be made.
 fn examine_place(data_dir: &Path, found: &mut Examination) {
     let parent = data_dir.ancestors().skip(1).find(|parent| parent.exists());
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -143,7 +143,7 @@ fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examinati
     }
 }
 
-/// Returns the processes that use a directory, as far as they are known; `None` when nobody does.
+/// Returns the processes that use a directory, as far as they are known; `None` if it is not in use.
 pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
     let lock = std::fs::File::open(data_dir.join("lock")).ok()?;
     let is_free = lock_file(&lock, FlockOperation::NonBlockingLockExclusive).unwrap_or(true);
@@ -164,7 +164,7 @@ fn examine_sessions(
         found.bytes = found.bytes.saturating_add(image.bytes);
         let path = directory.image(&image.name);
         let wrong = match std::fs::metadata(&path) {
-            // The server has put another in its place, or removed the session, since the registry was read.
+            // The server has replaced the file or removed the session since the registry was read.
             Err(_) if found.in_use.is_some() => continue,
             Err(error) => Some(Fault::Damaged(error.to_string())),
             Ok(metadata) if metadata.len() != image.bytes => {
@@ -261,7 +261,7 @@ mod tests {
         let older = damaged.iter().find(|text| text.contains("Brumate 0.0.1")).expect("named");
         assert!(older.contains("fork_session") && !older.contains("remove"), "{older}");
         assert_eq!(damaged.len(), 4);
-        // A page of the registry is lost.
+        // Loses a page of the registry.
         let path = root.join("sessions.sqlite");
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096..].fill(0xff);

@@ -1,4 +1,4 @@
-//! Pictures that a cell shows become files, so that they can be fetched and survive.
+//! Pictures of a cell: kept as files, so that they can be downloaded and survive.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,14 +6,14 @@ use brumate_engine_api::MimeBundle;
 
 use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
 
-/// Bytes of all pictures of one cell.
+/// Most bytes of all pictures of one cell.
 const MAX_ALL_BYTES: usize = 64 << 20;
 
 const PNG: &str = "image/png";
 const JPEG: &str = "image/jpeg";
 const HTML: &str = "text/html";
 
-/// Types that make a displayed object a picture, their file endings, and whether they travel as base64.
+/// MIME types that make a displayed object a picture, with their file extensions, and whether they are base64.
 const PICTURES: [(&str, &str, bool); 5] = [
     (PNG, "png", true),
     (JPEG, "jpg", true),
@@ -21,25 +21,25 @@ const PICTURES: [(&str, &str, bool); 5] = [
     ("image/svg+xml", "svg", false),
     ("application/pdf", "pdf", true),
 ];
-/// Plotly's figures; their bundle has a page that shows them as well.
+/// MIME type of Plotly's figures; their bundle has an HTML page as well.
 const PLOTLY: &str = "application/vnd.plotly.v1+json";
 
-/// A PNG as it was made, beside the smaller one that is shown.
+/// MIME type of a PNG in its full size, beside the smaller one that is shown.
 const ORIGINAL: &str = "application/vnd.brumate.original+png";
 
-/// The name of the session's file that has this picture already.
+/// MIME type of the name of the session file that has this picture already.
 const SAVED: &str = "application/vnd.brumate.saved+text";
 
-/// Beside what has a name and may be shown again, changed.
+/// MIME type in bundles of displays that may be updated later.
 const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
 
-/// One form of a picture.
+/// Picture in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) mime: &'static str,
     pub(crate) ending: &'static str,
     pub(crate) bytes: Vec<u8>,
-    /// What to show instead, when it is too large for that; empty: nothing is small enough.
+    /// Smaller picture to show instead of `bytes`; empty if none is small enough.
     pub(crate) shown: Option<Vec<u8>>,
 }
 
@@ -48,18 +48,18 @@ impl Form {
         Self { mime, ending, bytes, shown: None }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     fn size(&self) -> usize {
         self.bytes.len() + self.shown.as_ref().map_or(0, Vec::len)
     }
 }
 
-/// A picture that a cell showed.
+/// Picture that a cell showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Figure {
-    /// The same picture in different formats.
+    /// The picture in different formats.
     pub(crate) forms: Vec<Form>,
-    /// The name of the file that the guest says it has saved the first of them to.
+    /// Name of the file to which the guest has saved the first format.
     pub(crate) saved: Option<String>,
 }
 
@@ -69,17 +69,17 @@ pub(crate) struct Figures {
     /// In the order in which they were shown.
     pub(crate) shown: Vec<Figure>,
     bytes: usize,
-    /// Pictures that there was no room for.
+    /// Number of pictures that did not fit.
     pub(crate) left_out: usize,
 }
 
-/// Returns the picture of a mime bundle, as it is to be shown: PNG, JPEG or GIF.
+/// Returns the picture of a MIME bundle to show: PNG, JPEG or GIF.
 pub(crate) fn picture_of(data: &MimeBundle) -> Option<Vec<u8>> {
     let payload = [PNG, JPEG, "image/gif"].iter().find_map(|mime| data.get(*mime))?;
     decode(payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_FIGURE_BYTES)
 }
 
-/// Whether a mime bundle is a picture rather than something that has a text.
+/// Returns whether a MIME bundle is a picture rather than text.
 pub(crate) fn figure_of(data: &MimeBundle) -> bool {
     data.contains_key(PLOTLY)
         || data.contains_key(ORIGINAL)
@@ -87,23 +87,24 @@ pub(crate) fn figure_of(data: &MimeBundle) -> bool {
         || is_page(data)
 }
 
-/// Whether a mime bundle says what it is in HTML alone: its text only names the object, as that of a styled table does. What is
-/// shown again is none: a bar of progress would fill the directory.
+/// Returns whether only the HTML form of a MIME bundle has its content, and the text just names the object, as for a
+/// styled table. Updatable displays are excluded: a progress bar would fill the directory.
 fn is_page(data: &MimeBundle) -> bool {
     let again = data.get(DISPLAY_ID).is_some_and(|name| name.contains(r#""update":true"#));
     data.contains_key(HTML) && !TEXTS.iter().any(|mime| data.contains_key(*mime)) && names_an_object(data) && !again
 }
 
-/// Forms that can be read as they are, where the text only names the object: `display(Markdown("# title"))`, `display(JSON(…))`.
+/// MIME types that can be read as text, for objects whose text only names them: `display(Markdown("# title"))`,
+/// `display(JSON(…))`.
 const TEXTS: [&str; 3] = ["text/markdown", "text/latex", "application/json"];
 
-/// Whether the text of a bundle is what `object.__repr__` gives.
+/// Returns whether the text of a bundle is that of `object.__repr__`.
 fn names_an_object(data: &MimeBundle) -> bool {
     let text = data.get("text/plain").map_or("", |text| text.trim());
     text.is_empty() || (text.starts_with('<') && text.ends_with('>') && !text.contains('\n'))
 }
 
-/// The text of a displayed object.
+/// Returns the text of a displayed object.
 pub(crate) fn text_of(data: &MimeBundle) -> Option<&String> {
     let source = || TEXTS.iter().find_map(|mime| data.get(*mime));
     let plain = data.get("text/plain");
@@ -111,7 +112,7 @@ pub(crate) fn text_of(data: &MimeBundle) -> Option<&String> {
 }
 
 impl Figures {
-    /// Keeps the pictures of a bundle; false when there are none that can be kept.
+    /// Keeps the picture of a bundle; false if it has none that can be kept.
     pub(crate) fn take(&mut self, data: &MimeBundle) -> bool {
         let mut forms: Vec<Form> = PICTURES
             .iter()
@@ -131,7 +132,7 @@ impl Figures {
             );
         }
         if forms.iter().any(|form| form.mime == PNG) {
-            // Pillow's pictures offer both: one is enough.
+            // Pillow's pictures have both formats; one is enough.
             forms.retain(|form| form.mime != JPEG);
         }
         let page = data.get(HTML).filter(|_| data.contains_key(PLOTLY) || (forms.is_empty() && is_page(data)));
@@ -156,13 +157,13 @@ impl Figures {
     }
 }
 
-/// Base64 as Python writes it, perhaps with line ends.
+/// Decodes base64 as Python writes it, possibly with line ends.
 fn decode(payload: &str) -> Option<Vec<u8>> {
     let joined: String = payload.split_ascii_whitespace().collect();
     STANDARD.decode(joined).ok()
 }
 
-/// The number of the next picture, beyond every `figure_N` that there is.
+/// Returns the number of the next picture, above every existing `figure_N`.
 pub(crate) fn next_number<'a>(names: impl Iterator<Item = &'a str>) -> u32 {
     let number = |name: &str| name.strip_prefix("figure_")?.split('.').next()?.parse::<u32>().ok();
     names.filter_map(number).max().unwrap_or(0).saturating_add(1)
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(pngs, [(&b"hello"[..], Some(&b"hel"[..])), (b"hello", Some(b""))]);
         assert_eq!(figures.shown.iter().map(|figure| figure.forms.len()).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(figures.bytes, 8 + 6 + 5);
-        // Too large for a file: what is shown is kept.
+        // Too large for a file: the smaller picture is kept.
         let large = STANDARD.encode(vec![0; MAX_FIGURE_BYTES + 1]);
         assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, &large)])));
         assert_eq!((&*figures.shown[2].forms[0].bytes, figures.shown[2].forms[0].shown.as_ref()), (&b"hel"[..], None));

@@ -1,4 +1,4 @@
-//! Sessions among several servers: what others have written, whose turn it is, and what they ask for.
+//! Ownership of sessions among several servers: leases, the shared registry, requests of other servers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -17,11 +17,11 @@ use super::registry::{Parts, Sync};
 use super::slot::{Body, Slot, Turn};
 use super::{Inner, Sessions};
 
-/// Attempts to learn who has a session that somebody has, and to reach that server.
+/// Attempts to reach the server that owns a session.
 const ATTEMPTS: u32 = 100;
-/// The time between them: a server that was killed takes a moment to be gone.
+/// Time between attempts: a killed server takes a moment to end.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time of the last use is stored again when it is this much later, in milliseconds.
+/// Milliseconds of use after which the time of the last use is stored again.
 pub(super) const USE_STEP: i64 = 30_000;
 
 impl Sessions {
@@ -34,7 +34,7 @@ impl Sessions {
         self.inner.registry.read_again(move |records| sessions.take_over(records)).await
     }
 
-    /// Takes over what the registry says of sessions that other servers have, or nobody.
+    /// Takes over the registry's records of sessions that this server does not own.
     pub(super) fn take_over(&self, records: Vec<Record>) {
         let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
         let now = (self.inner.settings.elapsed)();
@@ -55,20 +55,20 @@ impl Sessions {
         }
     }
 
-    /// Returns how long a session has not been used. Clocks that were set back make sessions look used, not old; one that was set
-    /// forward cannot be told from time.
+    /// Returns how long a session has not been used. A clock that was set back makes sessions look used. A clock that
+    /// was set forward cannot be detected.
     fn unused_for(&self, record: &Record) -> Duration {
         Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
     }
 
-    /// Works out the state of a session that no server has, from its record and the files that are there.
+    /// Determines the state of a session that no server owns, from its record and the existing files.
     pub(super) fn settle(&self, mut record: Record) -> Record {
         let directory = &self.inner.directory;
         let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
             SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
-            // The registry still says that it lives, until it is used: its will is as good as a file.
+            // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
             SessionState::Live | SessionState::Asleep if directory.has_will(&record.id) => {
                 let (name, generation) = (DataDir::will_name(&record.id), record.generation);
                 record.image = Some(ImageFile { name, bytes: directory.will_bytes(&record.id), generation });
@@ -80,11 +80,11 @@ impl Sessions {
         record
     }
 
-    /// Takes the session for one thing to do, when those before are done. Another server that has it puts it to sleep.
+    /// Locks the session for one operation, in turn, and gets its lease. Another server that owns it hibernates it.
     ///
     /// # Errors
     ///
-    /// Those of [`Slot::lock`]; [`SessionError::Elsewhere`] when the other server does not give it up,
+    /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it,
     /// [`SessionError::NotFound`] when it has removed it.
     pub(super) async fn turn(&self, slot: &Arc<Slot>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
         let mut turn = slot.lock(cancel).await?;
@@ -92,7 +92,7 @@ impl Sessions {
         Ok(turn)
     }
 
-    /// As [`Sessions::turn`], for what must be done, however many wait. A cell that runs in the session is killed.
+    /// Locks as [`Sessions::lock_session`] does, but without a limit on waiting calls. A running cell is killed.
     pub(super) async fn sure_turn(&self, slot: &Arc<Slot>) -> Result<Turn, SessionError> {
         slot.kill();
         let mut turn = slot.lock_surely().await;
@@ -102,7 +102,7 @@ impl Sessions {
         }
     }
 
-    /// Takes the session if nobody has it, in this server or another, and nobody waits for it.
+    /// Locks the session if it is free, in this server and in others.
     pub(super) async fn try_turn(&self, slot: &Arc<Slot>) -> Option<Turn> {
         let mut turn = slot.try_lock()?;
         if slot.has_lease() || matches!(*turn, Body::Gone) {
@@ -114,7 +114,7 @@ impl Sessions {
         Some(turn)
     }
 
-    /// Gets the lease of a session whose turn it is, if this server does not have it yet.
+    /// Gets the lease of a locked session, unless this server has it already.
     async fn lease(
         &self,
         slot: &Arc<Slot>,
@@ -152,7 +152,7 @@ impl Sessions {
         }
     }
 
-    /// Reads what the registry says of a session whose lease this server has just got.
+    /// Reads the registry's record of a session whose lease this server has just got.
     async fn reload(&self, slot: &Arc<Slot>, turn: &mut Turn) -> Result<(), SessionError> {
         let id = slot.record().id.clone();
         let Some(stored) = self.inner.registry.get(&id).await? else {
@@ -174,8 +174,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Stores when sessions that this server does not have were used last, where the registry has a time that is more than `step`
-    /// milliseconds earlier. Other servers decide by it whether a session has expired.
+    /// Stores the time of the last use of sessions that this server does not own, if the stored one is more than
+    /// `step` milliseconds earlier. Other servers decide by it whether a session has expired.
     pub(super) async fn store_uses(&self, slots: &[Arc<Slot>], step: i64) {
         let later = slots.iter().filter(|slot| !slot.has_lease() && slot.begin_store_use(step));
         let used = |slot: &Arc<Slot>| {
@@ -190,7 +190,7 @@ impl Sessions {
         }
     }
 
-    /// Puts a session to sleep because another server asks for it.
+    /// Hibernates a session at another server's request.
     async fn release(&self, id: &SessionId, urgency: Urgency, cancel: &CancellationToken) -> Result<(), SessionError> {
         let Some(slot) = self.slots().get(id).cloned().filter(|slot| slot.has_lease()) else { return Ok(()) };
         let mut turn = match urgency {
@@ -201,7 +201,7 @@ impl Sessions {
             }
         };
         match self.hibernate(&slot, &mut turn, Room::Checked).await {
-            // It is going to be emptied or removed.
+            // The other server is about to reset or remove it.
             Err(_) if urgency == Urgency::AtOnce => *turn = Body::Away,
             other => other?,
         }
@@ -211,7 +211,7 @@ impl Sessions {
     }
 }
 
-/// Says that another server has a session and does not give it up.
+/// Returns the error for a session that another server owns and does not release.
 pub(super) fn elsewhere(id: SessionId, error: HolderError) -> SessionError {
     let (process, reason) = match error {
         HolderError::Refused { process, reason } => (process, reason),
@@ -220,7 +220,7 @@ pub(super) fn elsewhere(id: SessionId, error: HolderError) -> SessionError {
     SessionError::Elsewhere { id, process, reason }
 }
 
-/// Answers the requests of other servers for this one, until this one has ended.
+/// Answers the requests of other servers until this server ends.
 pub(super) struct LocalHolder(pub(super) Weak<Inner>);
 
 impl LocalHolder {
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// A search for a session to put to sleep takes the turn of a new one before its first cell does.
+    /// The search for a session to hibernate may lock a new session before its first cell does.
     #[tokio::test]
     async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_has_removed() {
         let directory = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ mod tests {
         sessions.take_over(Vec::new());
         let turn = sessions.turn(&slot, &CancellationToken::new()).await.expect("it is there");
         assert!(slot.has_lease() && matches!(*turn, Body::Away));
-        // Once it is stored, it is gone when the registry lacks it.
+        // A stored session is gone when the registry lacks it.
         let record = slot.record().clone();
         sessions.inner.registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();
         drop(turn);

@@ -1,4 +1,4 @@
-//! Packages of sessions: what they begin with, what they have when they wake, and what is kept about that.
+//! Packages of sessions: those of new sessions, those of resumed ones, and their records.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::dependencies;
 use crate::packages::KnownLayer;
 
 impl Sessions {
-    /// Layers of a session that begins.
+    /// Returns the layers that a new session starts with.
     pub(super) async fn first_layers(&self, cancel: &CancellationToken) -> Result<Vec<Layer>, SessionError> {
         let settings = &self.inner.settings;
         let Some(packages) = &settings.packages else { return Ok(Vec::new()) };
@@ -26,7 +26,7 @@ impl Sessions {
         Ok(installation.layers.clone())
     }
 
-    /// Layers of the session in a file, of which `known` is known.
+    /// Returns the layers of the session in a file; `known` are their records.
     pub(super) async fn layers_of(&self, path: &Path, known: &[KnownLayer]) -> Result<Vec<Layer>, EngineError> {
         let ids = self.inner.engine.layers_of(path).await?;
         if ids.is_empty() {
@@ -44,7 +44,7 @@ impl Sessions {
         packages.recover(&wanted).await.map_err(|error| EngineError::Image(error.to_string()))
     }
 
-    /// What is to be kept about the layers that a session has now; `before` is what was kept so far.
+    /// Returns the records of a session's present layers; `before` are the records so far.
     pub(super) fn known_layers(&self, session: &dyn Session, before: &[KnownLayer]) -> Vec<KnownLayer> {
         let layers = session.layers();
         layers

@@ -1,4 +1,4 @@
-//! Waking sessions, putting them to sleep, and who must sleep for another to wake.
+//! Resuming and hibernating sessions, within the limit on live sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,20 +16,20 @@ use super::settings::WAITING_PER_LIVE;
 use super::slot::{Body, Live, Slot};
 use super::{Sessions, Waiting};
 
-/// Whether a file is written that does not fit beside those of other sessions.
+/// Check of disk space before a session is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
-    /// No: the session stays awake.
+    /// A session that does not fit stays live.
     Checked,
-    /// Yes: the server ends.
+    /// The session is written in any case: the server ends.
     Taken,
 }
 
-/// Who waits for a place looks this often whether there will be one.
+/// Time between checks whether a place can become free.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Sessions {
-    /// The session's machine; wakes or makes it if need be.
+    /// Returns the session's machine. Resumes the session or makes a machine if it has none.
     pub(super) async fn awake<'a>(
         &self,
         slot: &Slot,
@@ -97,8 +97,8 @@ impl Sessions {
         Ok(Live::new(session, place))
     }
 
-    /// As [`Sessions::awake`], to look at files only: of a session that cannot be woken, another one with its files is given, which
-    /// ends with the answer.
+    /// Returns a machine with the session's files, for reading. For a session that cannot be resumed this is a
+    /// temporary session with its files, in `recovered`.
     pub(super) async fn awake_or_recovered<'a>(
         &self,
         slot: &Slot,
@@ -107,7 +107,7 @@ impl Sessions {
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
         match self.awake(slot, body, cancel).await {
-            // Its place is given back, and another one taken.
+            // The place of the failed attempt is free again.
             Err(SessionError::Outdated { .. }) => {
                 let place = self.place(cancel).await?;
                 let session = self.recover(slot).await?;
@@ -121,7 +121,7 @@ impl Sessions {
         }
     }
 
-    /// A new session with the files of one that cannot be woken.
+    /// Makes a session with the files of one that cannot be resumed.
     pub(super) async fn recover(&self, slot: &Slot) -> Result<Box<dyn Session>, SessionError> {
         let (id, image) = {
             let record = slot.record();
@@ -140,7 +140,7 @@ impl Sessions {
         }
     }
 
-    /// Lets a session outlive this server. One that cannot is told of in the log: it is used all the same.
+    /// Lets a session survive a crash of this server. A failure is only logged: the session can still be used.
     pub(super) async fn leave_will(&self, id: &SessionId, session: &dyn Session) {
         let path = self.inner.directory.image(&DataDir::will_name(id));
         if let Err(error) = session.leave_will(&path).await {
@@ -148,7 +148,7 @@ impl Sessions {
         }
     }
 
-    /// A place among the live sessions. When there is none, the least recently used idle session is put to sleep.
+    /// Waits for a place among the live sessions. If there is none, hibernates the least recently used idle session.
     pub(super) async fn place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
         let places = Arc::clone(&self.inner.places);
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
@@ -161,7 +161,7 @@ impl Sessions {
         let next = places.acquire_owned();
         tokio::pin!(next);
         loop {
-            // Whoever ends a cell from now on makes room as well. That there will never be any is found out here.
+            // Calls that end a cell free a place, too. This call fails if no place can ever become free.
             self.evict_one().await?;
             tokio::select! {
                 biased;
@@ -173,7 +173,7 @@ impl Sessions {
         }
     }
 
-    /// A place, if one is free or can be made so at once.
+    /// Returns a place if one is free, or can be freed without waiting.
     pub(super) async fn place_at_once(&self) -> Option<OwnedSemaphorePermit> {
         let places = &self.inner.places;
         if let Ok(place) = Arc::clone(places).try_acquire_owned() {
@@ -183,7 +183,7 @@ impl Sessions {
         Arc::clone(places).try_acquire_owned().ok()
     }
 
-    /// Makes room if somebody waits for it; called whenever a session has become idle.
+    /// Frees a place if a call waits for one. Called whenever a session becomes idle.
     pub(super) fn make_room(&self) {
         if self.inner.waiting_for_place.load(Ordering::SeqCst) > 0 {
             let sessions = self.clone();
@@ -195,11 +195,11 @@ impl Sessions {
         }
     }
 
-    /// Puts the least recently used idle session to sleep. That they are busy is no error: some time they will be idle.
+    /// Hibernates the least recently used idle session. Does nothing if all are busy.
     async fn evict_one(&self) -> Result<(), SessionError> {
         let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let now = (self.inner.settings.elapsed)();
-        // The last one is taken first.
+        // The loop takes the last one first.
         slots.sort_by_cached_key(|slot| slot.idle(now));
         let mut stuck = 0;
         let mut why = None;
@@ -229,14 +229,14 @@ impl Sessions {
         }
     }
 
-    /// Puts a session to sleep: its state is in a file and in the registry before its machine ends.
+    /// Hibernates a session: its state is in a file and in the registry before its machine ends.
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_fitting`]; the session stays awake, unless its machine is gone.
+    /// Those of [`Sessions::write_if_it_fits`]; the session stays live, unless its machine has ended.
     pub(super) async fn hibernate(&self, slot: &Slot, body: &mut Body, room: Room) -> Result<(), SessionError> {
         let Body::Live(live) = &*body else { return Ok(()) };
-        // What has not changed since it woke is in its file already; what has never run needs none.
+        // An unchanged state is in its file already. A session that never ran needs no file.
         let changed = {
             let record = slot.record();
             record.state != SessionState::Fresh && record.current_image().is_none()
@@ -249,7 +249,7 @@ impl Sessions {
             let image = match written {
                 Ok(image) => image,
                 Err(error) => {
-                    // Space may be free the next time.
+                    // Disk space may be free the next time.
                     if let SessionError::Unkeepable { .. } = &error {
                         slot.set_unkeepable(error.clone());
                     }
@@ -272,7 +272,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Why a session is not there.
+    /// Returns the error for a session that does not exist any more.
     pub(super) fn gone(&self, slot: &Slot) -> SessionError {
         SessionError::NotFound { id: slot.record().id.to_string(), timeout: self.inner.settings.timeout }
     }

@@ -1,15 +1,16 @@
-//! Sessions: interpreters that keep their state from call to call, sleep while nobody uses them, and survive the server.
+//! Sessions: interpreters that keep their state between calls, are hibernated when idle, and survive the server.
 //!
-//! [`Sessions`] is the door. A session is **live** (in a machine), **asleep** (in a file) or **lost**; whoever uses one that is
-//! asleep wakes it. At most [`SessionSettings::max_live`] are live; who needs a place puts the least recently used idle one to
-//! sleep. One thing at a time happens in a session, others wait in order.
+//! [`Sessions`] is the entry point. A session is **live** (in a machine), **asleep** (hibernated to a file) or
+//! **lost**. A call on a session that is asleep resumes it. At most [`SessionSettings::max_live`] sessions are live;
+//! when a further one needs a place, the least recently used idle session is hibernated. A session does one operation
+//! at a time; others wait in order.
 //!
-//! What is answered is recorded: the registry is written after the engine's answer and before ours. With
-//! [`Durability::Cell`] the session's own file is written before that as well. A file belongs to one *generation* of the
-//! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
+//! The registry is written after the engine's answer and before the answer to the caller. With [`Durability::Cell`]
+//! the session's file is written before that as well. A file belongs to one *generation* of the session's state and is
+//! never used for another. So a session has the state of its last answer, or is lost, but never has an older state.
 //!
-//! Several servers of one user share a data directory. Each session has at most one server at a time, which has its lease; another one
-//! that needs it asks for it.
+//! Several servers of one user can share a data directory. At most one server at a time owns a session, by its lease.
+//! Another server that needs the session asks for it.
 
 mod access;
 mod backup;
@@ -71,15 +72,15 @@ use lease::{Leases, LocalLeases};
 use registry::Registry;
 use slot::Slot;
 
-/// Bytes of text that an answer about a cell should hold; all of it is a file when there are more.
+/// Bytes of text that an answer about a cell should hold; the full text is in a file if there are more.
 pub const ANSWER_BYTES: usize = settings::ANSWER_BYTES;
 
-/// How long a server waits for another one that has the data directory alone: one that makes the registry.
+/// Longest time that a server waits for another one that has the data directory exclusively to make the registry.
 const OPEN_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// Time between two attempts.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
-/// The sessions of one server. Clones share them.
+/// Sessions of one server. Clones share them.
 #[derive(Clone)]
 pub struct Sessions {
     inner: Arc<Inner>,
@@ -92,12 +93,12 @@ struct Inner {
     registry: Registry,
     leases: Box<dyn Leases>,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
-    /// Places of sessions that are awake.
+    /// Places of live sessions.
     places: Arc<Semaphore>,
-    /// Calls that wait for one.
+    /// Calls that wait for a place.
     waiting_for_place: AtomicUsize,
     admission: Admission,
-    /// Cancelled when the server ends: nothing begins any more.
+    /// Cancelled at shutdown: further calls are refused.
     closing: CancellationToken,
 }
 
@@ -108,12 +109,12 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// Uses the data directory, finds what sessions there are, and begins to look after them. Other servers may use the directory
+    /// Opens the data directory, reads its sessions, and starts their maintenance. Other servers may use the directory
     /// as well.
     ///
     /// # Errors
     ///
-    /// [`DataDirError`], above all when another process has the directory alone.
+    /// [`DataDirError`], most often because another process has the directory exclusively.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
         let deadline = tokio::time::Instant::now() + OPEN_PATIENCE;
         let (directory, registry) = loop {
@@ -147,7 +148,7 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// What sessions a data directory holds, also while a server uses it.
+    /// Lists the sessions of a data directory, also while a server uses it.
     ///
     /// # Errors
     ///
@@ -156,22 +157,22 @@ impl Sessions {
         DataDir::look(data_dir).map_or(Ok(Vec::new()), |directory| Registry::look(&directory))
     }
 
-    /// Limits of each session.
+    /// Returns the limits of each session.
     pub fn limits(&self) -> &Limits {
         &self.inner.settings.limits
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &SessionSettings {
         &self.inner.settings
     }
 
-    /// After how long without use a session is removed, in words; `None`: never.
+    /// Returns in words after how long without use a session is removed; `None` if sessions never expire.
     pub fn timeout_in_words(&self) -> Option<String> {
         self.inner.settings.timeout.map(error::spoken)
     }
 
-    /// Everything that is known of a principal's sessions, the oldest first. Those of other servers are as the registry has them.
+    /// Returns the records of a principal's sessions, the oldest first. Those of other servers are as stored.
     pub async fn list(&self, principal: &str) -> Vec<Record> {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read; sessions of other servers may be missing");
@@ -186,7 +187,7 @@ impl Sessions {
         records
     }
 
-    /// Files of a session as they were after its last cell. Wakes nothing.
+    /// Returns the files of a session as they were after its last cell. Does not resume the session.
     ///
     /// # Errors
     ///
@@ -204,7 +205,7 @@ impl Sessions {
         Ok(files)
     }
 
-    /// Stops the cell that a session runs at present; false when it runs none.
+    /// Interrupts the running cell of a session; false if none runs.
     ///
     /// # Errors
     ///
@@ -218,7 +219,7 @@ impl Sessions {
         self.inner.leases().interrupt(&id).await.map_err(|error| hold::elsewhere(id, error))
     }
 
-    /// Takes a principal's access away: its cells that run are ended, and its sessions are as before them; what waits is refused. Its
+    /// Revokes a principal's access: ends its running cells, which are rolled back, and refuses its waiting calls. Its
     /// sessions stay. See [`Admission::revoke`].
     pub fn revoke(&self, principal: &str) {
         self.inner.admission.revoke(principal);
@@ -228,7 +229,7 @@ impl Sessions {
         self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session of that name, if it is this principal's and has not expired.
+    /// Returns the session with that id, if it belongs to the principal and has not expired.
     async fn find(&self, principal: &str, id: &str) -> Result<Arc<Slot>, SessionError> {
         let not_found = || SessionError::NotFound {
             id: id.escape_debug().take(64).collect(),
@@ -252,7 +253,7 @@ impl Sessions {
         Ok(slot)
     }
 
-    /// Makes room for one more session, which this server has from the beginning.
+    /// Adds a session, which this server owns from the beginning.
     fn add(&self, record: Record) -> Result<Arc<Slot>, SessionError> {
         let lease = self.inner.leases().try_acquire(&record.id);
         let lease = lease.map_err(|error| SessionError::Storage(error.to_string()))?;
@@ -278,7 +279,7 @@ impl Sessions {
         Ok(slot)
     }
 
-    /// A session that has nothing in it yet, and is not in the registry.
+    /// Adds an empty session, which is not in the registry yet.
     async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
         self.refresh().await?;
         self.fit_new(principal).await?;
@@ -296,7 +297,7 @@ impl Sessions {
         slot.record().last_used = self.now();
     }
 
-    /// How long a session has not been used.
+    /// Returns how long a session has not been used.
     fn idle_time(&self, slot: &Slot) -> Duration {
         slot.idle((self.inner.settings.elapsed)())
     }
@@ -311,19 +312,19 @@ impl Sessions {
         MachineSpec { principal, image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
     }
 
-    /// Sessions in all.
+    /// Returns the number of sessions.
     pub fn count(&self) -> usize {
         self.slots().len()
     }
 
-    /// Sessions that are awake.
+    /// Returns the number of live sessions.
     pub fn live(&self) -> usize {
         let max = self.inner.settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
         max.saturating_sub(self.inner.places.available_permits())
     }
 
-    /// In a task of its own: what was begun is not left half done when the caller loses interest. The caller's loss of
-    /// interest cancels `cancel`'s child, which the work gets.
+    /// Runs `work` in a task of its own, so that it is completed when the caller drops the future. Dropping the future
+    /// cancels the token that `work` gets.
     async fn detached<T, F>(
         &self,
         cancel: &CancellationToken,
@@ -349,12 +350,12 @@ impl Inner {
     }
 }
 
-/// Opens a directory and its registry for use beside other servers; the first one makes the registry.
+/// Opens a directory and its registry together with other servers. The first server makes the registry.
 fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
     let (directory, alone) = DataDir::share(path)?;
     let registry = Registry::open(&directory)?;
     if alone {
-        // What is half written is of servers that are gone.
+        // No server runs: incomplete files are of servers that ended.
         let cleaned = directory.clean(|name| DataDir::session_of(name).is_some());
         cleaned.map_err(|source| DataDirError::Io { path: path.to_owned(), source })?;
         directory.admit_others()?;
@@ -362,11 +363,11 @@ fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
     Ok((directory, registry))
 }
 
-/// Counts a waiting call as long as it lives.
+/// Counts a waiting call until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    /// `None` when `limit` wait already.
+    /// Returns `None` when `limit` calls wait already.
     fn begin(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
         let waiting = Waiting(counter);
         (counter.fetch_add(1, Ordering::SeqCst) < limit).then_some(waiting)

@@ -1,4 +1,4 @@
-//! Output of a cell: figures and long texts become files, and files that it wrote are reported.
+//! Output of a cell: pictures and long texts become files, and written files are reported.
 
 use brumate_engine_api::{EngineError, FileInfo, Session};
 use tokio_util::sync::CancellationToken;
@@ -13,11 +13,11 @@ use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
 use super::settings::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
 use super::slot::Slot;
 
-/// Saved pictures that are shown, when the cell showed none itself.
+/// Most saved pictures that are shown, if the cell showed none itself.
 const MAX_SAVED_SHOWN: usize = 4;
 
 impl Sessions {
-    /// Compares the files with what was known of them, and knows them from now on.
+    /// Compares the files with the record and updates it.
     pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
         let there = session.list_files(WORKSPACE).await?;
         Ok(self.note_listed(slot, session, there).await)
@@ -37,7 +37,8 @@ impl Sessions {
         changes
     }
 
-    /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
+    /// Stores the cell's pictures and long texts as files, and reports the files that it wrote. Returns which parts of
+    /// the record changed.
     pub(super) async fn after_cell(
         &self,
         slot: &Slot,
@@ -56,7 +57,7 @@ impl Sessions {
         };
         if !gatherer.figures.shown.is_empty() {
             keep_figures(session, gatherer.figures, &changes, report).await;
-            // What a cell wrote itself comes first, then its pictures.
+            // The cell's own files come before its pictures.
             if let Ok(more) = self.note_files(slot, session).await {
                 changes.written.extend(more.written.iter().cloned());
                 changes.files = more.files;
@@ -81,17 +82,17 @@ impl Sessions {
     }
 }
 
-/// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
+/// Writes the pictures of a cell to files. A picture that cannot be written is still shown.
 async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
     let mut number = next_number(changes.files.keys().map(String::as_str));
     for figure in figures.shown {
         let mut forms = figure.forms;
         if let Some(name) = figure.saved.filter(|name| changes.files.contains_key(name)) {
-            // The cell has made this file itself.
+            // The cell has saved this picture itself.
             let saved = forms.remove(0);
             show(saved, name, report);
         }
-        // Without other forms it needs no name of ours.
+        // Without other formats no number is used.
         number += u32::from(!forms.is_empty());
         for form in forms {
             let name = format!("figure_{}.{}", number - 1, form.ending);
@@ -107,7 +108,7 @@ async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes
     }
 }
 
-/// Adds a picture to the answer, if it is of a type that is shown and small enough.
+/// Adds a picture to the answer, if its type can be shown and it is small enough.
 fn show(form: Form, name: String, report: &mut CellReport) {
     let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
     let bytes = form.shown.unwrap_or(form.bytes);
@@ -116,7 +117,7 @@ fn show(form: Form, name: String, report: &mut CellReport) {
     }
 }
 
-/// Pictures that the cell saved, when it showed none: `plt.savefig` is meant to be seen.
+/// Shows pictures that the cell saved, if it showed none: `plt.savefig` is meant to be seen.
 async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellReport) {
     let pictures = changes.written.iter().filter_map(|name| {
         let file = changes.files.get(name)?;
@@ -132,7 +133,7 @@ async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellR
     }
 }
 
-/// Writes all text of a cell to a file, and removes the oldest of these files.
+/// Writes the full text of a cell to a file, and removes the oldest of these files.
 async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> WholeText {
     let mut text: String = report.output.concat();
     if let Some(result) = &report.result {
@@ -148,7 +149,7 @@ async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> W
     }
     let mut written = write_all(session, &name, 0, text.clone().into_bytes(), true).await;
     if written.is_err() && session.remove_file(&guest_path(OUTPUTS)).await.is_ok() {
-        // The cell had made a file where the directory belongs.
+        // The cell had made a file with the directory's name.
         written = write_all(session, &name, 0, text.into_bytes(), true).await;
     }
     match written {

@@ -1,4 +1,4 @@
-//! Snapshots: writes the state of one session to a file, and makes another session of it, here or on another host.
+//! Snapshots of single sessions, which can be restored here or on another host.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,23 +21,23 @@ use crate::packages::KnownLayer;
 /// Record of a session in a snapshot, beside the session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
-    /// The session has a file: it has run something.
+    /// Whether the session has a file: it has run something.
     pub has_file: bool,
     /// Cells that were run.
     pub executions: u64,
     /// Files in its working directory, by path.
     pub files: BTreeMap<String, KnownFile>,
-    /// Packages that were installed in it, in the order of their layers.
+    /// Packages that were installed in the session, in the order of their layers.
     pub packages: Vec<KnownLayer>,
 }
 
 impl Sessions {
-    /// Copies the file of a session's present state to `to`, which is replaced, and returns the rest of its snapshot. A session that has
-    /// run nothing has no file. The session goes on as it was.
+    /// Copies the file of a session's present state to `to`, which is replaced, and returns the record of the
+    /// snapshot. A session that has run nothing has no file. The session continues unchanged.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used or kept in a file; [`SessionError::Storage`] when `to` cannot be written.
+    /// Errors of resuming and storing the session; [`SessionError::Storage`] when `to` cannot be written.
     pub async fn snapshot(
         &self,
         principal: &str,
@@ -78,11 +78,11 @@ impl Sessions {
         .await
     }
 
-    /// Makes a new session of a snapshot, whose file is at `from`.
+    /// Makes a new session from a snapshot, whose file is at `from`.
     ///
     /// # Errors
     ///
-    /// When the file is none that this version can wake, or there can be no more sessions.
+    /// When this version cannot resume the file, or there are too many sessions.
     pub async fn restore_snapshot(
         &self,
         principal: &str,
@@ -114,7 +114,7 @@ impl Sessions {
         .await
     }
 
-    /// Makes a copy of the file at `from` the file of a session, which sleeps.
+    /// Makes a copy of the file at `from` the file of a session, which is asleep then.
     pub(super) async fn adopt_copy(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
         let (name, generation) = {
             let record = slot.record();
@@ -126,7 +126,7 @@ impl Sessions {
     }
 }
 
-/// Copies a file, durably; returns its length.
+/// Copies a file and syncs it to disk; returns its length.
 async fn copy(from: PathBuf, to: PathBuf) -> Result<u64, SessionError> {
     let copy = move || {
         let bytes = std::fs::copy(from, &to)?;

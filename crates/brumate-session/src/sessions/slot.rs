@@ -1,4 +1,4 @@
-//! One session in this process: whose turn it is, and where its state is.
+//! Slot of a session in this process: its lock, its machine and its record.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -16,20 +16,20 @@ use super::lease::Lease;
 use super::record::{Record, SessionState};
 use super::settings::MAX_WAITING;
 
-/// Where the state of a session is, for whoever's turn it is.
+/// Machine of a session, protected by the slot's lock.
 pub(crate) enum Body {
-    /// In a machine.
+    /// The session is live.
     Live(Live),
-    /// In a file, or nowhere yet: [`Record::state`] tells.
+    /// The session has no machine. [`SessionRecord::state`] tells where its state is.
     Away,
     /// The session was cleared or has expired.
     Gone,
 }
 
-/// A session that is awake.
+/// Machine of a live session.
 pub(crate) struct Live {
     pub(crate) session: Box<dyn Session>,
-    /// Its place among the sessions that may be awake.
+    /// Place among the live sessions.
     _place: OwnedSemaphorePermit,
 }
 
@@ -39,8 +39,8 @@ impl Live {
     }
 }
 
-/// The exclusive use of a session: no other call of this server uses it, and no other server has its lease. When it ends, a
-/// session that is awake keeps the lease; of others it is given back.
+/// Lock on a session: no other call of this server uses it, and no other server has its lease. When the guard is
+/// dropped, the lease of a session that is not live is released.
 pub(crate) struct Turn {
     slot: Arc<Slot>,
     body: OwnedMutexGuard<Body>,
@@ -68,25 +68,25 @@ impl Drop for Turn {
     }
 }
 
-/// A session.
+/// Session in this process.
 pub(crate) struct Slot {
     record: Mutex<Record>,
-    /// Whom it belongs to, as in the record.
+    /// Principal of the record.
     principal: Arc<str>,
-    /// When it was used last, in milliseconds of a clock that does not jump; negative before that began.
+    /// Monotonic time of the last use, in milliseconds; negative if it was before the clock began.
     used: AtomicI64,
-    /// This server's right to change it. While there is one the record is right, otherwise a copy of the registry's.
+    /// Lease of this server. While there is one, `record` is authoritative; otherwise it is a copy of the registry's.
     lease: Mutex<Option<Lease>>,
-    /// When it was used last, as the registry has it: milliseconds since 1970.
+    /// Stored time of the last use, in milliseconds since 1970.
     stored_use: AtomicI64,
     body: Arc<tokio::sync::Mutex<Body>>,
     waiting: AtomicUsize,
     running: Mutex<Option<Running>>,
-    /// The last cell that began was ended because somebody emptied or removed the session.
+    /// Whether the last cell was killed because the session was reset or removed.
     killed: AtomicBool,
-    /// Somebody has removed it, and waits for his turn to do so.
+    /// Whether the session is being removed by a call that waits for the lock.
     cleared: AtomicBool,
-    /// The generation that cannot be put to sleep, and why.
+    /// Generation that cannot be stored, with the error.
     unkeepable: Mutex<Option<(u64, SessionError)>>,
 }
 
@@ -96,7 +96,7 @@ struct Running {
 }
 
 impl Slot {
-    /// A session that was used last at `used`, by the clock that does not jump.
+    /// Makes a slot for a session that was last used at the monotonic time `used`.
     pub(crate) fn new(record: Record, used: Duration) -> Self {
         Self {
             principal: record.principal.as_str().into(),
@@ -113,44 +113,44 @@ impl Slot {
         }
     }
 
-    /// A session that at `now` has not been used for `idle`.
+    /// Makes a slot for a session that at `now` has not been used for `idle`.
     pub(crate) fn aged(record: Record, now: Duration, idle: Duration) -> Self {
         let slot = Self::new(record, now);
         slot.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
         slot
     }
 
-    /// A session of a principal that is in no list.
+    /// Makes a slot for a session that is not in any list.
     ///
     /// # Errors
     ///
-    /// When the system has no randomness.
+    /// [`SessionError::Storage`] when the system has no random numbers.
     pub(crate) fn newcomer(principal: &str) -> Result<Self, SessionError> {
         Ok(Self::new(Record::new(SessionId::random()?, principal, 0), Duration::ZERO))
     }
 
-    /// Whom it belongs to.
+    /// Returns the principal that the session belongs to.
     pub(crate) fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// How long at `now` it has not been used.
+    /// Returns how long the session has not been used at `now`.
     pub(crate) fn idle(&self, now: Duration) -> Duration {
         let idle = millis(now).saturating_sub(self.used.load(Ordering::Relaxed));
         Duration::from_millis(u64::try_from(idle).unwrap_or(0))
     }
 
-    /// It is used at `now`.
+    /// Notes that the session is used at `now`.
     pub(crate) fn set_used(&self, now: Duration) {
         self.used.store(millis(now), Ordering::Relaxed);
     }
 
-    /// A file of its present state would have so many bytes.
+    /// Sets the estimated bytes of a file of the present state.
     pub(crate) fn set_estimate(&self, bytes: u64) {
         self.record().estimated_bytes = bytes;
     }
 
-    /// Disk space that it takes, or would take if it were put to sleep now.
+    /// Returns the disk space that the session uses, or would use if it were hibernated now.
     pub(crate) fn need(&self) -> Need {
         let record = self.record();
         let file = record.image.as_ref().map_or(0, |image| image.bytes);
@@ -162,23 +162,23 @@ impl Slot {
         }
     }
 
-    /// The record. Never held while something is awaited.
+    /// Returns the record. Do not hold the guard across an await.
     pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that this server has the lease of the session, or has it no more.
+    /// Sets or releases this server's lease of the session.
     pub(crate) fn set_lease(&self, lease: Option<Lease>) {
-        // The one before ends outside of the lock.
+        // The old lease is dropped outside of the lock.
         let _before = std::mem::replace(&mut *self.lease.lock().unwrap_or_else(PoisonError::into_inner), lease);
     }
 
-    /// Whether this server has the lease of the session.
+    /// Returns whether this server has the lease of the session.
     pub(crate) fn has_lease(&self) -> bool {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Puts what the registry says in the place of what was known of a session that this server does not have.
+    /// Replaces the record of a session that this server does not own by the registry's.
     pub(crate) fn set_record(&self, record: Record, now: Duration, idle: Duration) {
         let used = millis(now).saturating_sub(millis(idle));
         self.used.fetch_max(used, Ordering::Relaxed);
@@ -188,19 +188,19 @@ impl Slot {
         *known = Record { last_used, ..record };
     }
 
-    /// Returns true when the registry has a time of the last use that is more than `step` milliseconds earlier. The caller
-    /// stores the present one then.
+    /// Returns whether the stored time of the last use is more than `step` milliseconds old. The caller has to store
+    /// the present one then.
     pub(crate) fn begin_store_use(&self, step: i64) -> bool {
         let used = self.record().last_used;
         let stored = self.stored_use.load(Ordering::Relaxed);
         stored.saturating_add(step) < used && self.stored_use.swap(used, Ordering::Relaxed) < used
     }
 
-    /// Takes the session for one thing to do in this server; first come, first served.
+    /// Locks the session in this server; calls wait in order.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Busy`] when too many wait, [`SessionError::Cancelled`].
+    /// [`SessionError::Busy`] when too many calls wait, [`SessionError::Cancelled`].
     pub(crate) async fn lock(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
         if cancel.is_cancelled() {
             return Err(SessionError::Cancelled);
@@ -220,19 +220,19 @@ impl Slot {
         }
     }
 
-    /// Takes the session in this server if nobody has it and nobody waits for it.
+    /// Locks the session in this server if it is free.
     pub(crate) fn try_lock(self: &Arc<Self>) -> Option<Turn> {
         let body = Arc::clone(&self.body).try_lock_owned().ok()?;
         Some(Turn { slot: Arc::clone(self), body })
     }
 
-    /// Takes the session in this server however many wait: for what must be done.
+    /// Locks the session in this server without a limit on waiting calls.
     pub(crate) async fn lock_surely(self: &Arc<Self>) -> Turn {
         Turn { slot: Arc::clone(self), body: Arc::clone(&self.body).lock_owned().await }
     }
 
-    /// From now on nothing begins in this session, however long it has waited; `false` takes that back. Returns what was the case
-    /// before.
+    /// Sets whether calls on this session, also waiting ones, fail because it is being removed. Returns the earlier
+    /// value.
     pub(crate) fn set_cleared(&self, cleared: bool) -> bool {
         self.cleared.swap(cleared, Ordering::SeqCst)
     }
@@ -241,13 +241,13 @@ impl Slot {
         self.cleared.load(Ordering::SeqCst)
     }
 
-    /// From now on until [`Slot::ended`], interrupts mean this cell.
+    /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it.
     pub(crate) fn begun(&self, interrupter: Arc<dyn Interrupter>) {
         self.killed.store(false, Ordering::SeqCst);
         *self.running() = Some(Running { interrupter, interrupted: false });
     }
 
-    /// The cell has ended; `stopped` when an interrupt was the reason. One that came too late is taken back.
+    /// Unregisters the cell. An interrupt that came too late is withdrawn, unless it has `stopped` the cell.
     pub(crate) fn ended(&self, stopped: bool) {
         if let Some(running) = self.running().take()
             && running.interrupted
@@ -257,7 +257,7 @@ impl Slot {
         }
     }
 
-    /// Stops the cell that is running; false when none is.
+    /// Interrupts the running cell; false if none runs.
     pub(crate) fn interrupt(&self) -> bool {
         match self.running().as_mut() {
             Some(running) => {
@@ -269,19 +269,19 @@ impl Slot {
         }
     }
 
-    /// Ends the cell that is running without asking it; the session goes on as it was before.
+    /// Kills the running cell. The session is rolled back.
     pub(crate) fn end(&self) {
         if let Some(running) = self.running().as_ref() {
             running.interrupter.kill();
         }
     }
 
-    /// Whether its state is nowhere any more.
+    /// Returns whether the session's state is lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.record().state == SessionState::Lost
     }
 
-    /// Ends the cell that is running without asking it, because the session is emptied or removed.
+    /// Kills the running cell because the session is reset or removed.
     pub(crate) fn kill(&self) {
         if let Some(running) = self.running().as_ref() {
             self.killed.store(true, Ordering::SeqCst);
@@ -289,7 +289,7 @@ impl Slot {
         }
     }
 
-    /// Whether [`Slot::kill`] was meant for the last cell that began.
+    /// Returns whether the last cell was ended by [`Slot::discard_cell`].
     pub(crate) fn was_killed(&self) -> bool {
         self.killed.load(Ordering::SeqCst)
     }
@@ -298,18 +298,18 @@ impl Slot {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the present state cannot be put to sleep.
+    /// Notes that the present state cannot be stored.
     pub(crate) fn set_unkeepable(&self, error: SessionError) {
         let generation = self.record().generation;
         *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
     }
 
-    /// The present state is an earlier one again, of which nothing is known.
+    /// Forgets that a state cannot be stored, after a change to an earlier one.
     pub(crate) fn forget_unkeepable(&self) {
         *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Why the present state cannot be put to sleep, if that is known.
+    /// Returns why the present state cannot be stored, if that is known.
     pub(crate) fn unkeepable(&self) -> Option<SessionError> {
         let generation = self.record().generation;
         let known = self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner);
@@ -321,7 +321,7 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A place in the queue.
+/// Position in the queue.
 struct Place<'a>(&'a AtomicUsize);
 
 impl Drop for Place<'_> {

@@ -1,4 +1,4 @@
-//! Changes of a session are stored before they are answered. A change that cannot be stored is undone.
+//! Storage of changes: a change is stored before it is answered, and rolled back if it cannot be stored.
 
 use brumate_engine_api::Session;
 
@@ -10,7 +10,7 @@ use super::settings::Durability;
 use super::slot::Slot;
 use crate::packages::KnownLayer;
 
-/// The record of a session before a change.
+/// Part of a session's record before a change.
 pub(super) struct Before {
     state: SessionState,
     generation: u64,
@@ -19,7 +19,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Copies the present record.
+    /// Copies it from the present record.
     pub(super) fn of(slot: &Slot) -> Self {
         let record = slot.record();
         Self {
@@ -31,20 +31,20 @@ impl Before {
     }
 }
 
-/// The reason why a change was undone.
+/// Error when a change was rolled back.
 pub(super) struct Undone {
     pub(super) error: SessionError,
-    /// The machine is gone with it: why. What is left of the session says its record.
+    /// Reason why the machine ended as well. The record has the session's state.
     pub(super) lost: Option<String>,
 }
 
 impl Sessions {
-    /// Ends the transaction of a change that the record has already: with the change stored, it counts, otherwise session and
-    /// record are as they were before.
+    /// Ends the transaction of a change that the record has already: commits it if it can be stored, otherwise rolls
+    /// back the session and its record.
     ///
     /// # Errors
     ///
-    /// [`Undone`], with what the disk, its limits, or the engine say.
+    /// [`RolledBackChange`] with the error of the disk, its limits, or the engine.
     pub(super) async fn conclude(
         &self,
         slot: &Slot,
@@ -73,7 +73,7 @@ impl Sessions {
         Err(Undone { error, lost })
     }
 
-    /// Takes a change back. Returns why the machine is gone, if it is.
+    /// Rolls a change back. Returns the reason if the machine has ended.
     pub(super) async fn undo(&self, slot: &Slot, session: &dyn Session, before: Before) -> Option<String> {
         let back = session.roll_back().await;
         {
@@ -97,7 +97,7 @@ impl Sessions {
                 Some(reason)
             }
         };
-        // What was stored before is right, unless the machine was lost.
+        // The stored record is still right, unless the machine was lost.
         let record = slot.record().clone();
         if let Err(error) = self.inner.registry.put(record, Parts::All, Sync::Process).await {
             tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
@@ -105,7 +105,8 @@ impl Sessions {
         lost
     }
 
-    /// Notes that a session's machine is gone; false when the session went along. What is in a file, or was empty, is not lost.
+    /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is
+    /// not lost.
     pub(super) fn lose_machine(&self, slot: &Slot, reason: &str) -> bool {
         let mut record = slot.record();
         let kept = record.state == SessionState::Fresh || record.current_image().is_some();
@@ -117,7 +118,7 @@ impl Sessions {
         kept
     }
 
-    /// Enters the present state into the registry, with its file if there is to be one; the file before stays.
+    /// Stores the present state in the registry, with its file if there is to be one. The old file is kept.
     async fn store(&self, slot: &Slot, session: &dyn Session, parts: Parts) -> Result<Option<ImageFile>, SessionError> {
         let image = match self.inner.settings.durability {
             Durability::Cell => Some(self.write_fitting(slot, session).await?),
@@ -125,7 +126,7 @@ impl Sessions {
         };
         let (record, sync) = {
             let mut record = slot.record().clone();
-            // A file of an earlier state must never be taken for this one, not even after a loss of power.
+            // A file of an earlier state must never count as this one, not even after a loss of power.
             let sync = if record.image.is_some() || image.is_some() { Sync::Disk } else { Sync::Process };
             record.image.clone_from(&image);
             (record, sync)
@@ -141,7 +142,7 @@ impl Sessions {
         }
     }
 
-    /// Enters a file into the registry and removes the one before it. Until the registry has it, the old one counts.
+    /// Stores a session's new file in the registry and removes the old one. The old file counts until then.
     pub(super) async fn adopt_image(
         &self,
         slot: &Slot,
@@ -168,7 +169,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Removes a file that the registry does not know any more.
+    /// Removes a file that the registry does not name any more.
     fn remove_outdated(&self, slot: &Slot, outdated: Option<ImageFile>) {
         let present = slot.record().image.as_ref().map(|image| image.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {

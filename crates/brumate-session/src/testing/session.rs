@@ -1,4 +1,4 @@
-//! Sessions of the fake engine: variables and files that scripts change, and that sleep as JSON.
+//! Sessions of the fake engine: variables and files that scripts change, hibernated as JSON.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use tokio::sync::{Mutex, mpsc};
 use super::{FakeMachine, State};
 use crate::sessions::WORKSPACE;
 
-/// A variable that a session cannot be put to sleep with.
+/// Name of a variable with which a session cannot be stored.
 const UNKEEPABLE: &str = "unkeepable";
 
-/// What a session remembers.
+/// State of a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) variables: BTreeMap<String, String>,
-    /// Relative path → content and stamp.
+    /// Contents and stamps by relative path.
     pub(super) files: BTreeMap<String, (Vec<u8>, u64)>,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
     }
 }
 
-/// Where a session leaves its will; the real ones use more files of such names.
+/// Returns the path of a session's crash snapshot. The real engine uses more files with such names.
 fn will_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".will");
@@ -55,7 +55,7 @@ fn will_of(path: &Path) -> PathBuf {
 pub(super) struct FakeSession {
     machine: FakeMachine,
     memory: Mutex<Memory>,
-    /// The value at the beginning of the transaction.
+    /// State at the beginning of the transaction.
     before: std::sync::Mutex<Option<Memory>>,
     will: std::sync::Mutex<Option<PathBuf>>,
     layers: std::sync::Mutex<Vec<Layer>>,
@@ -78,7 +78,7 @@ impl FakeSession {
         Self { machine, memory: Mutex::new(memory), before: std::sync::Mutex::default(), will, layers }
     }
 
-    /// Writes the will, if there is to be one. A real session does so when its server is gone.
+    /// Writes the crash snapshot, if there is to be one. A real session does so when its server has ended.
     fn write_will(&self, memory: &Memory) {
         if let Some(will) = &*self.will.lock().unwrap_or_else(PoisonError::into_inner) {
             let bytes = serde_json::to_vec(memory).unwrap_or_default();
@@ -87,7 +87,7 @@ impl FakeSession {
     }
 }
 
-/// Relative to the working directory.
+/// Returns a path relative to the working directory.
 fn relative(path: &str) -> Result<&str, EngineError> {
     path.strip_prefix(WORKSPACE)
         .and_then(|rest| rest.strip_prefix('/'))
@@ -196,7 +196,7 @@ impl Session for FakeSession {
             if bytes.len() as u64 > most {
                 return Err(io(std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error())));
             }
-            // As the real ones are: whole or not at all.
+            // Complete or not at all, as with the real engine.
             let half = path.with_extension("half");
             std::fs::write(&half, &bytes).and_then(|()| std::fs::rename(&half, path)).map_err(io)?;
             Ok(bytes.len() as u64)

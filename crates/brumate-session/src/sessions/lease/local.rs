@@ -1,7 +1,7 @@
-//! Leases of servers on one machine: locked files, and a socket of each server.
+//! Leases of servers on one machine: locked files, and a socket for each server.
 //!
-//! A lease is a lock (`flock`) on a file of the session's name in which the server's name stands. The kernel ends it with
-//! the process.
+//! A lease is a lock (`flock`) on a file with the session's id as its name and the server's name as its content. The
+//! kernel releases it when the process ends.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,19 +17,19 @@ use super::super::id::SessionId;
 use super::socket::{self, Listener, Reply, Request};
 use super::{HolderError, Lease, Leases, Urgency};
 
-/// Bytes of a server's name.
+/// Most bytes of a server's name.
 const MAX_NAME_BYTES: u64 = 64;
 
-/// The leases of one server.
+/// Leases of one server.
 pub(crate) struct LocalLeases {
     leases: PathBuf,
     servers: PathBuf,
-    /// This server's name: that of its socket.
+    /// Name of this server's socket.
     name: String,
     _listening: DropGuard,
 }
 
-/// A locked file, removed when the lease ends.
+/// Locked file, which is removed when the lease ends.
 struct LockedFile {
     path: PathBuf,
     file: File,
@@ -37,17 +37,17 @@ struct LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // While it is locked: whoever opened it before finds that it is not this one any more.
+        // Removed while it is locked: a process that opened it before notices that its path names another file.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl LocalLeases {
-    /// Takes part in the leases of a data directory. Other servers wait for answers until the listener serves.
+    /// Joins the leases of a data directory. Requests of other servers wait until the listener serves.
     ///
     /// # Errors
     ///
-    /// When the system has no socket or no random numbers.
+    /// An I/O error when the socket cannot be made.
     pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, Listener)> {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
@@ -59,7 +59,7 @@ impl LocalLeases {
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
-    /// Reads the name of the server that has a session. `None` when no server has it, or it has not said so yet.
+    /// Returns the name of the server that owns a session. `None` if no server does, or its name is not written yet.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     fn holder(&self, id: &SessionId) -> Option<String> {
         let mut name = String::new();
@@ -90,7 +90,7 @@ impl Leases for LocalLeases {
             if !lock_file(&file, FlockOperation::NonBlockingLockExclusive)? {
                 return Ok(None);
             }
-            // The server before may have removed it since it was opened.
+            // The previous server may have removed the file since it was opened.
             if !is_at(&file, &path)? {
                 continue;
             }
@@ -123,7 +123,7 @@ impl Leases for LocalLeases {
     }
 }
 
-/// Whether an open file is the one that a path leads to.
+/// Returns whether a path leads to an open file.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match std::fs::metadata(path) {

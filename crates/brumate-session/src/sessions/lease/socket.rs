@@ -1,7 +1,7 @@
-//! How servers on one machine ask each other: a socket of each in the data directory, and lines of JSON.
+//! Requests between servers on one machine: a socket for each server in the data directory, and lines of JSON.
 //!
-//! A request is one line. Its server replies `accepted` at once, and `done` or `refused` when it has done what was asked for.
-//! Whoever closes the connection before that has lost interest.
+//! A request is one line. The server replies `accepted` at once, and `done` or `refused` at the end. A client that
+//! closes the connection before withdraws its request.
 
 use std::fs::File;
 use std::io;
@@ -24,64 +24,64 @@ use super::super::directory::process_of;
 use super::super::id::SessionId;
 use super::{Holder, HolderError, Urgency};
 
-/// Bytes of a line.
+/// Most bytes of a line.
 const MAX_LINE_BYTES: u64 = 4096;
-/// Characters of a reason, which fits into a line however it is written.
+/// Most characters of a reason, so that it fits into a line in any encoding.
 const MAX_REASON: usize = 512;
-/// Requests of other servers that are under way at the same time; further ones wait.
+/// Requests that are handled at the same time; further ones wait.
 const MAX_REQUESTS: usize = 256;
-/// How long a request may take to arrive, and a server to accept one.
+/// Longest time for a request to arrive, and for a server to accept one.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server waits before it accepts connections again, after the system had none for it.
+/// Time before connections are accepted again, after an error.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A request of one server to another.
+/// Request of one server to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub(super) enum Request {
-    /// Put a session to sleep and give its lease back.
+    /// Hibernates a session and returns its lease.
     Release { session: String, urgency: Urgency },
-    /// Stop the cell that runs in a session.
+    /// Interrupts the running cell of a session.
     Interrupt { session: String },
-    /// Write the sessions that are awake.
+    /// Writes the live sessions.
     Flush,
 }
 
-/// The reply to a [`Request`].
+/// Reply to a [`LeaseRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub(super) enum Reply {
     /// The request has arrived.
     Accepted { process: u32 },
-    /// It is done; `did` is false where there was nothing to do.
+    /// The request is done; `did` is false if there was nothing to do.
     Done { did: bool },
-    /// It is not done.
+    /// The request is refused.
     Refused { process: Option<u32>, reason: String },
 }
 
-/// A socket that other servers can connect to already, before anybody answers.
+/// Bound socket. Other servers can connect before it serves.
 pub(crate) struct Listener {
     listener: UnixListener,
     ended: CancellationToken,
 }
 
 impl Listener {
-    /// Makes the socket `name`. Nothing is answered any more after `ended`.
+    /// Makes the socket `name`, which serves until `ended`.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// An I/O error.
     pub(super) fn bind(directory: &Path, name: &str, ended: CancellationToken) -> io::Result<Self> {
         let opened = File::open(directory)?;
         let new = format!("new-{name}");
         let listener = StdListener::bind(below(&opened, &new))?;
         listener.set_nonblocking(true)?;
-        // It gets its name when it can be connected to.
+        // The socket gets its name when it accepts connections.
         std::fs::rename(directory.join(new), directory.join(name))?;
         Ok(Self { listener: UnixListener::from_std(listener)?, ended })
     }
 
-    /// Answers requests by asking `holder`.
+    /// Serves requests with `holder`.
     pub(crate) fn serve(self, holder: Arc<dyn Holder>) {
         tokio::spawn(async move {
             let ended = self.ended.clone();
@@ -117,7 +117,7 @@ pub(super) fn remove_dead(directory: &Path) {
     let (Ok(opened), Ok(entries)) = (File::open(directory), std::fs::read_dir(directory)) else { return };
     for entry in entries.flatten() {
         let address = SocketAddrUnix::new(below(&opened, &entry.file_name().to_string_lossy()));
-        // One that is alive and busy is not waited for.
+        // Does not wait for busy servers.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         if let (Ok(address), Ok(socket)) = (address, socket)
@@ -128,7 +128,7 @@ pub(super) fn remove_dead(directory: &Path) {
     }
 }
 
-/// Returns a short path of a file in an open directory: addresses of sockets have at most 108 bytes.
+/// Returns a short path of a file in an open directory: socket addresses have at most 108 bytes.
 fn below(directory: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }
@@ -167,13 +167,13 @@ async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
                 Reply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
             }
         },
-        // The other server has lost interest, or ended.
+        // The client closed the connection.
         _ = reader.read(&mut rest) => return Ok(()),
     };
     write_line(&mut writer, &reply).await
 }
 
-/// Sends a request to the server of that name and waits for its last reply.
+/// Sends a request to a server and waits for its last reply.
 ///
 /// # Errors
 ///
@@ -186,7 +186,7 @@ pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Resu
     let stream = match connected {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if is_gone(&error) => {
-            // It was killed. Its lease has ended with it, or is about to.
+            // The server was killed. Its lease has ended, or ends in a moment.
             let _ = std::fs::remove_file(directory.join(name));
             return Err(HolderError::Silent { process: known });
         }
@@ -225,12 +225,12 @@ async fn write_line(writer: &mut (impl AsyncWriteExt + Unpin), value: &impl Seri
     writer.write_all(&line).await
 }
 
-/// Asks every server of a data directory to write the sessions that are awake, and waits until all have, at most `patience`. Runs
-/// outside of an asynchronous runtime.
+/// Asks every server of a data directory to write its live sessions, and waits for all of them, at most `timeout`.
+/// Must be called outside of an asynchronous runtime.
 ///
 /// # Errors
 ///
-/// When one of them does not do it in time.
+/// An I/O error when a server does not answer in time.
 pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> {
     use std::io::{BufRead, BufReader, Read, Write};
     let deadline = Instant::now() + patience;
@@ -252,7 +252,7 @@ pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> 
         stream.set_read_timeout(Some(left))?;
         stream.write_all(&request)?;
         let lines = BufReader::new(stream.take(2 * MAX_LINE_BYTES)).lines();
-        // One that ends meanwhile has written its sessions.
+        // A server that ends meanwhile has written its sessions.
         for line in lines {
             match serde_json::from_str(&line?)? {
                 Reply::Accepted { .. } => {}

@@ -1,8 +1,8 @@
-//! What sessions there are, in SQLite. Several servers use one registry; each writes only the sessions that it has a
-//! [lease](super::lease) for, and reads the others again when another server has written.
+//! Registry of sessions in SQLite. Several servers use one registry. Each writes only the sessions whose
+//! [lease](super::lease) it has, and reads the others again when another server has written.
 //!
-//! The write-ahead log is written before a commit returns, so that commits survive the death of this process; with
-//! [`Sync::Disk`] the disk has it as well, so that they survive the machine's.
+//! The write-ahead log is written before a commit returns, so that commits survive the end of this process. With
+//! [`CommitSync::Disk`] the log is synced to disk as well, so that they survive a loss of power.
 
 mod offline;
 mod rows;
@@ -20,51 +20,51 @@ use super::id::SessionId;
 use super::record::Record;
 use rows::{PACKAGES, SCHEMA, TABLES, all, one, put, put_files};
 
-/// What a commit survives.
+/// Event that a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// The end of this process, however it comes.
+    /// The end of this process, in any way.
     Process,
-    /// The loss of power.
+    /// A loss of power.
     Disk,
 }
 
-/// What of a record is written.
+/// Parts of a record to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
-    /// All of it.
+    /// The whole record.
     All,
-    /// Not the list of files, which is as it was.
+    /// All but the list of files, which is unchanged.
     WithoutFiles,
 }
 
-/// Writes after which the log goes into the database.
+/// Writes after which the log is copied into the database.
 const WRITES_PER_CHECKPOINT: u32 = 1000;
 
-/// The registry. Clones share it.
+/// Registry of a data directory. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     store: Arc<Mutex<Store>>,
-    /// Sessions that this server has made and not stored yet: at most those that it has.
+    /// Sessions that this server has made and that are not stored yet.
     unstored: Arc<Mutex<HashSet<SessionId>>>,
 }
 
 #[derive(Debug)]
 struct Store {
     connection: Connection,
-    /// What its commits survive at present.
+    /// Present setting of the connection.
     sync: Option<Sync>,
-    /// Counts them.
+    /// Writes since the last checkpoint.
     writes: u32,
-    /// SQLite's count of what other connections had written when all was read last.
+    /// SQLite's count of the writes of other connections at the last full read.
     seen: Option<i64>,
 }
 
-/// How long the write-ahead log is after a write.
+/// Length of the write-ahead log after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Log {
     Short,
-    /// It should go into the database.
+    /// The log should be copied into the database.
     Long,
 }
 
@@ -73,7 +73,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// When it is damaged, of a later version of Brumate, or the disk refuses.
+    /// [`DataDirError::Registry`] when it is damaged or of a later version of Brumate, or an I/O error occurs.
     pub(crate) fn open(directory: &DataDir) -> Result<Self, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let path = directory.registry();
@@ -105,7 +105,7 @@ impl Registry {
 
     fn prepare(connection: &Connection) -> rusqlite::Result<()> {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-        // Not by a commit that somebody waits for.
+        // Checkpoints run in the background, not in a commit.
         connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
         let change = match Self::version(connection)? {
             0 => TABLES,
@@ -115,20 +115,20 @@ impl Registry {
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
     }
 
-    /// Whether no other server has written since all was read last. `None` when that cannot be told at once.
+    /// Returns whether no other server has written since the last full read. `None` if the registry is busy.
     pub(crate) fn is_current(&self) -> Option<bool> {
         let store = self.store.try_lock().ok()?;
         Some(store.seen.is_some() && store.other_writes().ok() == store.seen)
     }
 
-    /// Gives every session to `take`, unless [`Registry::is_current`]. Nobody writes through this registry meanwhile.
+    /// Passes all sessions to `take`, unless [`Registry::is_current`]. No other write happens meanwhile.
     ///
     /// # Errors
     ///
-    /// When the registry is damaged.
+    /// [`SessionError::Storage`] when the registry is damaged.
     pub(crate) async fn read_again(&self, take: impl FnOnce(Vec<Record>) + Send + 'static) -> Result<(), SessionError> {
         self.in_background(move |store| {
-            // Read first: what is written meanwhile is read the next time.
+            // Read first: later writes are read the next time.
             let written = Some(store.other_writes()?);
             if store.seen != written {
                 take(all(&store.connection)?);
@@ -139,11 +139,11 @@ impl Registry {
         .await
     }
 
-    /// Reads one session; `None` when there is none of that name.
+    /// Reads one session; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the registry is damaged.
+    /// [`SessionError::Storage`] when the registry is damaged.
     pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Record>, SessionError> {
         match self.at_once({
             let id = id.clone();
@@ -154,11 +154,11 @@ impl Registry {
         }
     }
 
-    /// Notes when sessions were used last, in milliseconds since 1970, where that is later than what is known.
+    /// Stores when sessions were used last, in milliseconds since 1970, where that is later than the stored time.
     ///
     /// # Errors
     ///
-    /// As [`Registry::put`].
+    /// Those of [`Registry::put`].
     pub(crate) async fn set_last_used(&self, used: Vec<(SessionId, i64)>) -> Result<(), SessionError> {
         self.write(Sync::Process, move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -171,15 +171,15 @@ impl Registry {
         .await
     }
 
-    /// Writes a session, new or known.
+    /// Writes a session, new or existing.
     ///
     /// # Errors
     ///
-    /// When the disk refuses; the registry is as it was.
+    /// [`SessionError::Storage`]; the registry is unchanged then.
     pub(crate) async fn put(&self, record: Record, parts: Parts, sync: Sync) -> Result<(), SessionError> {
         let id = record.id.clone();
         let written = self.write(sync, move |connection| match parts {
-            // One statement is a transaction.
+            // A single statement is a transaction.
             Parts::WithoutFiles => put(connection, &record),
             Parts::All => {
                 let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -193,12 +193,13 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes a session that this server has just made. It is stored when its first call ends; no other server knows it before.
+    /// Marks a session that this server has just made. It is stored when its first call ends; no other server knows it
+    /// before.
     pub(crate) fn expect(&self, id: SessionId) {
         self.unstored().insert(id);
     }
 
-    /// Returns whether a session was made by this server and is not stored yet.
+    /// Returns whether this server has made a session and not stored it yet.
     pub(crate) fn is_expected(&self, id: &SessionId) -> bool {
         self.unstored().contains(id)
     }
@@ -207,11 +208,11 @@ impl Registry {
         self.unstored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets sessions.
+    /// Removes sessions.
     ///
     /// # Errors
     ///
-    /// As [`Registry::put`].
+    /// Those of [`Registry::put`].
     pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
         self.unstored().retain(|id| !ids.contains(id));
         self.write(Sync::Disk, move |connection| {
@@ -230,20 +231,20 @@ impl Registry {
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), SessionError> {
         let write = move |store: &mut Store| store.write(sync, change);
-        // What goes to the page cache only takes less time than to wake a thread for it.
+        // A write to the page cache takes less time than waking a thread.
         let tried = if sync == Sync::Process { self.at_once(write) } else { Err(write) };
         let written = match tried {
             Ok(written) => written.map_err(|error| SessionError::Storage(error.to_string())),
             Err(write) => self.in_background(write).await,
         };
         if matches!(written, Ok(Log::Long)) {
-            // Nobody waits for it; one that fails is made up for by the next.
+            // No call waits for it. The next checkpoint makes up for a failure.
             drop(self.spawn(Store::checkpoint));
         }
         written.map(drop)
     }
 
-    /// Does `work` in this thread, or gives it back while another one uses the registry.
+    /// Runs `work` in this thread, or returns it if another thread uses the registry.
     fn at_once<T, F: FnOnce(&mut Store) -> T>(&self, work: F) -> Result<T, F> {
         match self.store.try_lock() {
             Ok(mut store) => Ok(work(&mut store)),
@@ -251,7 +252,7 @@ impl Registry {
         }
     }
 
-    /// In a thread that may block.
+    /// Runs `work` in a blocking thread.
     async fn in_background<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> rusqlite::Result<T> + Send + 'static,
@@ -269,7 +270,7 @@ impl Registry {
 }
 
 impl Store {
-    /// Counts the writes of other connections, of this process and of others.
+    /// Returns SQLite's count of the writes of other connections, in this process and in others.
     fn other_writes(&self) -> rusqlite::Result<i64> {
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
@@ -289,7 +290,7 @@ impl Store {
         Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { Log::Long } else { Log::Short })
     }
 
-    /// Brings the log into the database, so far as nobody reads it.
+    /// Copies the log into the database, as far as no reader needs it.
     fn checkpoint(&mut self) {
         let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = done {
