@@ -29,9 +29,9 @@ pub struct Allowance {
 
 /// Allowances of all principals. The default has no limits.
 #[derive(Clone, Default)]
-pub struct Allowances(Option<Arc<Of>>);
+pub struct Allowances(Option<Arc<AllowanceLookup>>);
 
-type Of = dyn Fn(&str) -> Allowance + Send + Sync;
+type AllowanceLookup = dyn Fn(&str) -> Allowance + Send + Sync;
 
 impl std::fmt::Debug for Allowances {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -103,12 +103,12 @@ impl OverLimit {
 
 /// CPU time that was used and is not available again yet.
 #[derive(Debug, Default)]
-pub(crate) struct Spent {
+pub(crate) struct CpuUsage {
     level: Duration,
     at: Option<Instant>,
 }
 
-impl Spent {
+impl CpuUsage {
     /// Subtracts what has become available until `now`, at the rate of `limit` in an hour.
     fn settle(&mut self, limit: Duration, now: Instant) {
         let since = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
@@ -117,8 +117,8 @@ impl Spent {
         self.at = Some(now);
     }
 
-    /// Returns whether no CPU time counts as used. Call it after [`CpuUsage::settle`] for an exact answer.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// Returns whether no CPU time counts as used. Call it after `CpuUsage::settle` for an exact answer.
+    pub(crate) fn is_zero(&self) -> bool {
         self.level.is_zero()
     }
 
@@ -128,7 +128,7 @@ impl Spent {
     }
 
     /// Returns how long to wait, in whole seconds rounded up, if `limit` is used up; `None` if it is not.
-    pub(crate) fn exceeds(&mut self, limit: Duration, now: Instant) -> Option<Duration> {
+    pub(crate) fn retry_after(&mut self, limit: Duration, now: Instant) -> Option<Duration> {
         self.settle(limit, now);
         let over = self.level.checked_sub(limit)?;
         let seconds = over.as_secs_f64() / limit.as_secs_f64().max(1e-3) * HOUR.as_secs_f64();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use brumate_engine_api::Analysis;
 use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata};
 
-use crate::packages::{Modules, Wanted};
+use crate::packages::{ModuleIndex, PackageRequest};
 
 /// Handling of imported modules that no known package provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Inference {
 
 /// Requirements that are known before the guest parses the code.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stated {
+pub(crate) struct StatedRequirements {
     /// Requirements given at start, then those in the code.
     pub(crate) requirements: Vec<Requirement>,
     /// Whether imports count: the code states no `dependencies`.
@@ -30,7 +30,7 @@ pub(crate) struct Stated {
 /// # Errors
 ///
 /// A text for the caller about the first requirement that cannot be read.
-pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
+pub(crate) fn read_stated(startup: &[String], code: &str) -> Result<StatedRequirements, String> {
     let mut requirements = Vec::new();
     for text in startup {
         add(&mut requirements, read(text)?);
@@ -47,17 +47,17 @@ pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
     for text in metadata.dependencies.unwrap_or_default() {
         add(&mut requirements, read(&text)?);
     }
-    Ok(Stated { requirements, infer })
+    Ok(StatedRequirements { requirements, infer })
 }
 
 fn read(text: &str) -> Result<Requirement, String> {
     text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())
 }
 
-impl Stated {
+impl StatedRequirements {
     /// Returns the stated requirements as package requests.
-    pub(crate) fn wanted(&self) -> Vec<Wanted> {
-        self.requirements.iter().cloned().map(Wanted::from).collect()
+    pub(crate) fn requests(&self) -> Vec<PackageRequest> {
+        self.requirements.iter().cloned().map(PackageRequest::from).collect()
     }
 
     /// Returns the stated requirements, and those for the packages that provide what the code imports.
@@ -71,12 +71,12 @@ impl Stated {
     pub(crate) fn with_imports(
         &self,
         bundle: &Bundle,
-        modules: &Modules,
+        modules: &ModuleIndex,
         analysis: &Analysis,
         inference: Inference,
         provided: &HashSet<&str>,
-    ) -> Result<Vec<Wanted>, String> {
-        let mut wanted = self.wanted();
+    ) -> Result<Vec<PackageRequest>, String> {
+        let mut requests = self.requests();
         let mut problems = Vec::new();
         // The guest may report a module in both lists. One `try` around it makes it optional.
         let optional: HashSet<&String> = analysis.optional_imports.iter().collect();
@@ -94,10 +94,11 @@ impl Stated {
             let provider = provider.filter(|provider| inference == Inference::Strict || !provider.is_guess);
             let is_guess = provider.as_ref().is_some_and(|provider| provider.is_guess);
             let requirement = provider.and_then(|provider| provider.name.parse::<Requirement>().ok());
-            let is_new = |requirement: &Requirement| !wanted.iter().any(|old| old.requirement.name == requirement.name);
+            let is_new =
+                |requirement: &Requirement| !requests.iter().any(|old| old.requirement.name == requirement.name);
             match requirement {
                 Some(requirement) if is_new(&requirement) => {
-                    wanted.push(Wanted { requirement, module: Some(module.clone()), is_guess });
+                    requests.push(PackageRequest { requirement, module: Some(module.clone()), is_guess });
                 }
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
@@ -106,7 +107,7 @@ impl Stated {
                 _ => {}
             }
         }
-        if problems.is_empty() { Ok(wanted) } else { Err(problems.join("\n")) }
+        if problems.is_empty() { Ok(requests) } else { Err(problems.join("\n")) }
     }
 }
 
@@ -124,7 +125,7 @@ mod tests {
     use brumate_packages::Distribution;
 
     use super::*;
-    use crate::packages::Infer;
+    use crate::packages::InferenceScope;
 
     fn bundle() -> Bundle {
         Bundle::new([
@@ -150,13 +151,13 @@ mod tests {
         inference: Inference,
     ) -> Result<Vec<String>, String> {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
-        let stated = stated(&startup, code)?;
+        let stated = read_stated(&startup, code)?;
         let wanted = match stated.infer {
             true => {
-                let modules = Modules::of(Infer::Known);
+                let modules = ModuleIndex::with_scope(InferenceScope::Known);
                 stated.with_imports(&bundle(), &modules, analysis, inference, &HashSet::from(["provided"]))?
             }
-            false => stated.wanted(),
+            false => stated.requests(),
         };
         Ok(wanted.iter().map(|wanted| wanted.requirement.to_string()).collect())
     }

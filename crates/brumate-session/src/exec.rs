@@ -8,12 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::choice::imports_of;
 use crate::dependencies::Inference;
+use crate::execution::execute_request;
 use crate::explain;
-use crate::new_files::{Copied, FileSink, NewFiles};
-use crate::question::Asker;
+use crate::input::InputForwarder;
+use crate::job::{Job, JobOutcome};
+use crate::new_files::{CopyReport, FileSink, NewFiles};
 use crate::report::RunEnd;
-use crate::request::{Failure, RunEvent};
-use crate::runner::{Job, JobOutcome, Runner};
+use crate::request::{RunError, RunEvent};
+use crate::runner::Runner;
 
 /// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
@@ -53,7 +55,7 @@ pub struct ScriptReport {
     /// Files that the script made or wrote to outside of mounts. Empty if the machine ended with the script.
     pub new_files: NewFiles,
     /// Files that were copied to [`ScriptRequest::sink`].
-    pub copied: Copied,
+    pub copied: CopyReport,
 }
 
 /// How a script ended.
@@ -104,34 +106,33 @@ impl Runner {
         request: ScriptRequest,
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<ScriptReport, Failure> {
+    ) -> Result<ScriptReport, RunError> {
+        let input = InputForwarder::new(None);
         let execute = Execute {
-            code: request.code,
             file_name: request.file_name,
             argv: request.argv,
             script: true,
-            ..Execute::default()
+            ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);
         let image = self.image_for(&imports);
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
-        let (inference, asker) = (Inference::Lenient, Asker::new(None));
         let job = Job {
             spec,
             execute,
             imports,
-            inference,
-            asker,
+            inference: Inference::Lenient,
+            input,
             principal: String::new(),
             phases: None,
             sink: request.sink,
         };
-        let driven = self.drive(job, events.clone(), cancel).await?;
-        if let JobOutcome::Ran { end, .. } = &driven {
+        let outcome = self.run_job(job, events.clone(), cancel).await?;
+        if let JobOutcome::Ran { end, .. } = &outcome {
             let dropped = match &**end {
-                RunEnd::Ended { outcome, .. } => outcome.output_dropped,
-                RunEnd::Died { output_dropped, .. } => *output_dropped,
+                RunEnd::Completed { outcome, .. } => outcome.output_dropped,
+                RunEnd::MachineExited { output_dropped, .. } => *output_dropped,
             };
             if dropped > 0 {
                 let text = format!("{}\n", explain::output_dropped(dropped, self.limits()));
@@ -139,16 +140,16 @@ impl Runner {
                 let _ = events.send(RunEvent::Output { name: StreamName::Stderr, text }).await;
             }
         }
-        let (end, copied) = match driven {
+        let (end, copied) = match outcome {
             JobOutcome::InstallError { error } => {
                 let end = ScriptEnd::InstallError { text: error };
-                return Ok(ScriptReport { end, new_files: NewFiles::default(), copied: Copied::default() });
+                return Ok(ScriptReport { end, new_files: NewFiles::default(), copied: CopyReport::default() });
             }
             JobOutcome::Ran { end, copied, .. } => (*end, copied),
         };
         let new_files = match &end {
-            RunEnd::Ended { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
-            RunEnd::Died { .. } => NewFiles::default(),
+            RunEnd::Completed { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
+            RunEnd::MachineExited { .. } => NewFiles::default(),
         };
         Ok(ScriptReport { end: self.script_end(end), new_files, copied })
     }
@@ -156,9 +157,9 @@ impl Runner {
     fn script_end(&self, end: RunEnd) -> ScriptEnd {
         let limits = self.limits();
         let (outcome, missing) = match end {
-            RunEnd::Ended { outcome, missing } => (outcome, missing),
-            RunEnd::Died { reason, peak_memory_bytes, .. } => {
-                let text = explain::died(&reason, peak_memory_bytes, limits);
+            RunEnd::Completed { outcome, missing } => (outcome, missing),
+            RunEnd::MachineExited { reason, peak_memory_bytes, .. } => {
+                let text = explain::machine_exited(&reason, peak_memory_bytes, limits);
                 return match reason {
                     // A shell prints which signal ended a process.
                     ExitReason::Exit(code) => {

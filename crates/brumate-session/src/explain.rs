@@ -80,8 +80,8 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
 }
 
 /// Explains why a machine ended, with its peak memory if it was killed.
-pub fn died(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
-    let text = why(reason, limits);
+pub fn machine_exited(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
+    let text = exit_reason(reason, limits);
     let killed = matches!(
         reason,
         ExitReason::MemoryLimit | ExitReason::CpuLimit | ExitReason::TimeLimit | ExitReason::Signal(_)
@@ -92,7 +92,7 @@ pub fn died(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
     }
 }
 
-fn why(reason: &ExitReason, limits: &Limits) -> String {
+fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
     let unmoved =
         || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
@@ -267,12 +267,12 @@ pub fn files_elsewhere(paths: &[String], left_out: u64) -> String {
     format!(
         "Not in the list of files, because outside of {}: {}. Write files there, or move them there, to list and download them.",
         crate::sessions::WORKSPACE,
-        names(paths, left_out)
+        join_paths(paths, left_out)
     )
 }
 
 /// Joins paths in a sentence, with the number of those left out.
-pub fn names(paths: &[String], left_out: u64) -> String {
+pub fn join_paths(paths: &[String], left_out: u64) -> String {
     let mut text = paths.iter().map(|path| path.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
     if left_out > 0 {
         text.push_str(&format!(" and {left_out} more"));
@@ -344,26 +344,29 @@ mod tests {
         for (text, parts) in [
             (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
-            (died(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (machine_exited(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
             (
-                died(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
+                machine_exited(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
                 vec!["10 s", "before it ran", "pars"],
             ),
-            (died(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
-            (died(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
-            (died(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
-            (died(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
-            (died(&ExitReason::Abort, None, &limits), vec!["aborted"]),
-            (died(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
+            (machine_exited(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
+            (machine_exited(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
+            (machine_exited(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
+            (machine_exited(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
+            (machine_exited(&ExitReason::Abort, None, &limits), vec!["aborted"]),
+            (machine_exited(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
             (
-                died(&ExitReason::Trap("wasm trap: unreachable\n".into()), None, &limits),
+                machine_exited(&ExitReason::Trap("wasm trap: unreachable\n".into()), None, &limits),
                 vec!["wasm trap: unreachable. "],
             ),
             (
-                died(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
+                machine_exited(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
                 vec!["1 GiB", "--memory", "900 MiB of memory at its peak"],
             ),
-            (died(&ExitReason::CpuLimit, Some(1), &limits), vec!["--cpu-timeout", "1 byte of memory at its peak"]),
+            (
+                machine_exited(&ExitReason::CpuLimit, Some(1), &limits),
+                vec!["--cpu-timeout", "1 byte of memory at its peak"],
+            ),
             (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
             (
                 hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
@@ -376,7 +379,7 @@ mod tests {
                 assert!(text.contains(part), "{part:?} is missing in {text:?}");
             }
         }
-        assert!(!died(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
+        assert!(!machine_exited(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),

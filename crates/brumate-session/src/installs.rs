@@ -22,7 +22,7 @@ const MAX_TIME: Duration = Duration::from_secs(10 * 60);
 const EVENT_QUEUE: usize = 64;
 
 /// Answer to a request.
-pub(crate) type Answer = Result<InstallAnswer, String>;
+pub(crate) type InstallResult = Result<InstallAnswer, String>;
 
 /// Modules that code imported and that could not be installed, with the reasons.
 pub(crate) type MissingModules = HashMap<String, String>;
@@ -33,20 +33,20 @@ pub(crate) struct Installer {
     left: usize,
     modules_left: usize,
     /// Modules that the present request is for.
-    looked_for: Vec<String>,
+    requested_modules: Vec<String>,
     missing: MissingModules,
-    work: Option<BoxFuture<'static, Answer>>,
+    work: Option<BoxFuture<'static, InstallResult>>,
     events: Option<mpsc::Receiver<PackageEvent>>,
     /// True while a request is under way.
     waiting: watch::Sender<bool>,
 }
 
 /// Progress of an install request.
-pub(crate) enum Step {
+pub(crate) enum InstallProgress {
     /// A step of the installation.
     Event(PackageEvent),
     /// The end of the installation.
-    Done(Answer),
+    Done(InstallResult),
 }
 
 impl Installer {
@@ -55,7 +55,7 @@ impl Installer {
             packages,
             left: MAX_INSTALLS,
             modules_left: MAX_MODULE_REQUESTS,
-            looked_for: Vec::new(),
+            requested_modules: Vec::new(),
             missing: MissingModules::new(),
             work: None,
             events: None,
@@ -69,10 +69,10 @@ impl Installer {
     }
 
     /// Starts a request of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
-    pub(crate) fn begin(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
+    pub(crate) fn start(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
         self.waiting.send_replace(true);
-        self.looked_for = request.modules.iter().map(|module| module.name.clone()).collect();
-        let (left, max) = match self.looked_for.is_empty() {
+        self.requested_modules = request.modules.iter().map(|module| module.name.clone()).collect();
+        let (left, max) = match self.requested_modules.is_empty() {
             true => (&mut self.left, MAX_INSTALLS),
             false => (&mut self.modules_left, MAX_MODULE_REQUESTS),
         };
@@ -86,11 +86,11 @@ impl Installer {
         let packages = self.packages.clone();
         self.events = Some(receiver);
         self.work = Some(Box::pin(async move {
-            let tell = move |event| {
+            let report = move |event| {
                 // A full queue drops progress.
                 let _ = sender.try_send(event);
             };
-            match timeout(MAX_TIME, packages.answer(request, &mounted, &tell)).await {
+            match timeout(MAX_TIME, packages.answer(request, &mounted, &report)).await {
                 Ok(answer) => answer.map_err(|error| error.to_string()),
                 Err(_) => Err(format!("installing took longer than {}", format_duration(MAX_TIME))),
             }
@@ -98,7 +98,7 @@ impl Installer {
     }
 
     /// Returns the next progress; never ready while no request is under way. Cancellation-safe.
-    pub(crate) async fn step(&mut self) -> Step {
+    pub(crate) async fn next_progress(&mut self) -> InstallProgress {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let events = &mut self.events;
         let next = async {
@@ -112,15 +112,15 @@ impl Installer {
         };
         let answer = tokio::select! {
             biased;
-            event = next => return Step::Event(event),
+            event = next => return InstallProgress::Event(event),
             answer = work => answer,
         };
         (self.work, self.events) = (None, None);
         self.waiting.send_replace(false);
         if let Err(reason) = &answer {
-            self.missing.extend(self.looked_for.drain(..).map(|module| (module, reason.clone())));
+            self.missing.extend(self.requested_modules.drain(..).map(|module| (module, reason.clone())));
         }
-        Step::Done(answer)
+        InstallProgress::Done(answer)
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
         let mut installer = Installer::new(packages, watch::Sender::new(false));
         for number in 0..=MAX_INSTALLS {
             let request = InstallRequest { requirements: vec!["unheard".to_owned()], ..InstallRequest::default() };
-            installer.begin(request, Vec::new());
+            installer.start(request, Vec::new());
             let error = loop {
-                if let Step::Done(answer) = installer.step().await {
+                if let InstallProgress::Done(answer) = installer.next_progress().await {
                     break answer.expect_err("nobody has it");
                 }
             };

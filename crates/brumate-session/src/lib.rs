@@ -6,16 +6,16 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use brumate_packages::Bundle;
-//! # use brumate_session::{CancellationToken, RunRequest, Runner, RunnerSettings, Status};
+//! # use brumate_session::{CancellationToken, RunRequest, Runner, RunnerSettings, RunStatus};
 //! # use brumate_session::testing::{FakeEngine, Script};
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let engine = Arc::new(FakeEngine::default().on("x = 4\nx", Script::returning("4")));
 //! # let bundle = Arc::new(Bundle::new([]).unwrap());
 //! let runner = Runner::new(engine, bundle, RunnerSettings::default());
 //! let report = runner.run(RunRequest::new("x = 4\nx"), &CancellationToken::new(), &mut |_| {}).await?;
-//! assert_eq!(report.status, Status::Success);
+//! assert_eq!(report.status, RunStatus::Success);
 //! assert_eq!(report.return_value.unwrap().json, "4");
-//! # Ok::<(), brumate_session::Failure>(()) }).unwrap();
+//! # Ok::<(), brumate_session::RunError>(()) }).unwrap();
 //! ```
 //!
 //! Vocabulary: a *machine* is one isolated interpreter that ends with its run. A *run* is one execution of one source
@@ -31,16 +31,19 @@ mod allowance;
 mod choice;
 mod dependencies;
 mod exec;
+mod execution;
 pub mod explain;
+mod input;
 mod installs;
+mod job;
 mod json;
 mod learned;
 mod new_files;
 pub mod packages;
 mod prepare;
-mod question;
 mod report;
 mod request;
+mod run;
 mod runner;
 pub mod sessions;
 #[cfg(feature = "testing")]
@@ -51,12 +54,12 @@ pub use admission::Admission;
 pub use allowance::{Allowance, Allowances, OverLimit};
 pub use dependencies::Inference;
 pub use exec::{ScriptEnd, ScriptReport, ScriptRequest};
+pub use input::{InputReply, InputRequest, InputRequests, MAX_INPUT_REQUESTS, input_requests};
 pub use json::{compact_json, strict_json};
-pub use learned::Builder;
-pub use new_files::{Copied, FileSink, NewFiles};
-pub use question::{MAX_QUESTIONS, Question, Questions, Reply, questions};
-pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, Status};
-pub use request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
+pub use learned::ImageBuilder;
+pub use new_files::{CopyReport, FileSink, NewFiles};
+pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, RunStatus};
+pub use request::{Phases, RunError, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
 /// Token that cancels a run.
 pub use tokio_util::sync::CancellationToken;

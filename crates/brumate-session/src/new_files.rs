@@ -65,7 +65,7 @@ pub trait FileSink: Debug + Send {
 
 /// Files that were copied to a [`FileSink`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     /// Files that were copied completely, as absolute paths in the sandbox.
     pub paths: Vec<String>,
     /// Reason why copying ended before all files were copied.
@@ -79,8 +79,8 @@ pub(crate) async fn copy_out(
     outcome: &Outcome,
     sink: &mut dyn FileSink,
     max_bytes: u64,
-) -> Copied {
-    let mut copied = Copied::default();
+) -> CopyReport {
+    let mut copied = CopyReport::default();
     let mut room = max_bytes;
     for file in reported(outcome) {
         match copy_one(machine, file, sink, &mut room).await {

@@ -17,7 +17,7 @@ pub const MAX_RUN_FIGURE_BYTES: usize = 64 << 20;
 /// Status of a run, as the tool's output schema has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum RunStatus {
     /// The code ran to its end.
     Success,
     /// A needed package cannot be installed. No code ran.
@@ -26,13 +26,13 @@ pub enum Status {
     RunError,
 }
 
-impl Status {
+impl RunStatus {
     /// Returns the status as the tool writes it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Success => "success",
-            Status::InstallError => "install-error",
-            Status::RunError => "run-error",
+            RunStatus::Success => "success",
+            RunStatus::InstallError => "install-error",
+            RunStatus::RunError => "run-error",
         }
     }
 }
@@ -51,7 +51,7 @@ pub struct OutputChunk {
 #[non_exhaustive]
 pub struct RunReport {
     /// How the run ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// Requirements that were loaded, as the caller would write them.
     pub dependencies: Vec<String>,
     /// stdout and stderr in the order of writing. Neighbours are of different streams.
@@ -72,7 +72,7 @@ pub struct RunReport {
 impl RunReport {
     pub(crate) fn install_error(dependencies: Vec<String>, error: String) -> Self {
         Self {
-            status: Status::InstallError,
+            status: RunStatus::InstallError,
             dependencies,
             output: Vec::new(),
             output_dropped: 0,
@@ -98,14 +98,14 @@ impl RunReport {
 
 /// Collects the output of a run and enforces the limits itself: the guest's own counts are not trusted.
 #[derive(Debug)]
-pub(crate) struct Collector {
+pub(crate) struct OutputCollector {
     chunks: Vec<OutputChunk>,
     room: usize,
     dropped: u64,
     figures: Vec<Vec<u8>>,
 }
 
-impl Collector {
+impl OutputCollector {
     pub(crate) fn new(limits: &Limits) -> Self {
         let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
         Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new() }
@@ -136,7 +136,7 @@ impl Collector {
     /// Makes the report of an execution.
     pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
         let mut report = RunReport {
-            status: Status::Success,
+            status: RunStatus::Success,
             dependencies,
             output: self.chunks,
             output_dropped: self.dropped,
@@ -146,26 +146,26 @@ impl Collector {
             figures: self.figures,
         };
         match end {
-            RunEnd::Ended { outcome, missing } => {
+            RunEnd::Completed { outcome, missing } => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
-                match judged(outcome, &missing, limits) {
+                match outcome_value(outcome, &missing, limits) {
                     Ok(value) => report.return_value = value,
                     Err(error) => report.error = Some(error),
                 }
             }
             // `os._exit(0)` skips Python's own exit, but is no failure.
-            RunEnd::Died { reason: ExitReason::Exit(0), output_dropped, .. } => {
+            RunEnd::MachineExited { reason: ExitReason::Exit(0), output_dropped, .. } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped)
             }
-            RunEnd::Died { reason, output_dropped, peak_memory_bytes } => {
+            RunEnd::MachineExited { reason, output_dropped, peak_memory_bytes } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped);
                 report.stopped = stop_reason(&reason);
-                report.error = Some(explain::died(&reason, peak_memory_bytes, limits));
+                report.error = Some(explain::machine_exited(&reason, peak_memory_bytes, limits));
             }
         }
         if report.error.is_some() {
-            report.status = Status::RunError;
+            report.status = RunStatus::RunError;
         }
         report
     }
@@ -175,16 +175,16 @@ impl Collector {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunEnd {
     /// The machine answered. Imports of the `missing` modules failed.
-    Ended { outcome: Outcome, missing: MissingModules },
+    Completed { outcome: Outcome, missing: MissingModules },
     /// The machine ended.
-    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
+    MachineExited { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
 /// Returns the value of an outcome, or its error text.
-fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
+fn outcome_value(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
     let stop = outcome.stopped.map(|reason| explain::stopped(reason, limits));
     match (outcome.ended, stop) {
-        (Ended::Returned(value), None) => value.map(|value| checked(value, limits)).transpose(),
+        (Ended::Returned(value), None) => value.map(|value| check_value(value, limits)).transpose(),
         // The guest swallowed the interrupt and finished. The caller must still learn that a limit was exceeded.
         (Ended::Returned(_) | Ended::Exited { .. }, Some(stop)) => Err(stop),
         (Ended::Raised { traceback, .. }, Some(stop)) => {
@@ -209,7 +209,7 @@ fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result
 }
 
 /// Returns the value if it is JSON within the limit; otherwise an abridged text.
-fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
+fn check_value(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
     if serde_json::from_str::<IgnoredAny>(&strict_json(&value.json)).is_err() {
         return Err("The code damaged its interpreter: the return value it sent is not JSON.".to_owned());
     }

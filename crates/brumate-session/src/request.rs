@@ -9,9 +9,9 @@ use thiserror::Error;
 
 use crate::allowance::OverLimit;
 use crate::explain;
-use crate::learned::Builder;
+use crate::input::InputRequests;
+use crate::learned::ImageBuilder;
 use crate::packages::PackageEvent;
-use crate::question::Questions;
 
 /// Settings of a [`Runner`](crate::Runner).
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct RunnerSettings {
     /// Images that runs are forked from when they import some of their modules.
     pub images: Vec<Image>,
     /// Process that builds images of packages that code imports repeatedly.
-    pub builder: Builder,
+    pub builder: ImageBuilder,
     /// File with the counts of imports; `None` keeps them in memory.
     pub imports_file: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ impl Default for RunnerSettings {
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
             images: vec![Image::data()],
-            builder: Builder::default(),
+            builder: ImageBuilder::default(),
             imports_file: None,
         }
     }
@@ -58,7 +58,7 @@ pub struct RunRequest {
     /// Globals in addition to Python's own.
     pub globals: serde_json::Map<String, serde_json::Value>,
     /// Sender for the code's input requests; `None` gives the code EOF.
-    pub questions: Option<Questions>,
+    pub input_requests: Option<InputRequests>,
     /// Principal that the run belongs to.
     pub principal: String,
     /// Records when the run is admitted and when its code starts; `None` records nothing.
@@ -113,14 +113,14 @@ impl RunRequest {
 
     /// Sets the sender for the code's input requests.
     #[must_use]
-    pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
-        self.questions = questions;
+    pub fn with_input_requests(mut self, input_requests: Option<InputRequests>) -> Self {
+        self.input_requests = input_requests;
         self
     }
 
     /// Sets the principal. Each principal has its own turn and limits.
     #[must_use]
-    pub fn of_principal(mut self, principal: impl Into<String>) -> Self {
+    pub fn with_principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into();
         self
     }
@@ -173,7 +173,7 @@ pub enum RunEvent {
 /// Error of a run that could not take place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum RunError {
     /// Too many runs are under way.
     #[error(
         "the server is busy: {running} runs are under way and {waiting} are waiting (set by {}); try again later",

@@ -7,7 +7,7 @@ use brumate_packages::lock::{Lock, MAX_LOCK_BYTES};
 use brumate_packages::policy::{Origin, PackagePattern, Policy, PolicyLayer, PolicyTable};
 use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
-use brumate_session::packages::{Infer, PackageSettings, Sources};
+use brumate_session::packages::{InferenceScope, PackageSettings, PackageSources};
 
 use crate::cli::{InferChoice, PackageOptions};
 use crate::env_vars;
@@ -30,9 +30,9 @@ pub(crate) fn resolve(
     settings.sources = sources(options)?;
     settings.policy = policy(options, environment)?;
     settings.infer = match options.infer {
-        InferChoice::All => Infer::All,
-        InferChoice::Known => Infer::Known,
-        InferChoice::None => Infer::None,
+        InferChoice::All => InferenceScope::All,
+        InferChoice::Known => InferenceScope::Known,
+        InferChoice::None => InferenceScope::None,
     };
     for file in &options.constraint {
         settings.constraints.extend(constraints(file)?);
@@ -41,8 +41,8 @@ pub(crate) fn resolve(
     Ok(settings)
 }
 
-fn sources(options: &PackageOptions) -> Result<Sources, String> {
-    let mut sources = Sources::default();
+fn sources(options: &PackageOptions) -> Result<PackageSources, String> {
+    let mut sources = PackageSources::default();
     sources.index.clone_from(&options.index);
     sources.extra_indexes = filled(&options.extra_index);
     sources.find_links = filled(&options.find_links);

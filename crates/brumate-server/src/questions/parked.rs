@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use brumate_session::{Question, Reply};
+use brumate_session::{InputRequest, InputReply};
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests, InputRequiredResult,
 };
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Parked {
 
 struct Waiting {
     call: Conversation,
-    reply: oneshot::Sender<Reply>,
+    reply: oneshot::Sender<InputReply>,
     requests: InputRequests,
     timer: JoinHandle<()>,
 }
@@ -91,7 +91,7 @@ impl Parked {
     pub(crate) fn park(
         &self,
         call: Conversation,
-        question: Question,
+        question: InputRequest,
         patience: Duration,
     ) -> Result<InputRequiredResult, Conversation> {
         let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
@@ -100,7 +100,7 @@ impl Parked {
         let mut calls = self.calls();
         if calls.len() >= MAX_PARKED || getrandom::fill(&mut bytes).is_err() {
             let text = "[too many calls of this client wait for input]\n".to_owned();
-            let _ = question.reply.send(Reply::Stop(text));
+            let _ = question.reply.send(InputReply::Stop(text));
             return Err(call);
         }
         let state = format!("{}{SEPARATOR}{}", process(), URL_SAFE_NO_PAD.encode(bytes));

@@ -6,7 +6,7 @@ use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{Requirement, Source};
 
-use super::{Installation, Order, PackageError, PackageEvent, Packages, Wanted};
+use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, ResolveRequest};
 
 /// Most requirements that are tried one by one to report what is wrong with each.
 const MAX_ALONE: usize = 32;
@@ -22,29 +22,29 @@ impl Packages {
         &self,
         request: InstallRequest,
         mounted: &[Layer],
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<InstallAnswer, PackageError> {
         let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
         let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
         let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
-        let mut wanted: Vec<Wanted> = requirements.iter().cloned().map(Into::into).collect();
+        let mut requests: Vec<PackageRequest> = requirements.iter().cloned().map(Into::into).collect();
         if !request.modules.is_empty() {
             let modules = self.modules().await;
             for missing in &request.modules {
-                wanted.push(self.wanted_for(missing, &modules)?);
+                requests.push(self.request_for_module(missing, &modules)?);
             }
         }
-        let requirements: Vec<Requirement> = wanted.iter().map(|wanted| wanted.requirement.clone()).collect();
-        let order = Order { wanted, constraints, pre: request.pre, no_deps: request.no_deps };
-        let kept = self.keeping(&order, &present, request.upgrade);
-        let outcome = match self.carry_out(kept, onlooker).await {
+        let requirements: Vec<Requirement> = requests.iter().map(|request| request.requirement.clone()).collect();
+        let order = ResolveRequest { requests, constraints, pre: request.pre, no_deps: request.no_deps };
+        let kept = self.with_pinned(&order, &present, request.upgrade);
+        let outcome = match self.install_set(kept, event_sink).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => {
-                self.carry_out(order.clone(), onlooker).await
+                self.install_set(order.clone(), event_sink).await
             }
             outcome => outcome,
         };
         let installation = match outcome {
-            Err(error) if request.keep_going => return Err(self.all_that_fail(&order, error).await),
+            Err(error) if request.keep_going => return Err(self.collect_errors(&order, error).await),
             outcome => outcome?,
         };
         self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
@@ -52,15 +52,15 @@ impl Packages {
     }
 
     /// Returns one error for all requirements that fail on their own; `error` if each alone can be met.
-    async fn all_that_fail(&self, order: &Order, error: PackageError) -> PackageError {
+    async fn collect_errors(&self, order: &ResolveRequest, error: PackageError) -> PackageError {
         let settings = &self.inner.settings;
         if settings.lock.is_some() {
             return error;
         }
         let mut texts: Vec<String> = Vec::new();
-        for wanted in order.wanted.iter().take(MAX_ALONE) {
-            let alone = Order { wanted: vec![wanted.clone()], ..order.clone() };
-            let failed = match self.check_roots(&alone) {
+        for wanted in order.requests.iter().take(MAX_ALONE) {
+            let alone = ResolveRequest { requests: vec![wanted.clone()], ..order.clone() };
+            let failed = match self.check_requirements(&alone) {
                 Err(error) => Some(error),
                 Ok(()) if settings.policy.is_only_bundled() => self.bundled(&alone).err(),
                 Ok(()) if self.bundled(&alone).is_ok() => None,
@@ -75,11 +75,11 @@ impl Packages {
     }
 
     /// Returns the request with the mounted packages pinned to their versions.
-    fn keeping(&self, order: &Order, present: &[WheelFileName], upgrade: bool) -> Order {
+    fn with_pinned(&self, order: &ResolveRequest, present: &[WheelFileName], upgrade: bool) -> ResolveRequest {
         let mut order = order.clone();
         for wheel in present {
-            let asked = order.wanted.iter().find(|wanted| wanted.requirement.name == wheel.name);
-            let stays = match asked.map(|wanted| &wanted.requirement.source) {
+            let asked = order.requests.iter().find(|request| request.requirement.name == wheel.name);
+            let stays = match asked.map(|request| &request.requirement.source) {
                 None => true,
                 Some(Source::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
                 Some(Source::Url(_)) => false,

@@ -22,7 +22,7 @@ const MAX_SETTLING: Duration = Duration::from_secs(60);
 
 /// Wheels whose compilation was tried or is under way.
 #[derive(Debug, Default)]
-pub(super) struct Compiling {
+pub(super) struct CompilationState {
     known: Mutex<HashSet<[u8; 32]>>,
     /// Held by the one compilation at a time.
     turn: tokio::sync::Mutex<()>,

@@ -12,8 +12,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::broadcast;
 
 use super::bytecode::open_bytecode;
-use super::recover::KnownLayer;
-use super::{Installation, InstalledPackage, Order, PackageError, PackageEvent, Packages};
+use super::layer_record::LayerRecord;
+use super::{Installation, InstalledPackage, PackageError, PackageEvent, Packages, ResolveRequest};
 
 /// Wheels of one set that are fetched at the same time.
 const FETCHED_AT_ONCE: usize = 8;
@@ -23,19 +23,19 @@ const EVENT_BYTES: u64 = 1 << 20;
 impl Packages {
     pub(super) async fn find_and_fetch(
         &self,
-        order: Order,
+        order: ResolveRequest,
         events: broadcast::Sender<PackageEvent>,
     ) -> Result<Installation, PackageError> {
         let _slot = self.inner.slots.acquire().await.map_err(PackageError::internal)?;
         let resolution = match &self.inner.settings.lock {
             Some(lock) => lock.resolution.clone(),
             None => {
-                let _ = events.send(PackageEvent::Resolving { requirements: order.wanted.len() });
-                let told = events.clone();
+                let _ = events.send(PackageEvent::Resolving { requirements: order.requests.len() });
+                let sender = events.clone();
                 let progress: OnProgress = Arc::new(move |step| {
                     if let Progress::Listing { name } = step {
                         // All receivers may be gone; the same below.
-                        let _ = told.send(PackageEvent::Looking { name: name.to_owned() });
+                        let _ = sender.send(PackageEvent::Looking { name: name.to_owned() });
                     }
                 });
                 self.search(&order, progress).await?
@@ -60,7 +60,11 @@ impl Packages {
     }
 
     /// Resolves a request to exact wheels.
-    pub(super) async fn search(&self, order: &Order, progress: OnProgress) -> Result<Resolution, PackageError> {
+    pub(super) async fn search(
+        &self,
+        order: &ResolveRequest,
+        progress: OnProgress,
+    ) -> Result<Resolution, PackageError> {
         let mut resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
         if order.no_deps {
             resolver = resolver.without_dependencies();
@@ -93,9 +97,9 @@ impl Packages {
             return Ok((InstalledPackage { name, version, layer: None, import_names: Vec::new() }, None));
         }
         let wheel = fetch(&package, cache, resolver, events).await?;
-        let known = KnownLayer::new(&wheel, package.url.as_ref());
+        let known = LayerRecord::new(&wheel, package.url.as_ref());
         let layer = layer(&wheel, cache).await?;
-        self.note_origin(layer.sha256, &known);
+        self.remember_source(layer.sha256, &known);
         let import_names = wheel.summary().import_names.clone();
         Ok((InstalledPackage { name, version, layer: Some(known), import_names }, Some(layer)))
     }
@@ -109,13 +113,13 @@ pub(super) async fn fetch(
     events: &broadcast::Sender<PackageEvent>,
 ) -> Result<CachedWheel, PackageError> {
     let text = format!("{} {}", package.name, package.version);
-    let told = AtomicU64::new(u64::MAX);
+    let reported = AtomicU64::new(u64::MAX);
     let (total, label) = (package.size, text.clone());
     let progress = move |bytes: u64| {
-        let before = told.load(Ordering::Relaxed);
+        let before = reported.load(Ordering::Relaxed);
         if before == u64::MAX || bytes.saturating_sub(before) >= EVENT_BYTES {
             let bytes = if before == u64::MAX { 0 } else { bytes };
-            told.store(bytes, Ordering::Relaxed);
+            reported.store(bytes, Ordering::Relaxed);
             let _ = events.send(PackageEvent::Fetching { package: label.clone(), bytes, total });
         }
     };

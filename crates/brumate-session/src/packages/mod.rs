@@ -15,12 +15,13 @@ mod bytecode;
 mod error;
 mod event;
 mod fetch;
+mod layer_record;
 mod memo;
 mod modules;
 mod recover;
+mod request;
 mod rules;
 mod settings;
-mod wanted;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -34,15 +35,15 @@ use tokio::sync::{OnceCell, Semaphore};
 
 pub use error::PackageError;
 pub use event::PackageEvent;
-pub use modules::Infer;
-pub(crate) use modules::Modules;
-pub use recover::KnownLayer;
-pub use settings::{PackageSettings, Sources};
-pub use wanted::Wanted;
+pub use layer_record::LayerRecord;
+pub use modules::InferenceScope;
+pub(crate) use modules::ModuleIndex;
+pub use request::PackageRequest;
+pub use settings::{PackageSettings, PackageSources};
 
-use bytecode::Compiling;
+use bytecode::CompilationState;
+use layer_record::LayerSources;
 use memo::Memo;
-use recover::Origins;
 
 /// Sets of requirements that are resolved or fetched at the same time; others wait.
 const MAX_AT_ONCE: usize = 8;
@@ -60,13 +61,13 @@ struct Inner {
     cache: OnceCell<Cache>,
     resolver: OnceCell<Resolver>,
     /// As `resolver`, but it takes prereleases.
-    eager: OnceCell<Resolver>,
+    prerelease_resolver: OnceCell<Resolver>,
     memo: Mutex<Memo>,
     slots: Semaphore,
-    compiling: Compiling,
-    origins: Mutex<Origins>,
+    compiling: CompilationState,
+    layer_sources: Mutex<LayerSources>,
     /// Modules of the wheels in `--find-links` directories.
-    linked: OnceCell<Arc<HashMap<String, DistributionName>>>,
+    find_links_modules: OnceCell<Arc<HashMap<String, DistributionName>>>,
 }
 
 impl std::fmt::Debug for Packages {
@@ -95,15 +96,15 @@ pub struct InstalledPackage {
     /// Version (PEP 440).
     pub version: String,
     /// The layer with its source; `None` for a package of the bundle.
-    pub layer: Option<KnownLayer>,
+    pub layer: Option<LayerRecord>,
     /// Top-level modules of the layer.
     pub import_names: Vec<String>,
 }
 
 /// Requirements with their constraints and options.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
-    pub(crate) wanted: Vec<Wanted>,
+pub(crate) struct ResolveRequest {
+    pub(crate) requests: Vec<PackageRequest>,
     pub(crate) constraints: Vec<Requirement>,
     /// Takes prereleases.
     pub(crate) pre: bool,
@@ -111,13 +112,13 @@ pub(crate) struct Order {
     pub(crate) no_deps: bool,
 }
 
-impl Order {
-    pub(crate) fn new(wanted: Vec<Wanted>) -> Self {
-        Self { wanted, ..Self::default() }
+impl ResolveRequest {
+    pub(crate) fn new(requests: Vec<PackageRequest>) -> Self {
+        Self { requests, ..Self::default() }
     }
 
     fn requirements(&self) -> Vec<Requirement> {
-        self.wanted.iter().map(|wanted| wanted.requirement.clone()).collect()
+        self.requests.iter().map(|request| request.requirement.clone()).collect()
     }
 }
 
@@ -131,12 +132,12 @@ impl Packages {
             settings,
             cache: OnceCell::new(),
             resolver: OnceCell::new(),
-            eager: OnceCell::new(),
+            prerelease_resolver: OnceCell::new(),
             memo: Mutex::default(),
             slots: Semaphore::new(MAX_AT_ONCE),
-            compiling: Compiling::default(),
-            origins: Mutex::default(),
-            linked: OnceCell::new(),
+            compiling: CompilationState::default(),
+            layer_sources: Mutex::default(),
+            find_links_modules: OnceCell::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -164,12 +165,12 @@ impl Packages {
     /// [`PackageError`]: its text is meant for the author of the requirements.
     pub async fn install(
         &self,
-        wanted: Vec<Wanted>,
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        requests: Vec<PackageRequest>,
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        let order = Order::new(wanted);
-        let outcome = self.carry_out(order.clone(), onlooker).await;
-        outcome.map_err(|error| modules::explained(&order, error))
+        let order = ResolveRequest::new(requests);
+        let outcome = self.install_set(order.clone(), event_sink).await;
+        outcome.map_err(|error| modules::with_guess_hint(&order, error))
     }
 
     /// Finds exact wheels for requirements, for a lock. Fetches metadata only.
@@ -177,33 +178,33 @@ impl Packages {
     /// # Errors
     ///
     /// As [`Packages::install`].
-    pub async fn resolve(&self, wanted: Vec<Wanted>) -> Result<Resolution, PackageError> {
-        let order = Order::new(wanted);
-        self.check_roots(&order)?;
+    pub async fn resolve(&self, requests: Vec<PackageRequest>) -> Result<Resolution, PackageError> {
+        let order = ResolveRequest::new(requests);
+        self.check_requirements(&order)?;
         let resolution = self.search(&order, Arc::new(|_| {})).await?;
         self.check_resolution(&order, &resolution)?;
         Ok(resolution)
     }
 
-    pub(crate) async fn carry_out(
+    pub(crate) async fn install_set(
         &self,
-        order: Order,
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        order: ResolveRequest,
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
         if let Some(lock) = &self.inner.settings.lock {
-            self.check_roots(&order)?;
+            self.check_requirements(&order)?;
             lock.check(&order.requirements())?;
-            return self.shared(Order::default(), onlooker).await;
+            return self.shared_install(ResolveRequest::default(), event_sink).await;
         }
-        if order.wanted.is_empty() {
+        if order.requests.is_empty() {
             return Ok(Arc::default());
         }
-        self.check_roots(&order)?;
+        self.check_requirements(&order)?;
         match self.bundled(&order) {
             Ok(installation) => Ok(Arc::new(installation)),
             Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
             Err(_) => {
-                let installation = self.shared(order.clone(), onlooker).await?;
+                let installation = self.shared_install(order.clone(), event_sink).await?;
                 modules::check_guesses(&order, &installation)?;
                 Ok(installation)
             }
@@ -211,7 +212,7 @@ impl Packages {
     }
 
     /// Meets a request from the bundle alone.
-    fn bundled(&self, order: &Order) -> Result<Installation, PackageError> {
+    fn bundled(&self, order: &ResolveRequest) -> Result<Installation, PackageError> {
         let bundle = &self.inner.bundle;
         let resolution = bundle.resolve(&order.requirements())?;
         let packages: Vec<InstalledPackage> =
@@ -245,7 +246,7 @@ impl Packages {
     }
 
     async fn resolver(&self, pre: bool) -> Result<&Resolver, PackageError> {
-        let cell = if pre { &self.inner.eager } else { &self.inner.resolver };
+        let cell = if pre { &self.inner.prerelease_resolver } else { &self.inner.resolver };
         let make = || async {
             let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
             let bundle = Arc::clone(&self.inner.bundle);

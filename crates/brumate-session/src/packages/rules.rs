@@ -8,12 +8,12 @@ use brumate_packages::policy::{Candidate, Provenance, Way};
 use brumate_packages::resolver::{self, Locked, Resolution};
 use brumate_packages::{DistributionName, Requirement, Source};
 
-use super::{InstalledPackage, Order, PackageError, Packages};
+use super::{InstalledPackage, PackageError, Packages, ResolveRequest};
 
 impl Packages {
     /// Checks the requirements by name or URL, before anything is fetched for them.
-    pub(super) fn check_roots(&self, order: &Order) -> Result<(), PackageError> {
-        for wanted in &order.wanted {
+    pub(super) fn check_requirements(&self, order: &ResolveRequest) -> Result<(), PackageError> {
+        for wanted in &order.requests {
             let requirement = &wanted.requirement;
             let provenance = match &requirement.source {
                 Source::Url(url) => Provenance::Url(url),
@@ -30,7 +30,11 @@ impl Packages {
     }
 
     /// Checks a set of the bundle's wheels. The service's constraints hold for it as well.
-    pub(super) fn check_bundled(&self, order: &Order, packages: &[InstalledPackage]) -> Result<(), PackageError> {
+    pub(super) fn check_bundled(
+        &self,
+        order: &ResolveRequest,
+        packages: &[InstalledPackage],
+    ) -> Result<(), PackageError> {
         let named: Vec<(DistributionName, String)> = packages
             .iter()
             .filter_map(|package| Some((DistributionName::new(&package.name)?, package.version.clone())))
@@ -58,7 +62,7 @@ impl Packages {
     }
 
     /// Checks a set of exact wheels, before any of them is fetched.
-    pub(super) fn check_resolution(&self, order: &Order, resolution: &Resolution) -> Result<(), PackageError> {
+    pub(super) fn check_resolution(&self, order: &ResolveRequest, resolution: &Resolution) -> Result<(), PackageError> {
         let parents: Vec<Option<&Locked>> = resolution
             .packages
             .iter()
@@ -97,14 +101,14 @@ impl Packages {
     }
 
     /// Returns the service's constraints and those of the request.
-    pub(super) fn constraints<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = &'a Requirement> {
+    pub(super) fn constraints<'a>(&'a self, order: &'a ResolveRequest) -> impl Iterator<Item = &'a Requirement> {
         self.inner.settings.constraints.iter().chain(&order.constraints)
     }
 }
 
 /// Returns how a package came into a set.
-fn way<'a>(order: &'a Order, name: &DistributionName, parent: Option<&'a Locked>) -> Way<'a> {
-    match (order.wanted.iter().find(|wanted| wanted.requirement.name == *name), parent) {
+fn way<'a>(order: &'a ResolveRequest, name: &DistributionName, parent: Option<&'a Locked>) -> Way<'a> {
+    match (order.requests.iter().find(|request| request.requirement.name == *name), parent) {
         (Some(wanted), _) => wanted.way(),
         (None, Some(parent)) => Way::RequiredBy(parent.name.as_str()),
         (None, None) => Way::Requested,

@@ -9,7 +9,7 @@ use brumate_packages::lock::Lock;
 use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
 use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
 
-use super::Infer;
+use super::InferenceScope;
 
 /// Settings of [`Packages`](super::Packages).
 #[derive(Debug, Clone, Default)]
@@ -18,13 +18,13 @@ pub struct PackageSettings {
     /// Directory of the cache, private to this user.
     pub cache_dir: PathBuf,
     /// Sources of packages.
-    pub sources: Sources,
+    pub sources: PackageSources,
     /// The operator's policy.
     pub policy: Policy,
     /// Constraints on every resolution.
     pub constraints: Vec<Requirement>,
     /// Imported modules for which packages are inferred.
-    pub infer: Infer,
+    pub infer: InferenceScope,
     /// Lock with the packages of every machine; `None` resolves requirements.
     pub lock: Option<Arc<Lock>>,
 }
@@ -47,7 +47,7 @@ impl PackageSettings {
 /// Sources of packages, on top of pip's and uv's settings, which are read when they are first needed.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Sources {
+pub struct PackageSources {
     /// Replaces the default index.
     pub index: Option<String>,
     /// Further indexes, asked before the default one.
@@ -64,7 +64,7 @@ pub struct Sources {
     pub keyring: Option<KeyringProvider>,
 }
 
-impl Sources {
+impl PackageSources {
     /// Merges these settings with pip's and uv's; these win.
     ///
     /// # Errors
@@ -116,19 +116,20 @@ mod tests {
     #[test]
     fn flags_come_before_the_environment() {
         let mut settings = Settings::default();
-        let sources = Sources {
+        let sources = PackageSources {
             index: Some("https://user:pass@one.example/simple".to_owned()),
             extra_indexes: vec!["https://two.example/simple/".to_owned()],
             find_links: vec!["/wheels".to_owned()],
             offline: true,
-            ..Sources::default()
+            ..PackageSources::default()
         };
         sources.apply(&mut settings).unwrap();
         let urls: Vec<&str> = settings.indexes.iter().map(|index| index.url.as_str()).collect();
         assert_eq!(urls, ["https://two.example/simple/", "https://one.example/simple/"]);
         assert_eq!(settings.find_links, [FindLinks::Directory("/wheels".into())]);
         assert!(settings.offline && settings.credentials.authorization(&settings.indexes[1].url).is_some());
-        let wrong = Sources { index: Some("ftp://user:pass@one.example/".to_owned()), ..Sources::default() };
+        let wrong =
+            PackageSources { index: Some("ftp://user:pass@one.example/".to_owned()), ..PackageSources::default() };
         let error = wrong.check().unwrap_err().to_string();
         assert!(error.contains("not http") && !error.contains("pass@"), "{error}");
     }

@@ -15,13 +15,13 @@ use super::Sessions;
 use super::directory::{DataDir, DataDirError};
 use super::examine::used_by;
 use super::lease::flush_all;
-use super::record::{Record, SessionState};
+use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
 /// Attempts to copy the file of a session that its server keeps replacing.
 const ATTEMPTS: usize = 100;
 /// Longest time that servers may take to write their live sessions.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(60);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Reason for a session that is lost in a backup, because it was running code.
 const WAS_AWAKE: &str = "it was running code when the backup was made";
 
@@ -48,7 +48,8 @@ impl Sessions {
     ///
     /// [`DataDirError`] of either directory. A failed backup leaves nothing behind.
     pub fn backup(data_dir: &Path, to: &Path) -> Result<Backup, DataDirError> {
-        let source = DataDir::look(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
+        let source =
+            DataDir::open_read_only(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
         DataDir::check_empty(to)?;
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
@@ -75,29 +76,29 @@ impl Sessions {
     ///
     /// [`DataDirError`], also when a server uses the directory or it has sessions.
     pub fn restore_backup(from: &Path, data_dir: &Path) -> Result<Backup, DataDirError> {
-        let source = DataDir::look(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
+        let source = DataDir::open_read_only(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
         let records = Registry::check(&source)?;
         let target = DataDir::lock(data_dir)?;
-        if DataDir::look(data_dir).is_some() && !Registry::look(&target)?.is_empty() {
+        if DataDir::open_read_only(data_dir).is_some() && !Registry::read(&target)?.is_empty() {
             return Err(DataDirError::NotEmpty { path: data_dir.to_owned() });
         }
         let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
-        for name in wanted(&source, &records, false) {
+        for name in needed_files(&source, &records, false) {
             // A missing file is reported when its session is used.
             copy(&source, &target, &name).map_err(failed)?;
         }
         // Copied last: the files that it names exist by then.
         target.remove_registry().map_err(failed)?;
         Registry::copy(&source, &target.registry())?;
-        finish(&target, records)
+        mark_lost(&target, records)
     }
 
     /// Writes the sessions that are live and idle.
     pub(super) async fn write_idle(&self) {
         let slots: Vec<_> = self.slots().values().filter(|slot| slot.has_lease()).cloned().collect();
         for slot in slots {
-            let Some(turn) = slot.try_lock() else { continue };
-            if let Err(error) = self.write_if_awake(&slot, &turn).await {
+            let Some(guard) = slot.try_lock() else { continue };
+            if let Err(error) = self.write_if_live(&slot, &guard).await {
                 tracing::warn!(session = ?slot.record().id, %error, "a session is missing in a backup");
             }
         }
@@ -109,17 +110,17 @@ fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> 
     let in_use = used_by(source.root()).is_some();
     if in_use {
         let failed = |error| DataDirError::Io { path: source.root().to_owned(), source: error };
-        flush_all(&source.servers(), FLUSH_PATIENCE).map_err(failed)?;
+        flush_all(&source.servers(), FLUSH_TIMEOUT).map_err(failed)?;
     }
     Registry::copy(source, &target.registry())?;
     let mut records = Vec::new();
-    for record in Registry::look(target)? {
+    for record in Registry::read(target)? {
         records.extend(copy_session(source, target, record, in_use)?);
     }
-    let named: HashSet<String> = wanted(target, &records, false).into_iter().collect();
+    let named: HashSet<String> = needed_files(target, &records, false).into_iter().collect();
     let cleaned = target.clean(|name| named.contains(name));
     cleaned.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
-    finish(target, records)
+    mark_lost(target, records)
 }
 
 /// Copies the files of a session. If the server has replaced them, copies the new ones and updates the copied
@@ -127,14 +128,14 @@ fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> 
 fn copy_session(
     source: &DataDir,
     target: &DataDir,
-    record: Record,
+    record: SessionRecord,
     in_use: bool,
-) -> Result<Option<Record>, DataDirError> {
+) -> Result<Option<SessionRecord>, DataDirError> {
     let failed = |source: io::Error| DataDirError::Io { path: target.root().to_owned(), source };
     let mut present = record.clone();
     for _ in 0..ATTEMPTS {
         let mut whole = true;
-        for name in wanted(source, std::slice::from_ref(&present), in_use) {
+        for name in needed_files(source, std::slice::from_ref(&present), in_use) {
             whole &= copy(source, target, &name).map_err(failed)?;
         }
         if whole || record.state == SessionState::Lost {
@@ -143,7 +144,7 @@ fn copy_session(
             }
             return Ok(Some(present));
         }
-        let found = Registry::look(source)?.into_iter().find(|found| found.id == record.id);
+        let found = Registry::read(source)?.into_iter().find(|found| found.id == record.id);
         match found {
             Some(found) if found == present => {
                 // The file is missing for good, which is reported when the session is used.
@@ -160,12 +161,14 @@ fn copy_session(
 }
 
 /// Lists the files that records need. A live server still writes crash snapshots; a killed one has left them complete.
-fn wanted(directory: &DataDir, records: &[Record], in_use: bool) -> Vec<String> {
+fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
     let mut names = Vec::new();
     for record in records {
         match &record.image {
             Some(image) => names.push(image.name.clone()),
-            None if !in_use && record.state == SessionState::Live => names.extend(directory.will_files(&record.id)),
+            None if !in_use && record.state == SessionState::Live => {
+                names.extend(directory.crash_snapshot_files(&record.id))
+            }
             None => {}
         }
     }
@@ -186,11 +189,11 @@ fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
 }
 
 /// Marks sessions without their state as lost in the registry, and counts.
-fn finish(target: &DataDir, records: Vec<Record>) -> Result<Backup, DataDirError> {
+fn mark_lost(target: &DataDir, records: Vec<SessionRecord>) -> Result<Backup, DataDirError> {
     let mut backup = Backup { sessions: records.len(), ..Backup::default() };
     let mut lost = Vec::new();
     for record in records {
-        let files = wanted(target, std::slice::from_ref(&record), false);
+        let files = needed_files(target, std::slice::from_ref(&record), false);
         let there: Vec<PathBuf> = files.iter().map(|name| target.image(name)).filter(|path| path.is_file()).collect();
         let bytes = there.iter().filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
         backup.bytes = backup.bytes.saturating_add(bytes.sum());

@@ -18,7 +18,7 @@ pub enum SessionError {
     #[error(
         "SessionExpiredError: Session {id} not found or has expired. {} Please create a new session \
          (use session_id=\"\" or session_id=\"0\") and re-execute your setup code.",
-        expiry(*timeout)
+        expiry_sentence(*timeout)
     )]
     NotFound {
         /// Id as the caller wrote it, shortened.
@@ -39,7 +39,7 @@ pub enum SessionError {
     },
     /// The session cannot be resumed. Its file is kept.
     #[error("SessionAsleepError: Session {id} cannot be woken: {reason}. Other sessions are not affected.")]
-    Unwakeable {
+    NotResumable {
         /// The session.
         id: SessionId,
         /// Reason, for the user.
@@ -71,7 +71,7 @@ pub enum SessionError {
          new session (use session_id=\"\" or session_id=\"0\").",
         process.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
-    Elsewhere {
+    OwnedElsewhere {
         /// The session.
         id: SessionId,
         /// Process id of the other server, if known.
@@ -90,7 +90,7 @@ pub enum SessionError {
         "SessionLimitError: {limit} sessions are awake (set by {MAX_LIVE_SESSIONS}) and cannot be put to sleep; clear one \
          that is not needed. The last one says: {reason}"
     )]
-    NoneSleeps {
+    NoneCanHibernate {
         /// Number of live sessions.
         limit: usize,
         /// Why one of them cannot be hibernated.
@@ -134,7 +134,7 @@ pub enum SessionError {
     },
     /// The session holds something that cannot be written to a file.
     #[error("SessionStorageError: the session cannot be stored: {reason}")]
-    Unkeepable {
+    NotStorable {
         /// What cannot be written.
         reason: String,
     },
@@ -197,15 +197,15 @@ pub enum SessionError {
 }
 
 /// Returns the sentence about expiry. For the default of 30 minutes its wording is a contract.
-pub(crate) fn expiry(timeout: Option<Duration>) -> String {
+pub(crate) fn expiry_sentence(timeout: Option<Duration>) -> String {
     match timeout {
-        Some(timeout) => format!("Sessions expire after {} of inactivity.", spoken(timeout)),
+        Some(timeout) => format!("Sessions expire after {} of inactivity.", duration_in_words(timeout)),
         None => "Sessions do not expire in this server.".to_owned(),
     }
 }
 
 /// Formats a duration in words: `30 minutes`, `1 hour`, `90 s`.
-pub(crate) fn spoken(duration: Duration) -> String {
+pub(crate) fn duration_in_words(duration: Duration) -> String {
     let plural = |number: u64, unit: &str| format!("{number} {unit}{}", if number == 1 { "" } else { "s" });
     match duration.as_secs() {
         seconds if duration.subsec_nanos() == 0 && seconds >= 7200 && seconds.is_multiple_of(3600) => {
@@ -215,6 +215,12 @@ pub(crate) fn spoken(duration: Duration) -> String {
             plural(seconds / 60, "minute")
         }
         _ => format_duration(duration),
+    }
+}
+
+impl From<getrandom::Error> for SessionError {
+    fn from(error: getrandom::Error) -> Self {
+        SessionError::Storage(format!("no random numbers: {error}"))
     }
 }
 
@@ -246,7 +252,7 @@ mod tests {
         for (seconds, text) in
             [(1800, "30 minutes"), (60, "1 minute"), (3600, "60 minutes"), (7200, "2 hours"), (90, "90 s")]
         {
-            assert_eq!(spoken(Duration::from_secs(seconds)), text);
+            assert_eq!(duration_in_words(Duration::from_secs(seconds)), text);
         }
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_engine_api::MimeBundle;
 
-use super::settings::{MAX_FIGURE_BYTES, MAX_FIGURES};
+use super::limits::{MAX_FIGURE_BYTES, MAX_FIGURES};
 
 /// Most bytes of all pictures of one cell.
 const MAX_ALL_BYTES: usize = 64 << 20;
@@ -35,7 +35,7 @@ const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
 
 /// Picture in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct FigureFormat {
     pub(crate) mime: &'static str,
     pub(crate) ending: &'static str,
     pub(crate) bytes: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) struct Form {
     pub(crate) shown: Option<Vec<u8>>,
 }
 
-impl Form {
+impl FigureFormat {
     fn new(mime: &'static str, ending: &'static str, bytes: Vec<u8>) -> Self {
         Self { mime, ending, bytes, shown: None }
     }
@@ -58,7 +58,7 @@ impl Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Figure {
     /// The picture in different formats.
-    pub(crate) forms: Vec<Form>,
+    pub(crate) formats: Vec<FigureFormat>,
     /// Name of the file to which the guest has saved the first format.
     pub(crate) saved: Option<String>,
 }
@@ -113,38 +113,38 @@ pub(crate) fn text_of(data: &MimeBundle) -> Option<&String> {
 
 impl Figures {
     /// Keeps the picture of a bundle; false if it has none that can be kept.
-    pub(crate) fn take(&mut self, data: &MimeBundle) -> bool {
-        let mut forms: Vec<Form> = PICTURES
+    pub(crate) fn keep(&mut self, data: &MimeBundle) -> bool {
+        let mut formats: Vec<FigureFormat> = PICTURES
             .iter()
             .filter_map(|(mime, ending, encoded)| {
                 let payload = data.get(*mime)?;
                 let bytes = if *encoded { decode(payload)? } else { payload.clone().into_bytes() };
-                Some(Form::new(mime, ending, bytes))
+                Some(FigureFormat::new(mime, ending, bytes))
             })
             .collect();
         if let Some(original) = data.get(ORIGINAL).and_then(|payload| decode(payload))
             && original.len() <= MAX_FIGURE_BYTES
         {
-            let smaller = forms.extract_if(.., |form| form.mime == PNG).next().map(|form| form.bytes);
-            forms.insert(
+            let smaller = formats.extract_if(.., |format| format.mime == PNG).next().map(|format| format.bytes);
+            formats.insert(
                 0,
-                Form { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) },
+                FigureFormat { mime: PNG, ending: "png", bytes: original, shown: Some(smaller.unwrap_or_default()) },
             );
         }
-        if forms.iter().any(|form| form.mime == PNG) {
+        if formats.iter().any(|format| format.mime == PNG) {
             // Pillow's pictures have both formats; one is enough.
-            forms.retain(|form| form.mime != JPEG);
+            formats.retain(|format| format.mime != JPEG);
         }
-        let page = data.get(HTML).filter(|_| data.contains_key(PLOTLY) || (forms.is_empty() && is_page(data)));
+        let page = data.get(HTML).filter(|_| data.contains_key(PLOTLY) || (formats.is_empty() && is_page(data)));
         if let Some(page) = page {
-            forms.push(Form::new(HTML, "html", page.clone().into_bytes()));
+            formats.push(FigureFormat::new(HTML, "html", page.clone().into_bytes()));
         }
         if let Some(figure) = data.get(PLOTLY) {
-            forms.push(Form::new("application/json", "json", figure.clone().into_bytes()));
+            formats.push(FigureFormat::new("application/json", "json", figure.clone().into_bytes()));
         }
-        forms.retain(|form| !form.bytes.is_empty() && form.bytes.len() <= MAX_FIGURE_BYTES);
-        let bytes: usize = forms.iter().map(Form::size).sum();
-        if forms.is_empty() {
+        formats.retain(|format| !format.bytes.is_empty() && format.bytes.len() <= MAX_FIGURE_BYTES);
+        let bytes: usize = formats.iter().map(FigureFormat::size).sum();
+        if formats.is_empty() {
             return false;
         }
         if self.shown.len() >= MAX_FIGURES || self.bytes + bytes > MAX_ALL_BYTES {
@@ -152,7 +152,7 @@ impl Figures {
             return false;
         }
         self.bytes += bytes;
-        self.shown.push(Figure { forms, saved: data.get(SAVED).cloned() });
+        self.shown.push(Figure { formats, saved: data.get(SAVED).cloned() });
         true
     }
 }
@@ -180,59 +180,65 @@ mod tests {
     #[test]
     fn pictures_are_kept_in_every_form() {
         let mut figures = Figures::default();
-        assert!(figures.take(&bundle(&[
+        assert!(figures.keep(&bundle(&[
             ("image/png", "aGVs\nbG8="),
             ("image/svg+xml", "<svg/>"),
             ("text/plain", "<Figure>")
         ])));
-        assert!(figures.take(&bundle(&[(PLOTLY, "{}"), ("text/html", "<div>")])));
+        assert!(figures.keep(&bundle(&[(PLOTLY, "{}"), ("text/html", "<div>")])));
         let endings: Vec<Vec<&str>> =
-            figures.shown.iter().map(|figure| figure.forms.iter().map(|form| form.ending).collect()).collect();
+            figures.shown.iter().map(|figure| figure.formats.iter().map(|format| format.ending).collect()).collect();
         assert_eq!(endings, [vec!["png", "svg"], vec!["html", "json"]]);
-        assert_eq!(figures.shown[0].forms[0].bytes, b"hello");
+        assert_eq!(figures.shown[0].formats[0].bytes, b"hello");
     }
 
     #[test]
     fn the_file_has_the_size_that_was_drawn() {
         let mut figures = Figures::default();
-        assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, "aGVsbG8="), ("image/svg+xml", "<svg/>")])));
-        assert!(figures.take(&bundle(&[(ORIGINAL, "aGVsbG8=")])));
-        let pngs: Vec<(&[u8], Option<&[u8]>)> =
-            figures.shown.iter().map(|figure| (&*figure.forms[0].bytes, figure.forms[0].shown.as_deref())).collect();
+        assert!(figures.keep(&bundle(&[("image/png", "aGVs"), (ORIGINAL, "aGVsbG8="), ("image/svg+xml", "<svg/>")])));
+        assert!(figures.keep(&bundle(&[(ORIGINAL, "aGVsbG8=")])));
+        let pngs: Vec<(&[u8], Option<&[u8]>)> = figures
+            .shown
+            .iter()
+            .map(|figure| (&*figure.formats[0].bytes, figure.formats[0].shown.as_deref()))
+            .collect();
         assert_eq!(pngs, [(&b"hello"[..], Some(&b"hel"[..])), (b"hello", Some(b""))]);
-        assert_eq!(figures.shown.iter().map(|figure| figure.forms.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(figures.shown.iter().map(|figure| figure.formats.len()).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(figures.bytes, 8 + 6 + 5);
         // Too large for a file: the smaller picture is kept.
         let large = STANDARD.encode(vec![0; MAX_FIGURE_BYTES + 1]);
-        assert!(figures.take(&bundle(&[("image/png", "aGVs"), (ORIGINAL, &large)])));
-        assert_eq!((&*figures.shown[2].forms[0].bytes, figures.shown[2].forms[0].shown.as_ref()), (&b"hel"[..], None));
+        assert!(figures.keep(&bundle(&[("image/png", "aGVs"), (ORIGINAL, &large)])));
+        assert_eq!(
+            (&*figures.shown[2].formats[0].bytes, figures.shown[2].formats[0].shown.as_ref()),
+            (&b"hel"[..], None)
+        );
     }
 
     #[test]
     fn tables_and_nonsense_are_no_pictures() {
         let mut figures = Figures::default();
         let table = bundle(&[("text/html", "<table>"), ("text/plain", "a b")]);
-        assert!(!figure_of(&table) && !figures.take(&table));
-        assert!(!figures.take(&bundle(&[("image/png", "not base64!")])));
+        assert!(!figure_of(&table) && !figures.keep(&table));
+        assert!(!figures.keep(&bundle(&[("image/png", "not base64!")])));
         assert!(figures.shown.is_empty());
     }
 
     #[test]
     fn a_picture_is_kept_once() {
         let mut figures = Figures::default();
-        assert!(figures.take(&bundle(&[("image/png", "aGVs"), ("image/jpeg", "aGVs"), ("text/plain", "<Image>")])));
-        assert_eq!(figures.shown[0].forms.iter().map(|form| form.ending).collect::<Vec<_>>(), ["png"]);
+        assert!(figures.keep(&bundle(&[("image/png", "aGVs"), ("image/jpeg", "aGVs"), ("text/plain", "<Image>")])));
+        assert_eq!(figures.shown[0].formats.iter().map(|format| format.ending).collect::<Vec<_>>(), ["png"]);
     }
 
     #[test]
     fn what_is_only_html_is_kept_as_a_page() {
         let mut figures = Figures::default();
         let styled = bundle(&[("text/html", "<style>"), ("text/plain", "<Styler object at 0x1>")]);
-        assert!(figure_of(&styled) && figures.take(&styled));
-        assert_eq!((figures.shown[0].forms[0].mime, figures.shown[0].forms[0].ending), ("text/html", "html"));
+        assert!(figure_of(&styled) && figures.keep(&styled));
+        assert_eq!((figures.shown[0].formats[0].mime, figures.shown[0].formats[0].ending), ("text/html", "html"));
         let mut again = styled.clone();
         again.insert(DISPLAY_ID.to_owned(), r#"{"display_id":"a","update":true}"#.to_owned());
-        assert!(!figure_of(&again) && !figures.take(&again));
+        assert!(!figure_of(&again) && !figures.keep(&again));
     }
 
     #[test]
@@ -251,7 +257,7 @@ mod tests {
     fn their_number_is_bounded() {
         let mut figures = Figures::default();
         for _ in 0..MAX_FIGURES + 3 {
-            figures.take(&bundle(&[("image/png", "aGVsbG8=")]));
+            figures.keep(&bundle(&[("image/png", "aGVsbG8=")]));
         }
         assert_eq!((figures.shown.len(), figures.left_out), (MAX_FIGURES, 3));
     }

@@ -8,8 +8,8 @@ use brumate_engine_api::FileInfo;
 use percent_encoding::percent_decode_str;
 
 use super::error::SessionError;
-use super::record::KnownFile;
-use super::settings::{MAX_KNOWN_FILES, WORKSPACE};
+use super::limits::{MAX_KNOWN_FILES, WORKSPACE};
+use super::record::FileRecord;
 
 /// Most bytes of a name.
 const MAX_NAME_BYTES: usize = 1024;
@@ -176,19 +176,19 @@ fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
 
 /// Changes of a session's files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
+pub(crate) struct FileChanges {
     /// All files after the change. Files with an unknown type have an empty one.
-    pub(crate) files: BTreeMap<String, KnownFile>,
+    pub(crate) files: BTreeMap<String, FileRecord>,
     /// Files that are new or were written to, in [natural order](natural_order).
     pub(crate) written: Vec<String>,
     /// Whether a file was removed.
     pub(crate) removed: bool,
 }
 
-impl Changes {
+impl FileChanges {
     /// Compares the known files with the present ones.
-    pub(crate) fn between(known: &BTreeMap<String, KnownFile>, there: Vec<FileInfo>) -> Self {
-        let mut changes = Changes::default();
+    pub(crate) fn between(known: &BTreeMap<String, FileRecord>, there: Vec<FileInfo>) -> Self {
+        let mut changes = FileChanges::default();
         for info in there {
             if is_hidden(&info.path)
                 || FileName::parse_existing(&info.path).is_err()
@@ -201,7 +201,7 @@ impl Changes {
                 _ => {
                     changes.written.push(info.path.clone());
                     let mime = mime_of_name(&info.path).unwrap_or_default().to_owned();
-                    KnownFile { size: info.size, stamp: info.stamp, mime }
+                    FileRecord { size: info.size, stamp: info.stamp, mime }
                 }
             };
             changes.files.insert(info.path, file);
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_is_new_or_written_is_found_once() {
-        let first = Changes::between(
+        let first = FileChanges::between(
             &BTreeMap::new(),
             vec![
                 info("a.csv", 1, 1),
@@ -345,15 +345,15 @@ mod tests {
         assert_eq!(first.written, ["a.csv", "b"]);
         assert_eq!(first.files["a.csv"].mime, "text/csv");
         assert!(first.any() && !first.removed);
-        let same = Changes::between(&first.files, vec![info("a.csv", 1, 1), info("b", 2, 1)]);
+        let same = FileChanges::between(&first.files, vec![info("a.csv", 1, 1), info("b", 2, 1)]);
         assert!(!same.any());
-        let changed = Changes::between(&first.files, vec![info("a.csv", 1, 2)]);
+        let changed = FileChanges::between(&first.files, vec![info("a.csv", 1, 2)]);
         assert_eq!((changed.written, changed.removed), (vec!["a.csv".to_owned()], true));
     }
 
     #[test]
     fn a_flood_of_files_is_bounded() {
         let there = (0..MAX_KNOWN_FILES as u64 + 10).map(|n| info(&format!("{n:06}"), n, n)).collect();
-        assert_eq!(Changes::between(&BTreeMap::new(), there).files.len(), MAX_KNOWN_FILES);
+        assert_eq!(FileChanges::between(&BTreeMap::new(), there).files.len(), MAX_KNOWN_FILES);
     }
 }

@@ -5,8 +5,6 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::error::SessionError;
-
 /// Random bytes of an id: 96 bits in 16 characters.
 const BYTES: usize = 12;
 
@@ -23,9 +21,9 @@ impl SessionId {
     /// # Errors
     ///
     /// [`getrandom::Error`] when the system has no random numbers.
-    pub(crate) fn random() -> Result<Self, SessionError> {
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| SessionError::Storage(format!("no random numbers: {error}")))?;
+        getrandom::fill(&mut bytes)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::error::SessionError;
-use super::settings::CHUNK_BYTES;
+use super::limits::CHUNK_BYTES;
 
 /// Most bytes of a file name in an input directory.
 const MAX_NAME_BYTES: usize = 4096;

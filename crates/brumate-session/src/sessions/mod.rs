@@ -12,31 +12,34 @@
 //! Several servers of one user can share a data directory. At most one server at a time owns a session, by its lease.
 //! Another server that needs the session asks for it.
 
-mod access;
 mod backup;
 mod cell;
+mod cell_request;
 mod changes;
 mod directory;
 mod disk;
 mod error;
 mod examine;
 pub(crate) mod figures;
+mod file_access;
 mod files;
-mod hold;
 mod id;
 mod inputs;
-mod keeper;
 mod layers;
 mod lease;
+mod limits;
 mod live;
+mod maintenance;
 mod outputs;
-mod portable;
+mod ownership;
 mod record;
 mod registry;
 mod report;
 mod settings;
 mod slot;
+mod snapshot;
 mod store;
+mod uploads;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,37 +51,37 @@ use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use access::{Admit, FilePart, FileRange, Upload};
 pub use backup::Backup;
-pub use cell::CellRequest;
+pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
-pub use examine::{Examination, Fault, Problem, Subject};
+pub use examine::{DataDirProblem, Examination, FileFault, ProblemSubject};
+pub use file_access::{FilePart, FileRange, ReadAdmission};
 pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
-pub use portable::SessionSnapshot;
-pub use record::{ImageFile, KnownFile, Record, SessionState};
-pub use report::{CellImage, CellReport, SessionFile, WholeText};
-pub use settings::{
-    Durability, FreeSpace, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image,
-};
+pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};
+pub use record::{FileRecord, ImageFile, SessionRecord, SessionState};
+pub use report::{CellImage, CellReport, FullText, SessionFile};
+pub use settings::{Durability, FreeSpace, SessionSettings, session_image};
+pub use snapshot::SessionSnapshot;
+pub use uploads::Upload;
 
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
-use hold::{LocalHolder, USE_STEP};
 use lease::{Leases, LocalLeases};
+use ownership::{LAST_USED_STEP, RequestHandler};
 use registry::Registry;
 use slot::Slot;
 
 /// Bytes of text that an answer about a cell should hold; the full text is in a file if there are more.
-pub const ANSWER_BYTES: usize = settings::ANSWER_BYTES;
+pub const ANSWER_BYTES: usize = limits::ANSWER_BYTES;
 
 /// Longest time that a server waits for another one that has the data directory exclusively to make the registry.
-const OPEN_PATIENCE: Duration = Duration::from_secs(5);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two attempts.
-const OPEN_PAUSE: Duration = Duration::from_millis(20);
+const OPEN_RETRY: Duration = Duration::from_millis(20);
 
 /// Sessions of one server. Clones share them.
 #[derive(Clone)]
@@ -116,11 +119,11 @@ impl Sessions {
     ///
     /// [`DataDirError`], most often because another process has the directory exclusively.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
-        let deadline = tokio::time::Instant::now() + OPEN_PATIENCE;
+        let deadline = tokio::time::Instant::now() + OPEN_TIMEOUT;
         let (directory, registry) = loop {
             match open_directory(&settings.data_dir) {
                 Err(DataDirError::InUse { .. }) if tokio::time::Instant::now() < deadline => {
-                    tokio::time::sleep(OPEN_PAUSE).await;
+                    tokio::time::sleep(OPEN_RETRY).await;
                 }
                 opened => break opened?,
             }
@@ -142,9 +145,9 @@ impl Sessions {
             settings,
         };
         let sessions = Self { inner: Arc::new(inner) };
-        listener.serve(Arc::new(LocalHolder(Arc::downgrade(&sessions.inner))));
-        sessions.restore().await?;
-        sessions.keep();
+        listener.serve(Arc::new(RequestHandler(Arc::downgrade(&sessions.inner))));
+        sessions.load().await?;
+        sessions.spawn_maintenance();
         Ok(sessions)
     }
 
@@ -153,8 +156,8 @@ impl Sessions {
     /// # Errors
     ///
     /// [`DataDirError::Registry`] when it cannot be read.
-    pub fn look(data_dir: &Path) -> Result<Vec<Record>, DataDirError> {
-        DataDir::look(data_dir).map_or(Ok(Vec::new()), |directory| Registry::look(&directory))
+    pub fn read_records(data_dir: &Path) -> Result<Vec<SessionRecord>, DataDirError> {
+        DataDir::open_read_only(data_dir).map_or(Ok(Vec::new()), |directory| Registry::read(&directory))
     }
 
     /// Returns the limits of each session.
@@ -169,16 +172,16 @@ impl Sessions {
 
     /// Returns in words after how long without use a session is removed; `None` if sessions never expire.
     pub fn timeout_in_words(&self) -> Option<String> {
-        self.inner.settings.timeout.map(error::spoken)
+        self.inner.settings.timeout.map(error::duration_in_words)
     }
 
     /// Returns the records of a principal's sessions, the oldest first. Those of other servers are as stored.
-    pub async fn list(&self, principal: &str) -> Vec<Record> {
+    pub async fn list(&self, principal: &str) -> Vec<SessionRecord> {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read; sessions of other servers may be missing");
         }
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let mut records: Vec<Record> = slots
+        let mut records: Vec<SessionRecord> = slots
             .iter()
             .filter(|slot| slot.principal() == principal && !slot.is_cleared())
             .map(|slot| slot.record().clone())
@@ -195,7 +198,7 @@ impl Sessions {
     pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
         let slot = self.find(principal, id).await?;
         let record = slot.record();
-        let file = |(name, file): (&String, &KnownFile)| SessionFile {
+        let file = |(name, file): (&String, &FileRecord)| SessionFile {
             name: name.clone(),
             mime: file.mime.clone(),
             size: file.size,
@@ -216,7 +219,7 @@ impl Sessions {
             return Ok(slot.interrupt());
         }
         let id = slot.record().id.clone();
-        self.inner.leases().interrupt(&id).await.map_err(|error| hold::elsewhere(id, error))
+        self.inner.leases().interrupt(&id).await.map_err(|error| ownership::owned_elsewhere_error(id, error))
     }
 
     /// Revokes a principal's access: ends its running cells, which are rolled back, and refuses its waiting calls. Its
@@ -242,19 +245,19 @@ impl Sessions {
             return Err(not_found());
         }
         if self.has_expired(&slot)
-            && let Some(turn) = self.try_turn(&slot).await
+            && let Some(guard) = self.try_lock_session(&slot).await
             && self.has_expired(&slot)
         {
-            self.forget(&slot, turn).await?;
+            self.remove(&slot, guard).await?;
             return Err(not_found());
         }
         self.touch(&slot);
-        self.store_uses(std::slice::from_ref(&slot), USE_STEP).await;
+        self.store_last_used(std::slice::from_ref(&slot), LAST_USED_STEP).await;
         Ok(slot)
     }
 
     /// Adds a session, which this server owns from the beginning.
-    fn add(&self, record: Record) -> Result<Arc<Slot>, SessionError> {
+    fn add(&self, record: SessionRecord) -> Result<Arc<Slot>, SessionError> {
         let lease = self.inner.leases().try_acquire(&record.id);
         let lease = lease.map_err(|error| SessionError::Storage(error.to_string()))?;
         let settings = &self.inner.settings;
@@ -274,7 +277,7 @@ impl Sessions {
         let id = record.id.clone();
         let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
         slot.set_lease(lease);
-        self.inner.registry.expect(id.clone());
+        self.inner.registry.mark_unstored(id.clone());
         slots.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
@@ -282,8 +285,8 @@ impl Sessions {
     /// Adds an empty session, which is not in the registry yet.
     async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
         self.refresh().await?;
-        self.fit_new(principal).await?;
-        self.add(Record::new(SessionId::random()?, principal, self.now()))
+        self.make_disk_space_for_new(principal).await?;
+        self.add(SessionRecord::new(SessionId::random()?, principal, self.now()))
     }
 
     fn now(&self) -> i64 {
@@ -358,23 +361,23 @@ fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
         // No server runs: incomplete files are of servers that ended.
         let cleaned = directory.clean(|name| DataDir::session_of(name).is_some());
         cleaned.map_err(|source| DataDirError::Io { path: path.to_owned(), source })?;
-        directory.admit_others()?;
+        directory.allow_others()?;
     }
     Ok((directory, registry))
 }
 
 /// Counts a waiting call until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitCounter<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitCounter<'a> {
     /// Returns `None` when `limit` calls wait already.
-    fn begin(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
-        let waiting = Waiting(counter);
+    fn new(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
+        let waiting = WaitCounter(counter);
         (counter.fetch_add(1, Ordering::SeqCst) < limit).then_some(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
-use crate::packages::KnownLayer;
+use crate::packages::LayerRecord;
 
 /// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct ImageFile {
 
 /// File in a session's working directory, as it was after the last cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownFile {
+pub struct FileRecord {
     /// Size in bytes.
     pub size: u64,
     /// See [`FileInfo::stamp`](brumate_engine_api::FileInfo::stamp).
@@ -61,7 +61,7 @@ pub struct KnownFile {
 
 /// Record of a session in the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct SessionRecord {
     /// Id of the session.
     pub id: SessionId,
     /// Principal that the session belongs to.
@@ -83,12 +83,12 @@ pub struct Record {
     /// Cells that were run.
     pub executions: u64,
     /// Files in its working directory, by path.
-    pub files: BTreeMap<String, KnownFile>,
+    pub files: BTreeMap<String, FileRecord>,
     /// Packages that were installed in the session, in the order of their layers.
-    pub packages: Vec<KnownLayer>,
+    pub packages: Vec<LayerRecord>,
 }
 
-impl Record {
+impl SessionRecord {
     pub(crate) fn new(id: SessionId, principal: &str, now: i64) -> Self {
         Self {
             id,

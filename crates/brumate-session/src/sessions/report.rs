@@ -5,11 +5,11 @@ use brumate_engine_api::{Ended, Event, ExitReason, Limits, MimeBundle, Outcome, 
 use super::error::SessionError;
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
-use super::settings::MAX_FILES_ELSEWHERE;
+use super::limits::MAX_FILES_ELSEWHERE;
 use crate::explain;
 use crate::installs::MissingModules;
 use crate::new_files::NewFiles;
-use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
+use crate::report::{OutputChunk, RunReport, RunStatus, prefix, stop_reason};
 use crate::units::format_size;
 
 /// A file of a session.
@@ -36,13 +36,13 @@ pub struct CellImage {
 
 /// Place of the full text of a cell whose answer holds a part of it only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WholeText {
+pub enum FullText {
     /// The answer holds the full text.
     InAnswer,
     /// The file with this name holds it.
-    Kept(String),
+    InFile(String),
     /// It could not be stored, for this reason.
-    NotKept(String),
+    Unavailable(String),
 }
 
 /// Result of a cell.
@@ -80,7 +80,7 @@ pub struct CellReport {
     /// Pictures to show.
     pub images: Vec<CellImage>,
     /// Place of the full text.
-    pub whole: WholeText,
+    pub full_text: FullText,
     /// Limit or cancellation that ended the cell.
     pub stopped: Option<StopReason>,
     /// Whether the cell ended its machine, so that the session was rolled back.
@@ -105,7 +105,7 @@ impl CellReport {
             files_elsewhere_left_out: 0,
             files_changed: false,
             images: Vec::new(),
-            whole: WholeText::InAnswer,
+            full_text: FullText::InAnswer,
             stopped: None,
             rolled_back: false,
         }
@@ -128,7 +128,7 @@ impl CellReport {
     pub fn into_run_report(self) -> RunReport {
         let mut report = RunReport::install_error(Vec::new(), String::new());
         report.error = self.failure();
-        report.status = if self.success { Status::Success } else { Status::RunError };
+        report.status = if self.success { RunStatus::Success } else { RunStatus::RunError };
         let chunk = |text| OutputChunk { name: StreamName::Stdout, text };
         report.output = self.output.into_iter().map(chunk).collect();
         report.output_dropped = self.output_dropped;
@@ -145,19 +145,19 @@ impl CellReport {
     }
 
     /// Sets the end of the cell from its outcome.
-    pub(crate) fn end(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
         self.output_dropped = self.output_dropped.saturating_add(outcome.output_dropped);
         self.stopped = outcome.stopped;
         let elsewhere = NewFiles::of(&outcome, MAX_FILES_ELSEWHERE);
         (self.files_elsewhere, self.files_elsewhere_left_out) = (elsewhere.paths, elsewhere.left_out);
-        let stop = outcome.stopped.map(|reason| format!("{} {KEPT}", explain::stopped(reason, limits)));
+        let stop = outcome.stopped.map(|reason| format!("{} {STATE_IS_KEPT}", explain::stopped(reason, limits)));
         let (name, message) = match outcome.ended {
             Ended::Returned(value) => {
                 self.value = value;
                 // The code swallowed the interrupt and finished. The caller must still learn that a limit was
                 // exceeded.
                 if let Some(stop) = stop {
-                    self.fail(stop);
+                    self.set_error(stop);
                 }
                 return;
             }
@@ -188,11 +188,11 @@ impl CellReport {
         for more in [stop, hint].into_iter().flatten() {
             error = if error == "KeyboardInterrupt" { format!("{error}: {more}") } else { format!("{error} {more}") };
         }
-        self.fail(error);
+        self.set_error(error);
     }
 
     /// Sets that the machine ended; `lost` if the session is lost with it.
-    pub(crate) fn die(
+    pub(crate) fn set_machine_exit(
         &mut self,
         reason: &ExitReason,
         output_dropped: u64,
@@ -203,8 +203,8 @@ impl CellReport {
         self.output_dropped = self.output_dropped.saturating_add(output_dropped);
         self.stopped = stop_reason(reason);
         self.rolled_back = !lost;
-        let what = explain::died(reason, peak, limits).replace(" Nothing but this run is affected.", "");
-        self.fail(if lost {
+        let what = explain::machine_exited(reason, peak, limits).replace(" Nothing but this run is affected.", "");
+        self.set_error(if lost {
             format!(
                 "SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code."
             )
@@ -214,7 +214,7 @@ impl CellReport {
     }
 
     /// Sets that the cell was rolled back because of `error`; `lost` is the reason if the session is lost.
-    pub(crate) fn undo(&mut self, error: &SessionError, lost: Option<&str>) {
+    pub(crate) fn set_rolled_back(&mut self, error: &SessionError, lost: Option<&str>) {
         self.rolled_back = lost.is_none();
         self.result = None;
         self.value = None;
@@ -223,56 +223,59 @@ impl CellReport {
         self.files_elsewhere.clear();
         self.files_elsewhere_left_out = 0;
         self.files_changed = false;
-        if let WholeText::Kept(_) = self.whole {
-            self.whole = WholeText::NotKept("the cell was undone".to_owned());
+        if let FullText::InFile(_) = self.full_text {
+            self.full_text = FullText::Unavailable("the cell was undone".to_owned());
         }
-        self.fail(match lost {
+        self.set_error(match lost {
             None => {
-                format!("{error} The cell was undone: the session is as it was before this cell.", error = ended(error))
+                format!(
+                    "{error} The cell was undone: the session is as it was before this cell.",
+                    error = as_sentence(error)
+                )
             }
             Some(reason) => format!(
                 "SessionLostError: {} The session could not be brought back: {reason}; please create a new one and \
                  re-execute your setup code.",
-                ended(error)
+                as_sentence(error)
             ),
         });
     }
 
     /// Sets that the cell was ended because its principal's access was revoked.
-    pub(crate) fn revoke(&mut self) {
+    pub(crate) fn set_revoked(&mut self) {
         self.rolled_back = true;
-        self.fail(format!(
+        self.set_error(format!(
             "{} It was ended; the session is as it was before this cell.",
-            ended(&SessionError::Revoked)
+            as_sentence(&SessionError::Revoked)
         ));
     }
 
     /// Sets that the cell was ended because its session was reset or removed.
-    pub(crate) fn take_away(&mut self) {
+    pub(crate) fn set_discarded(&mut self) {
         self.rolled_back = false;
-        self.fail(
+        self.set_error(
             "SessionResetError: The session was reset or cleared while this code ran. What it had is gone.".to_owned(),
         );
     }
 
-    fn fail(&mut self, error: String) {
+    fn set_error(&mut self, error: String) {
         self.success = false;
         self.error = Some(error);
     }
 }
 
 /// Formats an error as a sentence.
-fn ended(error: &SessionError) -> String {
+fn as_sentence(error: &SessionError) -> String {
     let text = error.to_string();
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
 /// Added to the reason of a stop that the code reacted to.
-const KEPT: &str = "The session keeps what was done until then.";
+const STATE_IS_KEPT: &str = "The session keeps what was done until then.";
 
 /// Collects what a cell shows and enforces the limits itself: the guest's own counts are not trusted.
 #[derive(Debug)]
-pub(crate) struct Gatherer {
+pub(crate) struct CellOutputCollector {
     pub(crate) output: Vec<String>,
     /// Stream of the last piece of text, if more may be joined to it.
     last: Option<StreamName>,
@@ -284,7 +287,7 @@ pub(crate) struct Gatherer {
     pub(crate) missing: MissingModules,
 }
 
-impl Gatherer {
+impl CellOutputCollector {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             output: Vec::new(),
@@ -328,7 +331,7 @@ impl Gatherer {
                 }
                 let text = text_of(&data).cloned();
                 self.result = text.map(|text| self.keep(&text).to_owned());
-                self.figures.take(&data);
+                self.figures.keep(&data);
                 None
             }
             // The error and the status come with the outcome.
@@ -342,7 +345,7 @@ impl Gatherer {
 
     /// Returns the text of a displayed object; `None` for a picture, which is kept itself.
     fn show(&mut self, data: MimeBundle) -> Option<String> {
-        if figure_of(&data) && self.figures.take(&data) {
+        if figure_of(&data) && self.figures.keep(&data) {
             return None;
         }
         text_of(&data).map(|text| format!("{text}\n"))

@@ -9,31 +9,30 @@ use brumate_engine_api::{Interrupter, Session};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
 use super::lease::Lease;
-use super::record::{Record, SessionState};
-use super::settings::MAX_WAITING;
+use super::limits::MAX_WAITING;
+use super::record::{SessionRecord, SessionState};
 
 /// Machine of a session, protected by the slot's lock.
-pub(crate) enum Body {
+pub(crate) enum MachineState {
     /// The session is live.
-    Live(Live),
+    Live(LiveMachine),
     /// The session has no machine. [`SessionRecord::state`] tells where its state is.
-    Away,
+    Absent,
     /// The session was cleared or has expired.
-    Gone,
+    Removed,
 }
 
 /// Machine of a live session.
-pub(crate) struct Live {
+pub(crate) struct LiveMachine {
     pub(crate) session: Box<dyn Session>,
     /// Place among the live sessions.
     _place: OwnedSemaphorePermit,
 }
 
-impl Live {
+impl LiveMachine {
     pub(crate) fn new(session: Box<dyn Session>, place: OwnedSemaphorePermit) -> Self {
         Self { session, _place: place }
     }
@@ -41,36 +40,45 @@ impl Live {
 
 /// Lock on a session: no other call of this server uses it, and no other server has its lease. When the guard is
 /// dropped, the lease of a session that is not live is released.
-pub(crate) struct Turn {
+pub(crate) struct SlotGuard {
     slot: Arc<Slot>,
-    body: OwnedMutexGuard<Body>,
+    machine: OwnedMutexGuard<MachineState>,
 }
 
-impl Deref for Turn {
-    type Target = Body;
+impl Deref for SlotGuard {
+    type Target = MachineState;
 
-    fn deref(&self) -> &Body {
-        &self.body
+    fn deref(&self) -> &MachineState {
+        &self.machine
     }
 }
 
-impl DerefMut for Turn {
-    fn deref_mut(&mut self) -> &mut Body {
-        &mut self.body
+impl DerefMut for SlotGuard {
+    fn deref_mut(&mut self) -> &mut MachineState {
+        &mut self.machine
     }
 }
 
-impl Drop for Turn {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
-        if !matches!(*self.body, Body::Live(_)) {
+        if !matches!(*self.machine, MachineState::Live(_)) {
             self.slot.set_lease(None);
         }
     }
 }
 
+/// Disk space of one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DiskUsage {
+    /// Number of bytes.
+    pub(crate) bytes: u64,
+    /// Whether the bytes are on disk already; otherwise they are an estimate.
+    pub(crate) written: bool,
+}
+
 /// Session in this process.
 pub(crate) struct Slot {
-    record: Mutex<Record>,
+    record: Mutex<SessionRecord>,
     /// Principal of the record.
     principal: Arc<str>,
     /// Monotonic time of the last use, in milliseconds; negative if it was before the clock began.
@@ -79,42 +87,42 @@ pub(crate) struct Slot {
     lease: Mutex<Option<Lease>>,
     /// Stored time of the last use, in milliseconds since 1970.
     stored_use: AtomicI64,
-    body: Arc<tokio::sync::Mutex<Body>>,
+    machine: Arc<tokio::sync::Mutex<MachineState>>,
     waiting: AtomicUsize,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningCell>>,
     /// Whether the last cell was killed because the session was reset or removed.
-    killed: AtomicBool,
+    discarded: AtomicBool,
     /// Whether the session is being removed by a call that waits for the lock.
     cleared: AtomicBool,
     /// Generation that cannot be stored, with the error.
-    unkeepable: Mutex<Option<(u64, SessionError)>>,
+    not_storable: Mutex<Option<(u64, SessionError)>>,
 }
 
-struct Running {
+struct RunningCell {
     interrupter: Arc<dyn Interrupter>,
     interrupted: bool,
 }
 
 impl Slot {
     /// Makes a slot for a session that was last used at the monotonic time `used`.
-    pub(crate) fn new(record: Record, used: Duration) -> Self {
+    pub(crate) fn new(record: SessionRecord, used: Duration) -> Self {
         Self {
             principal: record.principal.as_str().into(),
             used: AtomicI64::new(millis(used)),
             lease: Mutex::new(None),
             stored_use: AtomicI64::new(record.last_used),
             record: Mutex::new(record),
-            body: Arc::new(tokio::sync::Mutex::new(Body::Away)),
+            machine: Arc::new(tokio::sync::Mutex::new(MachineState::Absent)),
             waiting: AtomicUsize::new(0),
             running: Mutex::new(None),
-            killed: AtomicBool::new(false),
+            discarded: AtomicBool::new(false),
             cleared: AtomicBool::new(false),
-            unkeepable: Mutex::new(None),
+            not_storable: Mutex::new(None),
         }
     }
 
     /// Makes a slot for a session that at `now` has not been used for `idle`.
-    pub(crate) fn aged(record: Record, now: Duration, idle: Duration) -> Self {
+    pub(crate) fn with_idle_time(record: SessionRecord, now: Duration, idle: Duration) -> Self {
         let slot = Self::new(record, now);
         slot.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
         slot
@@ -125,8 +133,8 @@ impl Slot {
     /// # Errors
     ///
     /// [`SessionError::Storage`] when the system has no random numbers.
-    pub(crate) fn newcomer(principal: &str) -> Result<Self, SessionError> {
-        Ok(Self::new(Record::new(SessionId::random()?, principal, 0), Duration::ZERO))
+    pub(crate) fn unlisted(principal: &str) -> Result<Self, SessionError> {
+        Ok(Self::new(SessionRecord::new(SessionId::random()?, principal, 0), Duration::ZERO))
     }
 
     /// Returns the principal that the session belongs to.
@@ -151,19 +159,19 @@ impl Slot {
     }
 
     /// Returns the disk space that the session uses, or would use if it were hibernated now.
-    pub(crate) fn need(&self) -> Need {
+    pub(crate) fn disk_usage(&self) -> DiskUsage {
         let record = self.record();
         let file = record.image.as_ref().map_or(0, |image| image.bytes);
         match record.state {
             SessionState::Live if record.current_image().is_none() => {
-                Need { bytes: record.estimated_bytes.max(file), written: false }
+                DiskUsage { bytes: record.estimated_bytes.max(file), written: false }
             }
-            _ => Need { bytes: file, written: true },
+            _ => DiskUsage { bytes: file, written: true },
         }
     }
 
     /// Returns the record. Do not hold the guard across an await.
-    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+    pub(crate) fn record(&self) -> MutexGuard<'_, SessionRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,18 +187,18 @@ impl Slot {
     }
 
     /// Replaces the record of a session that this server does not own by the registry's.
-    pub(crate) fn set_record(&self, record: Record, now: Duration, idle: Duration) {
+    pub(crate) fn set_record(&self, record: SessionRecord, now: Duration, idle: Duration) {
         let used = millis(now).saturating_sub(millis(idle));
         self.used.fetch_max(used, Ordering::Relaxed);
         self.stored_use.store(record.last_used, Ordering::Relaxed);
         let mut known = self.record();
         let last_used = record.last_used.max(known.last_used);
-        *known = Record { last_used, ..record };
+        *known = SessionRecord { last_used, ..record };
     }
 
     /// Returns whether the stored time of the last use is more than `step` milliseconds old. The caller has to store
     /// the present one then.
-    pub(crate) fn begin_store_use(&self, step: i64) -> bool {
+    pub(crate) fn claim_last_used_update(&self, step: i64) -> bool {
         let used = self.record().last_used;
         let stored = self.stored_use.load(Ordering::Relaxed);
         stored.saturating_add(step) < used && self.stored_use.swap(used, Ordering::Relaxed) < used
@@ -201,14 +209,14 @@ impl Slot {
     /// # Errors
     ///
     /// [`SessionError::Busy`] when too many calls wait, [`SessionError::Cancelled`].
-    pub(crate) async fn lock(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
+    pub(crate) async fn lock(self: &Arc<Self>, cancel: &CancellationToken) -> Result<SlotGuard, SessionError> {
         if cancel.is_cancelled() {
             return Err(SessionError::Cancelled);
         }
-        if let Some(turn) = self.try_lock() {
-            return Ok(turn);
+        if let Some(guard) = self.try_lock() {
+            return Ok(guard);
         }
-        let place = Place(&self.waiting);
+        let place = QueuePosition(&self.waiting);
         if self.waiting.fetch_add(1, Ordering::SeqCst) >= MAX_WAITING {
             drop(place);
             return Err(SessionError::Busy { id: self.record().id.clone(), waiting: MAX_WAITING });
@@ -216,19 +224,19 @@ impl Slot {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(SessionError::Cancelled),
-            body = Arc::clone(&self.body).lock_owned() => Ok(Turn { slot: Arc::clone(self), body }),
+            machine = Arc::clone(&self.machine).lock_owned() => Ok(SlotGuard { slot: Arc::clone(self), machine }),
         }
     }
 
     /// Locks the session in this server if it is free.
-    pub(crate) fn try_lock(self: &Arc<Self>) -> Option<Turn> {
-        let body = Arc::clone(&self.body).try_lock_owned().ok()?;
-        Some(Turn { slot: Arc::clone(self), body })
+    pub(crate) fn try_lock(self: &Arc<Self>) -> Option<SlotGuard> {
+        let machine = Arc::clone(&self.machine).try_lock_owned().ok()?;
+        Some(SlotGuard { slot: Arc::clone(self), machine })
     }
 
     /// Locks the session in this server without a limit on waiting calls.
-    pub(crate) async fn lock_surely(self: &Arc<Self>) -> Turn {
-        Turn { slot: Arc::clone(self), body: Arc::clone(&self.body).lock_owned().await }
+    pub(crate) async fn lock_unbounded(self: &Arc<Self>) -> SlotGuard {
+        SlotGuard { slot: Arc::clone(self), machine: Arc::clone(&self.machine).lock_owned().await }
     }
 
     /// Sets whether calls on this session, also waiting ones, fail because it is being removed. Returns the earlier
@@ -242,13 +250,13 @@ impl Slot {
     }
 
     /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it.
-    pub(crate) fn begun(&self, interrupter: Arc<dyn Interrupter>) {
-        self.killed.store(false, Ordering::SeqCst);
-        *self.running() = Some(Running { interrupter, interrupted: false });
+    pub(crate) fn cell_started(&self, interrupter: Arc<dyn Interrupter>) {
+        self.discarded.store(false, Ordering::SeqCst);
+        *self.running() = Some(RunningCell { interrupter, interrupted: false });
     }
 
     /// Unregisters the cell. An interrupt that came too late is withdrawn, unless it has `stopped` the cell.
-    pub(crate) fn ended(&self, stopped: bool) {
+    pub(crate) fn cell_ended(&self, stopped: bool) {
         if let Some(running) = self.running().take()
             && running.interrupted
             && !stopped
@@ -270,7 +278,7 @@ impl Slot {
     }
 
     /// Kills the running cell. The session is rolled back.
-    pub(crate) fn end(&self) {
+    pub(crate) fn kill_cell(&self) {
         if let Some(running) = self.running().as_ref() {
             running.interrupter.kill();
         }
@@ -282,37 +290,37 @@ impl Slot {
     }
 
     /// Kills the running cell because the session is reset or removed.
-    pub(crate) fn kill(&self) {
+    pub(crate) fn discard_cell(&self) {
         if let Some(running) = self.running().as_ref() {
-            self.killed.store(true, Ordering::SeqCst);
+            self.discarded.store(true, Ordering::SeqCst);
             running.interrupter.kill();
         }
     }
 
     /// Returns whether the last cell was ended by [`Slot::discard_cell`].
-    pub(crate) fn was_killed(&self) -> bool {
-        self.killed.load(Ordering::SeqCst)
+    pub(crate) fn was_discarded(&self) -> bool {
+        self.discarded.load(Ordering::SeqCst)
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+    fn running(&self) -> MutexGuard<'_, Option<RunningCell>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the present state cannot be stored.
-    pub(crate) fn set_unkeepable(&self, error: SessionError) {
+    pub(crate) fn set_not_storable(&self, error: SessionError) {
         let generation = self.record().generation;
-        *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
+        *self.not_storable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
     }
 
     /// Forgets that a state cannot be stored, after a change to an earlier one.
-    pub(crate) fn forget_unkeepable(&self) {
-        *self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub(crate) fn clear_not_storable(&self) {
+        *self.not_storable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Returns why the present state cannot be stored, if that is known.
-    pub(crate) fn unkeepable(&self) -> Option<SessionError> {
+    pub(crate) fn not_storable(&self) -> Option<SessionError> {
         let generation = self.record().generation;
-        let known = self.unkeepable.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.not_storable.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().filter(|(of, _)| *of == generation).map(|(_, error)| error.clone())
     }
 }
@@ -322,9 +330,9 @@ fn millis(time: Duration) -> i64 {
 }
 
 /// Position in the queue.
-struct Place<'a>(&'a AtomicUsize);
+struct QueuePosition<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -5,20 +5,20 @@ use brumate_engine_api::Session;
 use super::Sessions;
 use super::error::SessionError;
 use super::record::{ImageFile, SessionState};
-use super::registry::{Parts, Sync};
+use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
 use super::slot::Slot;
-use crate::packages::KnownLayer;
+use crate::packages::LayerRecord;
 
 /// Part of a session's record before a change.
-pub(super) struct Before {
+pub(super) struct Savepoint {
     state: SessionState,
     generation: u64,
     executions: u64,
-    packages: Vec<KnownLayer>,
+    packages: Vec<LayerRecord>,
 }
 
-impl Before {
+impl Savepoint {
     /// Copies it from the present record.
     pub(super) fn of(slot: &Slot) -> Self {
         let record = slot.record();
@@ -32,7 +32,7 @@ impl Before {
 }
 
 /// Error when a change was rolled back.
-pub(super) struct Undone {
+pub(super) struct RolledBackChange {
     pub(super) error: SessionError,
     /// Reason why the machine ended as well. The record has the session's state.
     pub(super) lost: Option<String>,
@@ -45,19 +45,19 @@ impl Sessions {
     /// # Errors
     ///
     /// [`RolledBackChange`] with the error of the disk, its limits, or the engine.
-    pub(super) async fn conclude(
+    pub(super) async fn commit_change(
         &self,
         slot: &Slot,
         session: &dyn Session,
-        before: Before,
-        parts: Parts,
-    ) -> Result<(), Undone> {
-        let error = match self.store(slot, session, parts).await {
+        before: Savepoint,
+        parts: RecordParts,
+    ) -> Result<(), RolledBackChange> {
+        let error = match self.store_change(slot, session, parts).await {
             Err(error) => error,
             Ok(image) => match session.commit().await {
                 Ok(()) => {
                     let outdated = std::mem::replace(&mut slot.record().image, image);
-                    self.remove_outdated(slot, outdated);
+                    self.remove_replaced(slot, outdated);
                     return Ok(());
                 }
                 Err(error) => {
@@ -69,12 +69,17 @@ impl Sessions {
             },
         };
         tracing::warn!(session = ?slot.record().id, %error, "a change was taken back: it could not be stored");
-        let lost = self.undo(slot, session, before).await;
-        Err(Undone { error, lost })
+        let lost = self.roll_back_change(slot, session, before).await;
+        Err(RolledBackChange { error, lost })
     }
 
     /// Rolls a change back. Returns the reason if the machine has ended.
-    pub(super) async fn undo(&self, slot: &Slot, session: &dyn Session, before: Before) -> Option<String> {
+    pub(super) async fn roll_back_change(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        before: Savepoint,
+    ) -> Option<String> {
         let back = session.roll_back().await;
         {
             let mut record = slot.record();
@@ -83,7 +88,7 @@ impl Sessions {
             record.executions = before.executions;
             record.packages = before.packages;
         }
-        slot.forget_unkeepable();
+        slot.clear_not_storable();
         let lost = match back {
             Ok(()) => {
                 if let Err(error) = self.note_files(slot, session).await {
@@ -93,13 +98,13 @@ impl Sessions {
             }
             Err(error) => {
                 let reason = error.to_string();
-                self.lose_machine(slot, &reason);
+                self.note_machine_loss(slot, &reason);
                 Some(reason)
             }
         };
         // The stored record is still right, unless the machine was lost.
         let record = slot.record().clone();
-        if let Err(error) = self.inner.registry.put(record, Parts::All, Sync::Process).await {
+        if let Err(error) = self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await {
             tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
         }
         lost
@@ -107,7 +112,7 @@ impl Sessions {
 
     /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is
     /// not lost.
-    pub(super) fn lose_machine(&self, slot: &Slot, reason: &str) -> bool {
+    pub(super) fn note_machine_loss(&self, slot: &Slot, reason: &str) -> bool {
         let mut record = slot.record();
         let kept = record.state == SessionState::Fresh || record.current_image().is_some();
         if !kept {
@@ -119,15 +124,20 @@ impl Sessions {
     }
 
     /// Stores the present state in the registry, with its file if there is to be one. The old file is kept.
-    async fn store(&self, slot: &Slot, session: &dyn Session, parts: Parts) -> Result<Option<ImageFile>, SessionError> {
+    async fn store_change(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        parts: RecordParts,
+    ) -> Result<Option<ImageFile>, SessionError> {
         let image = match self.inner.settings.durability {
-            Durability::Cell => Some(self.write_fitting(slot, session).await?),
-            Durability::Shutdown => self.claim(slot, session).await?,
+            Durability::Cell => Some(self.write_if_it_fits(slot, session).await?),
+            Durability::Shutdown => self.reserve_disk_space(slot, session).await?,
         };
         let (record, sync) = {
             let mut record = slot.record().clone();
             // A file of an earlier state must never count as this one, not even after a loss of power.
-            let sync = if record.image.is_some() || image.is_some() { Sync::Disk } else { Sync::Process };
+            let sync = if record.image.is_some() || image.is_some() { CommitSync::Disk } else { CommitSync::Process };
             record.image.clone_from(&image);
             (record, sync)
         };
@@ -156,7 +166,7 @@ impl Sessions {
             record.state = state;
             record
         };
-        if let Err(error) = self.inner.registry.put(record.clone(), Parts::All, Sync::Disk).await {
+        if let Err(error) = self.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Disk).await {
             self.inner.directory.remove_image(&name);
             return Err(error);
         }
@@ -165,12 +175,12 @@ impl Sessions {
             current.state = state;
             std::mem::replace(&mut current.image, record.image)
         };
-        self.remove_outdated(slot, outdated);
+        self.remove_replaced(slot, outdated);
         Ok(())
     }
 
     /// Removes a file that the registry does not name any more.
-    fn remove_outdated(&self, slot: &Slot, outdated: Option<ImageFile>) {
+    fn remove_replaced(&self, slot: &Slot, outdated: Option<ImageFile>) {
         let present = slot.record().image.as_ref().map(|image| image.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
             self.inner.directory.remove_image(&outdated.name);

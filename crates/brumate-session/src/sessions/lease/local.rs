@@ -14,8 +14,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::directory::{DataDir, lock_file, private_file};
 use super::super::id::SessionId;
-use super::socket::{self, Listener, Reply, Request};
-use super::{HolderError, Lease, Leases, Urgency};
+use super::socket::{self, LeaseListener, LeaseReply, LeaseRequest};
+use super::{Lease, LeaseRequestError, Leases, Urgency};
 
 /// Most bytes of a server's name.
 const MAX_NAME_BYTES: u64 = 64;
@@ -48,30 +48,30 @@ impl LocalLeases {
     /// # Errors
     ///
     /// An I/O error when the socket cannot be made.
-    pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, Listener)> {
+    pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, LeaseListener)> {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let (servers, name) = (directory.servers(), format!("{}-{random}", std::process::id()));
         socket::remove_dead(&servers);
         let ended = CancellationToken::new();
-        let listener = Listener::bind(&servers, &name, ended.clone())?;
+        let listener = LeaseListener::bind(&servers, &name, ended.clone())?;
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
     /// Returns the name of the server that owns a session. `None` if no server does, or its name is not written yet.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-    fn holder(&self, id: &SessionId) -> Option<String> {
+    fn owner(&self, id: &SessionId) -> Option<String> {
         let mut name = String::new();
         File::open(self.leases.join(id.as_str())).ok()?.take(MAX_NAME_BYTES).read_to_string(&mut name).ok()?;
         Some(name).filter(|name| !name.is_empty() && !name.contains('/'))
     }
 
-    async fn ask(&self, id: &SessionId, request: Request) -> Result<Reply, HolderError> {
-        match self.holder(id) {
+    async fn ask(&self, id: &SessionId, request: LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
+        match self.owner(id) {
             Some(name) => socket::ask(&self.servers, &name, &request).await,
-            None if self.is_held(id) => Err(HolderError::Silent { process: None }),
-            None => Ok(Reply::Done { did: false }),
+            None if self.is_held(id) => Err(LeaseRequestError::Silent { process: None }),
+            None => Ok(LeaseReply::Done { did: false }),
         }
     }
 }
@@ -106,19 +106,19 @@ impl Leases for LocalLeases {
         matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
     }
 
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>> {
+    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>> {
         Box::pin(async move {
-            match self.ask(id, Request::Release { session: id.to_string(), urgency }).await? {
-                Reply::Refused { process, reason } => Err(HolderError::Refused { process, reason }),
-                Reply::Accepted { .. } | Reply::Done { .. } => Ok(()),
+            match self.ask(id, LeaseRequest::Release { session: id.to_string(), urgency }).await? {
+                LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
+                LeaseReply::Accepted { .. } | LeaseReply::Done { .. } => Ok(()),
             }
         })
     }
 
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>> {
+    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>> {
         Box::pin(async move {
-            let reply = self.ask(id, Request::Interrupt { session: id.to_string() }).await?;
-            Ok(matches!(reply, Reply::Done { did: true }))
+            let reply = self.ask(id, LeaseRequest::Interrupt { session: id.to_string() }).await?;
+            Ok(matches!(reply, LeaseReply::Done { did: true }))
         })
     }
 }

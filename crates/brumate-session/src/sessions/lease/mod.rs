@@ -34,7 +34,7 @@ pub(crate) enum Urgency {
 
 /// Reason why a server does not release a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HolderError {
+pub(crate) enum LeaseRequestError {
     /// The server refuses, with a reason.
     Refused {
         /// The server's process id.
@@ -63,14 +63,14 @@ pub(crate) trait Leases: Send + Sync {
 
     /// Asks the owner of a session to hibernate it and to return its lease. Returns when that is done, or when no
     /// server owns the session.
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>>;
+    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>>;
 
     /// Asks the owner of a session to interrupt its running cell; false if none runs.
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>>;
+    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>>;
 }
 
 /// Handler of the requests of other servers. Requests for sessions that this server does not own have no effect.
-pub(crate) trait Holder: Send + Sync {
+pub(crate) trait LeaseRequestHandler: Send + Sync {
     /// Hibernates a session and returns its lease. The error is a reason for the user.
     fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>>;
 

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::directory::process_of;
 use super::super::id::SessionId;
-use super::{Holder, HolderError, Urgency};
+use super::{LeaseRequestError, LeaseRequestHandler, Urgency};
 
 /// Most bytes of a line.
 const MAX_LINE_BYTES: u64 = 4096;
@@ -31,14 +31,14 @@ const MAX_REASON: usize = 512;
 /// Requests that are handled at the same time; further ones wait.
 const MAX_REQUESTS: usize = 256;
 /// Longest time for a request to arrive, and for a server to accept one.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time before connections are accepted again, after an error.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Request of one server to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
-pub(super) enum Request {
+pub(super) enum LeaseRequest {
     /// Hibernates a session and returns its lease.
     Release { session: String, urgency: Urgency },
     /// Interrupts the running cell of a session.
@@ -50,7 +50,7 @@ pub(super) enum Request {
 /// Reply to a [`LeaseRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
-pub(super) enum Reply {
+pub(super) enum LeaseReply {
     /// The request has arrived.
     Accepted { process: u32 },
     /// The request is done; `did` is false if there was nothing to do.
@@ -60,12 +60,12 @@ pub(super) enum Reply {
 }
 
 /// Bound socket. Other servers can connect before it serves.
-pub(crate) struct Listener {
+pub(crate) struct LeaseListener {
     listener: UnixListener,
     ended: CancellationToken,
 }
 
-impl Listener {
+impl LeaseListener {
     /// Makes the socket `name`, which serves until `ended`.
     ///
     /// # Errors
@@ -82,17 +82,17 @@ impl Listener {
     }
 
     /// Serves requests with `holder`.
-    pub(crate) fn serve(self, holder: Arc<dyn Holder>) {
+    pub(crate) fn serve(self, handler: Arc<dyn LeaseRequestHandler>) {
         tokio::spawn(async move {
             let ended = self.ended.clone();
             tokio::select! {
                 () = ended.cancelled() => {}
-                () = self.accept_all(holder) => {}
+                () = self.accept_all(handler) => {}
             }
         });
     }
 
-    async fn accept_all(&self, holder: Arc<dyn Holder>) {
+    async fn accept_all(&self, handler: Arc<dyn LeaseRequestHandler>) {
         let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
         loop {
             // The semaphore is never closed.
@@ -101,9 +101,9 @@ impl Listener {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let holder = Arc::clone(&holder);
+            let handler = Arc::clone(&handler);
             tokio::spawn(async move {
-                if let Err(error) = answer(stream, &*holder).await {
+                if let Err(error) = answer(stream, &*handler).await {
                     tracing::debug!(%error, "a request of another server was not answered");
                 }
                 drop(permit);
@@ -133,28 +133,30 @@ fn below(directory: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }
 
-async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
+async fn answer(stream: UnixStream, handler: &dyn LeaseRequestHandler) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let request = timeout(PATIENCE, read_line(&mut reader)).await??;
+    let request = timeout(REQUEST_TIMEOUT, read_line(&mut reader)).await??;
     let process = std::process::id();
-    let request: Request = match serde_json::from_str(&request) {
+    let request: LeaseRequest = match serde_json::from_str(&request) {
         Ok(request) => request,
         Err(_) => {
             let reason = "it does not know this request; is it of another version?".to_owned();
-            return write_line(&mut writer, &Reply::Refused { process: Some(process), reason }).await;
+            return write_line(&mut writer, &LeaseReply::Refused { process: Some(process), reason }).await;
         }
     };
-    write_line(&mut writer, &Reply::Accepted { process }).await?;
+    write_line(&mut writer, &LeaseReply::Accepted { process }).await?;
     let work = async {
         match request {
-            Request::Release { session, urgency } => match SessionId::parse(&session) {
-                Some(id) => holder.release(&id, urgency).await.map(|()| true),
+            LeaseRequest::Release { session, urgency } => match SessionId::parse(&session) {
+                Some(id) => handler.release(&id, urgency).await.map(|()| true),
                 None => Ok(false),
             },
-            Request::Interrupt { session } => Ok(SessionId::parse(&session).is_some_and(|id| holder.interrupt(&id))),
-            Request::Flush => {
-                holder.flush().await;
+            LeaseRequest::Interrupt { session } => {
+                Ok(SessionId::parse(&session).is_some_and(|id| handler.interrupt(&id)))
+            }
+            LeaseRequest::Flush => {
+                handler.flush().await;
                 Ok(true)
             }
         }
@@ -162,9 +164,9 @@ async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
     let mut rest = [0; 1];
     let reply = tokio::select! {
         done = work => match done {
-            Ok(did) => Reply::Done { did },
+            Ok(did) => LeaseReply::Done { did },
             Err(reason) => {
-                Reply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
+                LeaseReply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
             }
         },
         // The client closed the connection.
@@ -177,20 +179,20 @@ async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// [`HolderError::Silent`] when the server has ended, or does not accept the request in time.
-pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Result<Reply, HolderError> {
+/// [`LeaseRequestError::Silent`] when the server has ended, or does not accept the request in time.
+pub(super) async fn ask(directory: &Path, name: &str, request: &LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
     let known = process_of(name);
-    let silent = |_| HolderError::Silent { process: known };
+    let silent = |_| LeaseRequestError::Silent { process: known };
     let opened = File::open(directory).map_err(silent)?;
-    let connected = timeout(PATIENCE, UnixStream::connect(below(&opened, name))).await;
+    let connected = timeout(REQUEST_TIMEOUT, UnixStream::connect(below(&opened, name))).await;
     let stream = match connected {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if is_gone(&error) => {
             // The server was killed. Its lease has ended, or ends in a moment.
             let _ = std::fs::remove_file(directory.join(name));
-            return Err(HolderError::Silent { process: known });
+            return Err(LeaseRequestError::Silent { process: known });
         }
-        Ok(Err(_)) | Err(_) => return Err(HolderError::Silent { process: known }),
+        Ok(Err(_)) | Err(_) => return Err(LeaseRequestError::Silent { process: known }),
     };
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -198,9 +200,9 @@ pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Resu
         write_line(&mut writer, request).await?;
         read_reply(&mut reader).await
     };
-    let accepted = timeout(PATIENCE, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let accepted = timeout(REQUEST_TIMEOUT, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     match accepted.map_err(silent)? {
-        Reply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
+        LeaseReply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
         other => Ok(other),
     }
 }
@@ -209,7 +211,7 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
 }
 
-async fn read_reply(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Reply> {
+async fn read_reply(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<LeaseReply> {
     Ok(serde_json::from_str(&read_line(reader).await?)?)
 }
 
@@ -231,15 +233,15 @@ async fn write_line(writer: &mut (impl AsyncWriteExt + Unpin), value: &impl Seri
 /// # Errors
 ///
 /// An I/O error when a server does not answer in time.
-pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> {
+pub(crate) fn flush_all(directory: &Path, timeout_after: Duration) -> io::Result<()> {
     use std::io::{BufRead, BufReader, Read, Write};
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout_after;
     let opened = match File::open(directory) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut request = serde_json::to_vec(&Request::Flush)?;
+    let mut request = serde_json::to_vec(&LeaseRequest::Flush)?;
     request.push(b'\n');
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
@@ -255,9 +257,9 @@ pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> 
         // A server that ends meanwhile has written its sessions.
         for line in lines {
             match serde_json::from_str(&line?)? {
-                Reply::Accepted { .. } => {}
-                Reply::Done { .. } => break,
-                Reply::Refused { reason, .. } => return Err(io::Error::other(reason)),
+                LeaseReply::Accepted { .. } => {}
+                LeaseReply::Done { .. } => break,
+                LeaseReply::Refused { reason, .. } => return Err(io::Error::other(reason)),
             }
         }
     }

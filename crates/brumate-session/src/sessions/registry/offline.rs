@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::super::directory::{DataDir, DataDirError, private_file};
 use super::super::id::SessionId;
-use super::super::record::{Record, SessionState};
+use super::super::record::{SessionRecord, SessionState};
 use super::Registry;
 use super::rows::{all, put, put_files};
 
@@ -16,7 +16,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Registry::open`].
-    pub(crate) fn look(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+    pub(crate) fn read(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let read = Self::connect(&directory.registry(), flags).and_then(|connection| {
             // A file that was just made has no tables.
@@ -25,19 +25,19 @@ impl Registry {
         read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
-    /// Reads the registry as [`Registry::look`] does, after an integrity check by SQLite.
+    /// Reads the registry as [`Registry::read`] does, after an integrity check by SQLite.
     ///
     /// # Errors
     ///
     /// Those of [`Registry::open`].
-    pub(crate) fn check(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+    pub(crate) fn check(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let checked = Self::connect(&directory.registry(), flags).and_then(|connection| {
             connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
         });
         match checked {
-            Ok(said) if said == "ok" => Self::look(directory),
+            Ok(said) if said == "ok" => Self::read(directory),
             Ok(said) => Err(failed(said)),
             Err(error) => Err(failed(error.to_string())),
         }
@@ -64,7 +64,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Registry::open`].
-    pub(crate) fn replace(directory: &DataDir, record: &Record) -> Result<(), DataDirError> {
+    pub(crate) fn replace(directory: &DataDir, record: &SessionRecord) -> Result<(), DataDirError> {
         Self::edit(directory, |connection| {
             put(connection, record)?;
             let transaction = connection.unchecked_transaction()?;

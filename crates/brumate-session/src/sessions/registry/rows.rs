@@ -6,7 +6,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::super::id::SessionId;
-use super::super::record::{ImageFile, KnownFile, Record, SessionState};
+use super::super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
 
 /// Version of the tables.
 pub(super) const SCHEMA: i64 = 2;
@@ -39,7 +39,7 @@ pub(super) const TABLES: &str = "
 ";
 
 /// Writes a session without its files.
-pub(super) fn put(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let image = record.image.as_ref();
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -68,7 +68,7 @@ pub(super) fn put(connection: &Connection, record: &Record) -> rusqlite::Result<
 }
 
 /// Writes the list of a session's files.
-pub(super) fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+pub(super) fn put_files(transaction: &Transaction<'_>, record: &SessionRecord) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
     let mut statement = transaction.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (path, file) in &record.files {
@@ -79,11 +79,11 @@ pub(super) fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusql
 }
 
 /// Reads every session, the oldest first.
-pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SessionRecord>> {
     let mut statement = connection.prepare_cached("SELECT * FROM sessions ORDER BY created, id")?;
     let mut records = statement.query_map([], record)?.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut statement = connection.prepare_cached("SELECT session, path, size, stamp, mime FROM files")?;
-    let mut files: HashMap<String, BTreeMap<String, KnownFile>> = HashMap::new();
+    let mut files: HashMap<String, BTreeMap<String, FileRecord>> = HashMap::new();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         files.entry(row.get(0)?).or_default().insert(row.get(1)?, known_file(row)?);
@@ -95,7 +95,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
 }
 
 /// Reads one session; `None` if it does not exist.
-pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Record>> {
+pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionRecord>> {
     let mut statement = connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
     let Some(mut record) = statement.query_row([id.as_str()], record).optional()? else { return Ok(None) };
     let mut statement =
@@ -105,11 +105,11 @@ pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<O
     Ok(Some(record))
 }
 
-fn known_file(row: &Row<'_>) -> rusqlite::Result<KnownFile> {
-    Ok(KnownFile { size: unsigned(row, 2)?, stamp: unsigned(row, 3)?, mime: row.get(4)? })
+fn known_file(row: &Row<'_>) -> rusqlite::Result<FileRecord> {
+    Ok(FileRecord { size: unsigned(row, 2)?, stamp: unsigned(row, 3)?, mime: row.get(4)? })
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let wrong = |column: usize, what: &str| {
         rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.to_owned().into())
     };
@@ -121,7 +121,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         Some(name) => Some(ImageFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
         None => None,
     };
-    Ok(Record {
+    Ok(SessionRecord {
         id: SessionId::parse(&id).ok_or_else(|| wrong(0, "an id that is none"))?,
         principal: row.get("principal")?,
         created: row.get("created")?,

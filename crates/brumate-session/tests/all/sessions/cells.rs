@@ -161,8 +161,8 @@ async fn cancelling_and_losing_interest_stop_the_cell_and_keep_the_session() {
     let id = host.open("x = 1").await;
     let cancel = CancellationToken::new();
     let sessions = host.sessions.clone();
-    let mut onlooker = |_| {};
-    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut onlooker);
+    let mut event_sink = |_| {};
+    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut event_sink);
     let stop = async {
         host.until_executed(2).await;
         // Who waits behind it and gives up is gone at once.

@@ -2,9 +2,7 @@
 
 use brumate_engine_api::{Event, FileError};
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{
-    ANSWER_BYTES, FileName, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload, WholeText,
-};
+use brumate_session::sessions::{ANSWER_BYTES, FileName, FullText, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload};
 use brumate_session::testing::Script;
 
 use super::support::{Host, engine};
@@ -78,7 +76,7 @@ async fn long_texts_are_kept_as_files_the_newest_ones() {
     let id = host.open("1 + 1").await;
     for number in 2..=23 {
         let report = host.cell(Some(&id), "long").await.unwrap();
-        assert_eq!(report.whole, WholeText::Kept(format!(".output/{number}.txt")));
+        assert_eq!(report.full_text, FullText::InFile(format!(".output/{number}.txt")));
         assert!(report.files.is_empty(), "it is not one of the user's files");
     }
     let (text, mime) = read(&host, &id, ".output/23.txt").await.unwrap();

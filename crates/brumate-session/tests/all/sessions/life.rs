@@ -59,7 +59,7 @@ async fn sessions_expire_exactly_when_they_are_used_and_soon_when_they_are_not()
     host.pass(1801);
     host.sessions.sweep().await;
     assert!(host.sessions.list(LOCAL_PRINCIPAL).await.is_empty());
-    assert!(Sessions::look(host.path()).unwrap().is_empty());
+    assert!(Sessions::read_records(host.path()).unwrap().is_empty());
     assert_eq!((host.engine.alive(), host.sessions.live(), host.images().len()), (0, 0, 0));
 }
 
@@ -125,10 +125,10 @@ async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
     host.cell(Some(&one), "x = 2").await.unwrap();
     let mut host = host;
     for _ in 0..2 {
-        host.engine.set_vanished(true);
+        host.engine.set_server_crashed(true);
         let engine = host.engine.clone();
         host = host.restart(false).await;
-        engine.set_vanished(false);
+        engine.set_server_crashed(false);
         assert_eq!(host.state(&one).await, SessionState::Asleep);
     }
     assert_eq!((host.x(&one).await, host.x(&fork).await), ("2".to_owned(), "1".to_owned()));
@@ -275,7 +275,7 @@ async fn clearing_ends_what_runs_and_whoever_waits() {
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, "nonsense").await.unwrap());
     assert_eq!((host.engine.alive(), host.sessions.live()), (0, 0));
-    assert!(Sessions::look(host.path()).unwrap().is_empty());
+    assert!(Sessions::read_records(host.path()).unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn a_session_that_cannot_sleep_stays_where_it_is() {
     let id = one.open("x = 1").await;
     one.cell(Some(&id), "unkeepable").await.unwrap();
     let error = two.cell(Some(&id), "x").await.unwrap_err();
-    assert!(matches!(error, SessionError::Elsewhere { process: Some(_), .. }), "{error}");
+    assert!(matches!(error, SessionError::OwnedElsewhere { process: Some(_), .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("awake in another Brumate") && text.contains("an open connection"), "{text}");
     assert_eq!(one.x(&id).await, "1");
@@ -103,7 +103,7 @@ async fn the_sessions_of_a_server_that_was_killed_go_to_the_others() {
     two.sessions.sweep().await;
     assert_eq!(one.x(&awake).await, "1");
     let engine = one.engine.clone();
-    engine.set_vanished(true);
+    engine.set_server_crashed(true);
     one.abandon().await;
     assert_eq!((two.x(&awake).await, two.x(&asleep).await), ("1".to_owned(), "2".to_owned()));
     // Without a will it is lost, and never as it was before.
@@ -201,7 +201,7 @@ async fn used_at_random_by_servers_that_come_and_go_no_session_is_lost() {
                     server.sessions.close().await;
                 } else {
                     // Its sessions outlive it.
-                    server.engine.set_vanished(true);
+                    server.engine.set_server_crashed(true);
                 }
                 drop(server.abandon().await);
                 servers.push(first.beside_with(numbers()).await);

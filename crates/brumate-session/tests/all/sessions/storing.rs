@@ -58,7 +58,7 @@ async fn sessions_that_are_awake_count() {
 async fn estimates_that_are_too_large_refuse_nobody() {
     for factor in [1000, 0] {
         let host = Host::with(engine_with_big(), |settings| settings.max_disk_bytes = 30_000).await;
-        host.engine.set_estimates(factor);
+        host.engine.set_estimate_factor(factor);
         let mut ids = Vec::new();
         for _ in 0..5 {
             ids.push(host.open("x = 1").await);
@@ -123,7 +123,7 @@ async fn what_would_not_fit_on_the_disk_is_refused_before_it_is_full() {
     // What does not fit by its estimate is written to be sure.
     FREE.store((1 << 20) + 20_000, Ordering::SeqCst);
     assert!(host.cell(Some(&second), "1 + 1").await.unwrap().success);
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     let error = host.cell(Some(&second), "big").await.unwrap().error.unwrap();
     assert!(error.contains("No space left on device") && error.ends_with("as it was before this cell."), "{error}");
     assert_eq!((host.x(&first).await, host.x(&second).await), ("big".to_owned(), "1".to_owned()));
@@ -135,7 +135,7 @@ async fn what_would_not_fit_on_the_disk_is_refused_before_it_is_full() {
 async fn what_the_disk_refuses_at_the_end_is_lost_alone_and_says_why() {
     let host = Host::with(engine_with_big(), |_| {}).await;
     let (large, small) = (host.open("big").await, host.open("x = 1").await);
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     let host = host.restart(true).await;
     assert_eq!((host.state(&large).await, host.x(&small).await), (SessionState::Lost, "1".to_owned()));
     let error = host.cell(Some(&large), "x").await.unwrap_err();
@@ -147,7 +147,7 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
     let host = Host::with(engine_with_big(), |settings| settings.durability = Durability::Cell).await;
     let id = host.open("x = 1").await;
     let before = host.images();
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     for code in ["big", "unkeepable"] {
         let report = host.cell(Some(&id), code).await.unwrap();
         assert!(!report.success && report.rolled_back);
@@ -164,7 +164,7 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
     let host = host.restart(false).await;
     assert_eq!(host.x(&id).await, "1");
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().is_empty());
-    host.engine.set_disk(u64::MAX);
+    host.engine.set_max_session_bytes(u64::MAX);
     assert!(host.cell(Some(&id), "big").await.unwrap().success);
     assert_eq!(host.restart(false).await.x(&id).await, "big");
 }
@@ -206,10 +206,10 @@ async fn a_registry_that_cannot_be_written_loses_nothing() {
             assert!(matches!(host.sessions.clear(LOCAL_PRINCIPAL, id).await, Err(SessionError::Storage(_))));
         }
         refuse(&host, false);
-        host.engine.set_vanished(true);
+        host.engine.set_server_crashed(true);
         let engine = host.engine.clone();
         let host = host.restart(false).await;
-        engine.set_vanished(false);
+        engine.set_server_crashed(false);
         assert_eq!((host.x(&awake).await, host.x(&asleep).await), ("1".to_owned(), "2".to_owned()));
     }
 }
@@ -327,10 +327,10 @@ async fn a_backup_that_fails_leaves_nothing() {
 async fn a_backup_has_the_wills_of_a_server_that_was_killed() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
-    host.engine.set_vanished(true);
+    host.engine.set_server_crashed(true);
     let (engine, place) = (host.engine.clone(), tempfile::tempdir().unwrap());
     let data = host.abandon().await;
-    engine.set_vanished(false);
+    engine.set_server_crashed(false);
     let (to, other) = (place.path().join("backup"), place.path().join("other"));
     assert_eq!(Sessions::backup(data.path(), &to).unwrap().without_state, 0);
     Sessions::restore_backup(&to, &other).unwrap();
@@ -357,7 +357,7 @@ async fn in_a_backup_while_sessions_change_each_is_of_one_moment() {
         }
         let made = making.await.unwrap().unwrap();
         assert_eq!((made.sessions, made.without_state), (3, 0));
-        for record in Sessions::look(&to).unwrap() {
+        for record in Sessions::read_records(&to).unwrap() {
             let image = record.image.expect("each has its file");
             assert_eq!(image.generation, record.generation);
             assert_eq!(std::fs::metadata(to.join("sessions").join(image.name)).unwrap().len(), image.bytes);

@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{
-    Admit, CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
-    Upload,
+    CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, ReadAdmission, SessionError, SessionSettings, SessionState,
+    Sessions, Upload,
 };
 use brumate_session::testing::{FakeEngine, Script};
 
@@ -49,7 +49,7 @@ impl Host {
     /// A whole file of a session, and its type.
     pub(crate) async fn read(&self, id: &str, name: &FileName) -> Result<(Vec<u8>, String), SessionError> {
         let cancel = CancellationToken::new();
-        let part = self.sessions.read_part(LOCAL_PRINCIPAL, id, name, None, Admit::always(), &cancel).await?;
+        let part = self.sessions.read_part(LOCAL_PRINCIPAL, id, name, None, ReadAdmission::always(), &cancel).await?;
         Ok((part.bytes, part.mime))
     }
 
@@ -143,8 +143,8 @@ impl Host {
 
     pub(crate) async fn cell(&self, id: Option<&str>, code: &str) -> Result<CellReport, SessionError> {
         let cancel = CancellationToken::new();
-        let mut onlooker = |_| {};
-        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut onlooker);
+        let mut event_sink = |_| {};
+        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut event_sink);
         tokio::time::timeout(PATIENCE, run).await.expect("a report in time")
     }
 

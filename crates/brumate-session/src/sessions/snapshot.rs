@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::directory::DataDir;
-use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{ImageFile, KnownFile, Record, SessionState};
-use super::registry::{Parts, Sync};
-use super::slot::{Body, Slot};
-use crate::packages::KnownLayer;
+use super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
+use super::registry::{CommitSync, RecordParts};
+use super::slot::DiskUsage;
+use super::slot::{MachineState, Slot};
+use crate::packages::LayerRecord;
 
 /// Record of a session in a snapshot, beside the session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +26,9 @@ pub struct SessionSnapshot {
     /// Cells that were run.
     pub executions: u64,
     /// Files in its working directory, by path.
-    pub files: BTreeMap<String, KnownFile>,
+    pub files: BTreeMap<String, FileRecord>,
     /// Packages that were installed in the session, in the order of their layers.
-    pub packages: Vec<KnownLayer>,
+    pub packages: Vec<LayerRecord>,
 }
 
 impl Sessions {
@@ -48,14 +48,14 @@ impl Sessions {
         let slot = self.find(principal, id).await?;
         let to = to.to_owned();
         self.detached(cancel, |sessions, cancel| async move {
-            let turn = sessions.turn(&slot, &cancel).await?;
-            if matches!(*turn, Body::Gone) {
-                return Err(sessions.gone(&slot));
+            let guard = sessions.lock_session(&slot, &cancel).await?;
+            if matches!(*guard, MachineState::Removed) {
+                return Err(sessions.not_found(&slot));
             }
-            if let Some(error) = slot.unkeepable() {
+            if let Some(error) = slot.not_storable() {
                 return Err(error);
             }
-            sessions.write_if_awake(&slot, &turn).await?;
+            sessions.write_if_live(&slot, &guard).await?;
             let record = slot.record().clone();
             let lost = |reason: &str| SessionError::Lost { id: record.id.clone(), reason: reason.to_owned() };
             let file = match (record.state, record.current_image()) {
@@ -98,18 +98,18 @@ impl Sessions {
                 sessions.inner.engine.can_wake(&from).await?;
                 bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
             }
-            let mut record = Record::new(SessionId::random()?, &principal, sessions.now());
+            let mut record = SessionRecord::new(SessionId::random()?, &principal, sessions.now());
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
-            let fill = async |slot: &Slot, _: &mut Body| match snapshot.has_file {
+            let fill = async |slot: &Slot, _: &mut MachineState| match snapshot.has_file {
                 true => sessions.adopt_copy(slot, from).await,
                 false => {
                     let record = slot.record().clone();
-                    sessions.inner.registry.put(record, Parts::All, Sync::Process).await
+                    sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
                 }
             };
-            sessions.add_filled(record, Need { bytes, written: false }, fill).await
+            sessions.add_filled(record, DiskUsage { bytes, written: false }, fill).await
         })
         .await
     }

@@ -5,7 +5,7 @@ use brumate_packages::policy::Way;
 
 /// Requirement of the user or of running code.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct PackageRequest {
     /// The requirement.
     pub requirement: Requirement,
     /// Imported module that the requirement was inferred from.
@@ -14,7 +14,7 @@ pub struct Wanted {
     pub(crate) is_guess: bool,
 }
 
-impl Wanted {
+impl PackageRequest {
     /// Returns the reason of the request, for messages.
     pub(super) fn way(&self) -> Way<'_> {
         match &self.module {
@@ -24,7 +24,7 @@ impl Wanted {
     }
 }
 
-impl From<Requirement> for Wanted {
+impl From<Requirement> for PackageRequest {
     fn from(requirement: Requirement) -> Self {
         Self { requirement, module: None, is_guess: false }
     }

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::lease::{Holder, HolderError, Urgency};
-use super::live::Room;
-use super::record::{ImageFile, Record, SessionState};
-use super::registry::{Parts, Sync};
-use super::slot::{Body, Slot, Turn};
+use super::lease::{LeaseRequestError, LeaseRequestHandler, Urgency};
+use super::live::DiskCheck;
+use super::record::{ImageFile, SessionRecord, SessionState};
+use super::registry::{CommitSync, RecordParts};
+use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
 /// Attempts to reach the server that owns a session.
@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 100;
 /// Time between attempts: a killed server takes a moment to end.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Milliseconds of use after which the time of the last use is stored again.
-pub(super) const USE_STEP: i64 = 30_000;
+pub(super) const LAST_USED_STEP: i64 = 30_000;
 
 impl Sessions {
     /// Reads the registry again if another server has written to it.
@@ -31,47 +31,47 @@ impl Sessions {
             return Ok(());
         }
         let sessions = self.clone();
-        self.inner.registry.read_again(move |records| sessions.take_over(records)).await
+        self.inner.registry.read_again(move |records| sessions.apply_records(records)).await
     }
 
     /// Takes over the registry's records of sessions that this server does not own.
-    pub(super) fn take_over(&self, records: Vec<Record>) {
+    pub(super) fn apply_records(&self, records: Vec<SessionRecord>) {
         let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
         let now = (self.inner.settings.elapsed)();
         let mut slots = self.slots();
         let registry = &self.inner.registry;
-        slots.retain(|id, slot| known.contains(id) || slot.has_lease() || registry.is_expected(id));
+        slots.retain(|id, slot| known.contains(id) || slot.has_lease() || registry.is_unstored(id));
         for record in records {
             let slot = slots.get(&record.id);
             if slot.is_some_and(|slot| slot.has_lease()) {
                 continue;
             }
-            let record = if self.inner.leases().is_held(&record.id) { record } else { self.settle(record) };
+            let record = if self.inner.leases().is_held(&record.id) { record } else { self.resolve_state(record) };
             let idle = self.unused_for(&record);
             match slot {
                 Some(slot) => slot.set_record(record, now, idle),
-                None => drop(slots.insert(record.id.clone(), Arc::new(Slot::aged(record, now, idle)))),
+                None => drop(slots.insert(record.id.clone(), Arc::new(Slot::with_idle_time(record, now, idle)))),
             }
         }
     }
 
     /// Returns how long a session has not been used. A clock that was set back makes sessions look used. A clock that
     /// was set forward cannot be detected.
-    fn unused_for(&self, record: &Record) -> Duration {
+    fn unused_for(&self, record: &SessionRecord) -> Duration {
         Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
     }
 
     /// Determines the state of a session that no server owns, from its record and the existing files.
-    pub(super) fn settle(&self, mut record: Record) -> Record {
+    pub(super) fn resolve_state(&self, mut record: SessionRecord) -> SessionRecord {
         let directory = &self.inner.directory;
         let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
             SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
             // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
-            SessionState::Live | SessionState::Asleep if directory.has_will(&record.id) => {
-                let (name, generation) = (DataDir::will_name(&record.id), record.generation);
-                record.image = Some(ImageFile { name, bytes: directory.will_bytes(&record.id), generation });
+            SessionState::Live | SessionState::Asleep if directory.has_crash_snapshot(&record.id) => {
+                let (name, generation) = (DataDir::crash_snapshot_name(&record.id), record.generation);
+                record.image = Some(ImageFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
                 record.state = SessionState::Asleep;
             }
             SessionState::Live => record.lose("the server ended without putting it to sleep"),
@@ -86,43 +86,47 @@ impl Sessions {
     ///
     /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it,
     /// [`SessionError::NotFound`] when it has removed it.
-    pub(super) async fn turn(&self, slot: &Arc<Slot>, cancel: &CancellationToken) -> Result<Turn, SessionError> {
-        let mut turn = slot.lock(cancel).await?;
-        self.lease(slot, &mut turn, Urgency::InTurn, cancel).await?;
-        Ok(turn)
+    pub(super) async fn lock_session(
+        &self,
+        slot: &Arc<Slot>,
+        cancel: &CancellationToken,
+    ) -> Result<SlotGuard, SessionError> {
+        let mut guard = slot.lock(cancel).await?;
+        self.acquire_lease(slot, &mut guard, Urgency::InTurn, cancel).await?;
+        Ok(guard)
     }
 
     /// Locks as [`Sessions::lock_session`] does, but without a limit on waiting calls. A running cell is killed.
-    pub(super) async fn sure_turn(&self, slot: &Arc<Slot>) -> Result<Turn, SessionError> {
-        slot.kill();
-        let mut turn = slot.lock_surely().await;
-        match self.lease(slot, &mut turn, Urgency::AtOnce, &CancellationToken::new()).await {
-            Err(SessionError::NotFound { .. }) | Ok(()) => Ok(turn),
+    pub(super) async fn kill_and_lock_session(&self, slot: &Arc<Slot>) -> Result<SlotGuard, SessionError> {
+        slot.discard_cell();
+        let mut guard = slot.lock_unbounded().await;
+        match self.acquire_lease(slot, &mut guard, Urgency::AtOnce, &CancellationToken::new()).await {
+            Err(SessionError::NotFound { .. }) | Ok(()) => Ok(guard),
             Err(error) => Err(error),
         }
     }
 
     /// Locks the session if it is free, in this server and in others.
-    pub(super) async fn try_turn(&self, slot: &Arc<Slot>) -> Option<Turn> {
-        let mut turn = slot.try_lock()?;
-        if slot.has_lease() || matches!(*turn, Body::Gone) {
-            return Some(turn);
+    pub(super) async fn try_lock_session(&self, slot: &Arc<Slot>) -> Option<SlotGuard> {
+        let mut guard = slot.try_lock()?;
+        if slot.has_lease() || matches!(*guard, MachineState::Removed) {
+            return Some(guard);
         }
         let id = slot.record().id.clone();
         slot.set_lease(Some(self.inner.leases().try_acquire(&id).ok()??));
-        self.reload(slot, &mut turn).await.ok()?;
-        Some(turn)
+        self.reload(slot, &mut guard).await.ok()?;
+        Some(guard)
     }
 
     /// Gets the lease of a locked session, unless this server has it already.
-    async fn lease(
+    async fn acquire_lease(
         &self,
         slot: &Arc<Slot>,
-        turn: &mut Turn,
+        guard: &mut SlotGuard,
         urgency: Urgency,
         cancel: &CancellationToken,
     ) -> Result<(), SessionError> {
-        if slot.has_lease() || matches!(**turn, Body::Gone) {
+        if slot.has_lease() || matches!(**guard, MachineState::Removed) {
             return Ok(());
         }
         let id = slot.record().id.clone();
@@ -132,17 +136,17 @@ impl Sessions {
             let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
             if let Some(lease) = acquired {
                 slot.set_lease(Some(lease));
-                return self.reload(slot, turn).await;
+                return self.reload(slot, guard).await;
             }
-            let given_up = tokio::select! {
+            let released = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(SessionError::Cancelled),
-                given_up = leases.request(&id, urgency) => given_up,
+                released = leases.request(&id, urgency) => released,
             };
-            match given_up {
+            match released {
                 Ok(()) => attempts = 0,
-                Err(HolderError::Silent { .. }) if attempts < ATTEMPTS => attempts += 1,
-                Err(error) => return Err(elsewhere(id, error)),
+                Err(LeaseRequestError::Silent { .. }) if attempts < ATTEMPTS => attempts += 1,
+                Err(error) => return Err(owned_elsewhere_error(id, error)),
             }
             tokio::select! {
                 biased;
@@ -153,31 +157,31 @@ impl Sessions {
     }
 
     /// Reads the registry's record of a session whose lease this server has just got.
-    async fn reload(&self, slot: &Arc<Slot>, turn: &mut Turn) -> Result<(), SessionError> {
+    async fn reload(&self, slot: &Arc<Slot>, guard: &mut SlotGuard) -> Result<(), SessionError> {
         let id = slot.record().id.clone();
         let Some(stored) = self.inner.registry.get(&id).await? else {
-            if self.inner.registry.is_expected(&id) {
+            if self.inner.registry.is_unstored(&id) {
                 return Ok(());
             }
-            **turn = Body::Gone;
+            **guard = MachineState::Removed;
             self.slots().remove(&id);
-            return Err(self.gone(slot));
+            return Err(self.not_found(slot));
         };
-        let record = self.settle(stored.clone());
+        let record = self.resolve_state(stored.clone());
         if record.state == SessionState::Lost && stored.state != SessionState::Lost {
             tracing::warn!(session = ?id, reason = record.note, "a session is lost");
-            self.inner.registry.put(record.clone(), Parts::WithoutFiles, Sync::Process).await?;
+            self.inner.registry.put(record.clone(), RecordParts::WithoutFiles, CommitSync::Process).await?;
         }
         let idle = self.unused_for(&record);
         slot.set_record(record, (self.inner.settings.elapsed)(), idle);
-        slot.forget_unkeepable();
+        slot.clear_not_storable();
         Ok(())
     }
 
     /// Stores the time of the last use of sessions that this server does not own, if the stored one is more than
     /// `step` milliseconds earlier. Other servers decide by it whether a session has expired.
-    pub(super) async fn store_uses(&self, slots: &[Arc<Slot>], step: i64) {
-        let later = slots.iter().filter(|slot| !slot.has_lease() && slot.begin_store_use(step));
+    pub(super) async fn store_last_used(&self, slots: &[Arc<Slot>], step: i64) {
+        let later = slots.iter().filter(|slot| !slot.has_lease() && slot.claim_last_used_update(step));
         let used = |slot: &Arc<Slot>| {
             let record = slot.record();
             (record.id.clone(), record.last_used)
@@ -193,43 +197,43 @@ impl Sessions {
     /// Hibernates a session at another server's request.
     async fn release(&self, id: &SessionId, urgency: Urgency, cancel: &CancellationToken) -> Result<(), SessionError> {
         let Some(slot) = self.slots().get(id).cloned().filter(|slot| slot.has_lease()) else { return Ok(()) };
-        let mut turn = match urgency {
+        let mut guard = match urgency {
             Urgency::InTurn => slot.lock(cancel).await?,
             Urgency::AtOnce => {
-                slot.kill();
-                slot.lock_surely().await
+                slot.discard_cell();
+                slot.lock_unbounded().await
             }
         };
-        match self.hibernate(&slot, &mut turn, Room::Checked).await {
+        match self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await {
             // The other server is about to reset or remove it.
-            Err(_) if urgency == Urgency::AtOnce => *turn = Body::Away,
+            Err(_) if urgency == Urgency::AtOnce => *guard = MachineState::Absent,
             other => other?,
         }
-        drop(turn);
-        self.make_room();
+        drop(guard);
+        self.free_place_for_waiting();
         Ok(())
     }
 }
 
 /// Returns the error for a session that another server owns and does not release.
-pub(super) fn elsewhere(id: SessionId, error: HolderError) -> SessionError {
+pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> SessionError {
     let (process, reason) = match error {
-        HolderError::Refused { process, reason } => (process, reason),
-        HolderError::Silent { process } => (process, "that one does not answer".to_owned()),
+        LeaseRequestError::Refused { process, reason } => (process, reason),
+        LeaseRequestError::Silent { process } => (process, "that one does not answer".to_owned()),
     };
-    SessionError::Elsewhere { id, process, reason }
+    SessionError::OwnedElsewhere { id, process, reason }
 }
 
 /// Answers the requests of other servers until this server ends.
-pub(super) struct LocalHolder(pub(super) Weak<Inner>);
+pub(super) struct RequestHandler(pub(super) Weak<Inner>);
 
-impl LocalHolder {
+impl RequestHandler {
     fn sessions(&self) -> Option<Sessions> {
         self.0.upgrade().map(|inner| Sessions { inner })
     }
 }
 
-impl Holder for LocalHolder {
+impl LeaseRequestHandler for RequestHandler {
     fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let Some(sessions) = self.sessions() else { return Ok(()) };
@@ -256,7 +260,8 @@ impl Holder for LocalHolder {
 
 #[cfg(test)]
 mod tests {
-    use crate::sessions::settings::{LOCAL_PRINCIPAL, SessionSettings};
+    use crate::sessions::limits::LOCAL_PRINCIPAL;
+    use crate::sessions::settings::SessionSettings;
     use crate::testing::FakeEngine;
 
     use super::*;
@@ -270,14 +275,17 @@ mod tests {
         let slot = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
         drop(slot.try_lock().expect("nobody has it"));
         assert!(!slot.has_lease());
-        sessions.take_over(Vec::new());
-        let turn = sessions.turn(&slot, &CancellationToken::new()).await.expect("it is there");
-        assert!(slot.has_lease() && matches!(*turn, Body::Away));
+        sessions.apply_records(Vec::new());
+        let guard = sessions.lock_session(&slot, &CancellationToken::new()).await.expect("it is there");
+        assert!(slot.has_lease() && matches!(*guard, MachineState::Absent));
         // A stored session is gone when the registry lacks it.
         let record = slot.record().clone();
-        sessions.inner.registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();
-        drop(turn);
+        sessions.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
+        drop(guard);
         sessions.inner.registry.remove(vec![record.id]).await.unwrap();
-        assert!(matches!(sessions.turn(&slot, &CancellationToken::new()).await, Err(SessionError::NotFound { .. })));
+        assert!(matches!(
+            sessions.lock_session(&slot, &CancellationToken::new()).await,
+            Err(SessionError::NotFound { .. })
+        ));
     }
 }

@@ -8,32 +8,32 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
 /// Most input requests of one execution; further ones get EOF. A loop must not ask a person for ever.
-pub const MAX_QUESTIONS: usize = 100;
+pub const MAX_INPUT_REQUESTS: usize = 100;
 /// Requests that may wait for the receiver. Code waits for an answer before it asks again.
 const QUEUE: usize = 4;
 
 /// Request for a line of input.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Question {
+pub struct InputRequest {
     /// Prompt to show; may be empty.
     pub prompt: String,
     /// Whether the input is secret: do not show or keep it.
     pub password: bool,
     /// Channel for the answer. It is closed when the code does not wait any more. Dropping it interrupts the code.
-    pub reply: oneshot::Sender<Reply>,
+    pub reply: oneshot::Sender<InputReply>,
 }
 
-impl Question {
+impl InputRequest {
     /// Makes a request that is answered on `reply`.
-    pub fn new(prompt: impl Into<String>, password: bool, reply: oneshot::Sender<Reply>) -> Self {
+    pub fn new(prompt: impl Into<String>, password: bool, reply: oneshot::Sender<InputReply>) -> Self {
         Self { prompt: prompt.into(), password, reply }
     }
 }
 
 /// Answer to an input request.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum InputReply {
     /// A line, without its line end.
     Line(String),
     /// No input: EOFError in the code.
@@ -42,41 +42,41 @@ pub enum Reply {
     Stop(String),
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for InputReply {
     /// Hides the line, which may be a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Reply::Line(_) => "Line(..)",
-            Reply::End => "End",
-            Reply::Stop(_) => "Stop(..)",
+            InputReply::Line(_) => "Line(..)",
+            InputReply::End => "End",
+            InputReply::Stop(_) => "Stop(..)",
         })
     }
 }
 
 /// Sender of input requests; part of a run's request that allows input.
-pub type Questions = mpsc::Sender<Question>;
+pub type InputRequests = mpsc::Sender<InputRequest>;
 
 /// Makes a channel for input requests. The sender goes into the run's request.
-pub fn questions() -> (Questions, mpsc::Receiver<Question>) {
+pub fn input_requests() -> (InputRequests, mpsc::Receiver<InputRequest>) {
     mpsc::channel(QUEUE)
 }
 
 /// Forwards the input requests of one execution, and the answers back to it.
-pub(crate) struct Asker {
-    questions: Option<Questions>,
+pub(crate) struct InputForwarder {
+    input_requests: Option<InputRequests>,
     left: usize,
-    reply: Option<oneshot::Receiver<Reply>>,
+    pending: Option<oneshot::Receiver<InputReply>>,
     waiting: watch::Sender<bool>,
 }
 
-impl Asker {
-    pub(crate) fn new(questions: Option<Questions>) -> Self {
-        Self { questions, left: MAX_QUESTIONS, reply: None, waiting: watch::Sender::new(false) }
+impl InputForwarder {
+    pub(crate) fn new(input_requests: Option<InputRequests>) -> Self {
+        Self { input_requests, left: MAX_INPUT_REQUESTS, pending: None, waiting: watch::Sender::new(false) }
     }
 
     /// Returns whether input requests are allowed.
-    pub(crate) fn allows(&self) -> bool {
-        self.questions.is_some()
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.input_requests.is_some()
     }
 
     /// Returns a receiver that is true while a request waits for its answer.
@@ -90,17 +90,17 @@ impl Asker {
     }
 
     /// Sends a request. The code gets EOF when nobody receives it.
-    pub(crate) fn ask(&mut self, prompt: String, password: bool, interrupter: &dyn Interrupter) {
+    pub(crate) fn request(&mut self, prompt: String, password: bool, interrupter: &dyn Interrupter) {
         let (sender, receiver) = oneshot::channel();
-        let question = Question { prompt, password, reply: sender };
+        let question = InputRequest { prompt, password, reply: sender };
         let left = self.left.checked_sub(1);
-        let taken = match (&self.questions, left) {
-            (Some(questions), Some(_)) => questions.try_send(question).is_ok(),
+        let taken = match (&self.input_requests, left) {
+            (Some(input_requests), Some(_)) => input_requests.try_send(question).is_ok(),
             _ => false,
         };
         self.left = left.unwrap_or(0);
         // An earlier request was given up by the code.
-        self.reply = taken.then_some(receiver);
+        self.pending = taken.then_some(receiver);
         self.waiting.send_replace(taken);
         if !taken {
             interrupter.answer(None);
@@ -108,35 +108,35 @@ impl Asker {
     }
 
     /// Returns the answer to the last request; never ready when none is pending. Cancellation-safe.
-    pub(crate) async fn replied(&mut self) -> Reply {
-        let Some(reply) = &mut self.reply else { return std::future::pending().await };
-        let reply = reply.await.unwrap_or_else(|_| Reply::Stop("[nobody answers the question]\n".to_owned()));
-        self.reply = None;
+    pub(crate) async fn reply(&mut self) -> InputReply {
+        let Some(pending) = &mut self.pending else { return std::future::pending().await };
+        let reply = pending.await.unwrap_or_else(|_| InputReply::Stop("[nobody answers the question]\n".to_owned()));
+        self.pending = None;
         self.waiting.send_replace(false);
         reply
     }
 }
 
 /// Passes an answer to the machine. Returns an output event when the code has to be interrupted.
-pub(crate) fn pass_on(reply: Reply, interrupter: &dyn Interrupter) -> Option<Event> {
+pub(crate) fn deliver_reply(reply: InputReply, interrupter: &dyn Interrupter) -> Option<Event> {
     match reply {
-        Reply::Line(line) => {
+        InputReply::Line(line) => {
             // A line that is too long for the engine counts as EOF.
             if !interrupter.answer(Some(line)) {
                 interrupter.answer(None);
             }
             None
         }
-        Reply::End => {
+        InputReply::End => {
             interrupter.answer(None);
             None
         }
-        Reply::Stop(text) => Some(Event::Stream { name: StreamName::Stderr, text }),
+        InputReply::Stop(text) => Some(Event::Stream { name: StreamName::Stderr, text }),
     }
 }
 
 /// Waits until `time` has passed, not counting the time during which `waiting` is true.
-pub(crate) async fn passed(time: Duration, mut waiting: watch::Receiver<bool>) {
+pub(crate) async fn sleep_excluding_waits(time: Duration, mut waiting: watch::Receiver<bool>) {
     let mut left = time;
     loop {
         if *waiting.borrow_and_update() {
@@ -177,7 +177,7 @@ mod tests {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = passed(Duration::from_secs(5), receiver) => {}
+            () = sleep_excluding_waits(Duration::from_secs(5), receiver) => {}
             () = asking => {}
         }
         // The test's clock is paused.
@@ -185,7 +185,7 @@ mod tests {
         // The sender is gone.
         let receiver = waiting.subscribe();
         drop(waiting);
-        passed(Duration::from_secs(5), receiver).await;
+        sleep_excluding_waits(Duration::from_secs(5), receiver).await;
         assert_eq!(start.elapsed().as_secs(), 2010);
     }
 }

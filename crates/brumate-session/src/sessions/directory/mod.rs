@@ -1,14 +1,18 @@
 //! Data directory of sessions: private to its user, and shared by the servers of that user.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+mod error;
+mod private;
+
+use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use thiserror::Error;
+use rustix::fs::FlockOperation;
 
 use super::id::SessionId;
+pub use error::DataDirError;
+use private::private_directory;
+pub(crate) use private::{lock_file, private_file};
 
 /// Directory of session files, in the data directory.
 const SESSIONS: &str = "sessions";
@@ -22,71 +26,7 @@ const SUFFIX: &str = ".session";
 
 /// Suffixes of [`DataDir::crash_snapshot_name`] for the files of a crash snapshot, in the order in which they are
 /// removed.
-const WILL_FILES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
-
-/// Error when a data directory cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum DataDirError {
-    /// Other processes use the directory, and this one needs it exclusively, or the reverse.
-    #[error(
-        "the data directory {} is in use by {}; stop it first, or choose another directory with --data-dir",
-        path.display(),
-        name_processes(processes)
-    )]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-        /// The other processes, as far as they are known.
-        processes: Vec<u32>,
-    },
-    /// Other users may change the directory.
-    #[error("the data directory {} belongs to somebody else, or others may write to it", path.display())]
-    NotPrivate {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The registry in the directory cannot be used.
-    #[error("the registry of sessions in {} cannot be used: {reason}", path.display())]
-    Registry {
-        /// The directory.
-        path: PathBuf,
-        /// Reason, for the user.
-        reason: String,
-    },
-    /// The directory has no registry of sessions.
-    #[error("there is no registry of sessions in {}", path.display())]
-    Nothing {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory must be empty, and is not.
-    #[error("{} is not empty; choose a directory that is", path.display())]
-    NotEmpty {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// An I/O error.
-    #[error("the data directory {} cannot be used: {source}", path.display())]
-    Io {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-}
-
-/// Names processes in a sentence.
-fn name_processes(processes: &[u32]) -> String {
-    match processes {
-        [] => "another Brumate".to_owned(),
-        [one] => format!("another Brumate (process {one})"),
-        all => {
-            let all: Vec<String> = all.iter().map(u32::to_string).collect();
-            format!("other Brumates (processes {})", all.join(", "))
-        }
-    }
-}
+const CRASH_SNAPSHOT_SUFFIXES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
 
 /// Data directory. If it was opened by [`DataDir::share`] or [`DataDir::lock`], this process uses it until the value
 /// is dropped.
@@ -150,7 +90,7 @@ impl DataDir {
     /// # Errors
     ///
     /// [`DataDirError::Io`]; [`DataDirError::InUse`] when another process took the directory exclusively meanwhile.
-    pub(crate) fn admit_others(&self) -> Result<(), DataDirError> {
+    pub(crate) fn allow_others(&self) -> Result<(), DataDirError> {
         let Some(file) = &self.lock else { return Ok(()) };
         let io = |source| DataDirError::Io { path: self.root.clone(), source };
         file.set_len(0).map_err(io)?;
@@ -171,7 +111,7 @@ impl DataDir {
     }
 
     /// Opens the directory read-only, also while other processes use it. `None` if it has no registry.
-    pub(crate) fn look(root: &Path) -> Option<Self> {
+    pub(crate) fn open_read_only(root: &Path) -> Option<Self> {
         let directory = Self::at(root, None);
         directory.registry().is_file().then_some(directory)
     }
@@ -243,19 +183,19 @@ impl DataDir {
     }
 
     /// Returns the name of the file that a session's crash snapshot becomes. No other file has this name.
-    pub(crate) fn will_name(id: &SessionId) -> String {
+    pub(crate) fn crash_snapshot_name(id: &SessionId) -> String {
         format!("{id}{SUFFIX}")
     }
 
     /// Returns whether a session has left a crash snapshot, or a file that was made of one.
-    pub(crate) fn has_will(&self, id: &SessionId) -> bool {
-        let name = Self::will_name(id);
+    pub(crate) fn has_crash_snapshot(&self, id: &SessionId) -> bool {
+        let name = Self::crash_snapshot_name(id);
         self.image(&format!("{name}.will")).is_file() || self.image(&name).is_file()
     }
 
     /// Returns the size of the session file that a crash snapshot is, or will become.
-    pub(crate) fn will_bytes(&self, id: &SessionId) -> u64 {
-        let name = Self::will_name(id);
+    pub(crate) fn crash_snapshot_bytes(&self, id: &SessionId) -> u64 {
+        let name = Self::crash_snapshot_name(id);
         let size =
             |beside: &str| std::fs::metadata(self.image(&format!("{name}{beside}"))).map_or(0, |found| found.len());
         // One of the two is in use.
@@ -263,9 +203,9 @@ impl DataDir {
     }
 
     /// Returns the names of a crash snapshot's files that exist.
-    pub(crate) fn will_files(&self, id: &SessionId) -> Vec<String> {
-        let name = Self::will_name(id);
-        let all = WILL_FILES.iter().map(|beside| format!("{name}{beside}"));
+    pub(crate) fn crash_snapshot_files(&self, id: &SessionId) -> Vec<String> {
+        let name = Self::crash_snapshot_name(id);
+        let all = CRASH_SNAPSHOT_SUFFIXES.iter().map(|beside| format!("{name}{beside}"));
         all.filter(|name| self.image(name).is_file()).collect()
     }
 
@@ -284,9 +224,9 @@ impl DataDir {
     }
 
     /// Removes a session's crash snapshot.
-    pub(crate) fn remove_will(&self, id: &SessionId) {
-        let name = Self::will_name(id);
-        for beside in WILL_FILES {
+    pub(crate) fn remove_crash_snapshot(&self, id: &SessionId) {
+        let name = Self::crash_snapshot_name(id);
+        for beside in CRASH_SNAPSHOT_SUFFIXES {
             self.remove_image(&format!("{name}{beside}"));
         }
     }
@@ -348,42 +288,10 @@ pub(crate) fn process_of(name: &str) -> Option<u32> {
     name.split_once('-')?.0.parse().ok()
 }
 
-/// Locks a file, or changes this process's lock on it. Returns false when other processes have it locked.
-///
-/// # Errors
-///
-/// An I/O error.
-pub(crate) fn lock_file(file: &File, operation: FlockOperation) -> std::io::Result<bool> {
-    match flock(file, operation) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Makes the directory `path` with mode 0700. An existing directory must be writable for this user only.
-fn private_directory(root: &Path, path: &Path) -> Result<(), DataDirError> {
-    let io = |source| DataDirError::Io { path: root.to_owned(), source };
-    DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(io)?;
-    let metadata = std::fs::metadata(path).map_err(io)?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return Err(DataDirError::NotPrivate { path: path.to_owned() });
-    }
-    if metadata.mode() & 0o077 != 0 {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(io)?;
-    }
-    Ok(())
-}
-
-/// Opens or makes a file that only this user may read and write.
-pub(crate) fn private_file(path: &Path) -> std::io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -404,7 +312,7 @@ mod tests {
         drop(first);
         let (first, alone) = DataDir::share(&root).unwrap();
         assert!(alone && DataDir::share(&root).is_err());
-        first.admit_others().unwrap();
+        first.allow_others().unwrap();
         let (second, alone) = DataDir::share(&root).unwrap();
         assert!(!alone && DataDir::lock(&root).is_err());
         drop((first, second));
