@@ -1,4 +1,4 @@
-//! Wheels of a resolution, fetched into the cache.
+//! Downloads of a resolution's wheels into the cache.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::wheel::WheelFileName;
 
 /// First wait for a wheel that another process fetches; it doubles up to [`MAX_POLL`].
 const FIRST_POLL: Duration = Duration::from_millis(10);
-/// Longest wait between two looks.
+/// Longest wait between two attempts.
 const MAX_POLL: Duration = Duration::from_millis(250);
 
 impl Resolver {
-    /// The wheel of `package` in `cache`, verified: from there, else from where the package says. `progress` hears how many
-    /// bytes have come.
+    /// Returns the verified wheel of `package` from `cache`, or downloads it. `progress` receives the number of
+    /// downloaded bytes.
     ///
-    /// A wheel without a known hash is fetched each time: it cannot be recognised.
+    /// A wheel without a known hash is downloaded each time, because it cannot be found in the cache.
     ///
     /// # Errors
     ///
-    /// [`FetchError::Download`] when it cannot be had, also for a package of the bundle, which needs no fetching;
-    /// [`FetchError::Cache`] when it is refused, above all because it has another hash.
+    /// [`FetchError::Download`] when the download fails, also for a package of the bundle, which needs none;
+    /// [`FetchError::Cache`] when the wheel is refused, most often because of another hash.
     pub async fn fetch(
         &self,
         package: &Locked,
@@ -46,7 +46,7 @@ impl Resolver {
     }
 }
 
-/// [`Cache::claim`] without a thread that waits: a caller that loses interest leaves nothing behind.
+/// Claims as [`Cache::claim`] does, without a thread that waits: a caller that is dropped leaves nothing behind.
 async fn claim(cache: &Cache, hash: Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
     let mut poll = FIRST_POLL;
     loop {
@@ -79,10 +79,10 @@ async fn download(
     }
 }
 
-/// A wheel that is being written.
+/// Wheel that is being downloaded.
 struct Filling<'a> {
     fill: Fill,
-    /// Why the cache takes no more.
+    /// Reason why the cache refused further bytes.
     refused: Option<CacheError>,
     progress: &'a (dyn Fn(u64) + Send + Sync),
 }

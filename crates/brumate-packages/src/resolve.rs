@@ -1,6 +1,6 @@
-//! Requirements → wheels of the bundle.
+//! Resolution against the bundle.
 //!
-//! The bundle has one version of everything, so there is nothing to search: each requirement is met or it is not.
+//! The bundle has one version of each distribution, so there is no search: each requirement is met or it is not.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,30 +11,30 @@ use crate::name::DistributionName;
 use crate::order::requirements_first;
 use crate::requirement::{Requirement, Source};
 
-/// Requirements that one script may state.
+/// Most requirements of one script.
 const MAX_REQUIREMENTS: usize = 256;
 
-/// What has to be loaded.
+/// Wheels to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// Names of the bundle's wheels, each after everything it requires (cycles aside).
+    /// Keys of the bundle's wheels, each after the wheels that it requires (except in cycles).
     pub wheels: Vec<String>,
 }
 
-/// A requirement and who stated it.
+/// Requirement that has to be met.
 struct Pending<'a> {
     requirement: &'a Requirement,
-    /// `None`: the user.
+    /// Distribution that requires it; `None` for the user.
     required_by: Option<&'a DistributionName>,
-    /// Extras under which the requirement's marker is read.
+    /// Extras with which the requirement's marker is evaluated.
     extras: Vec<DistributionName>,
 }
 
 impl Bundle {
-    /// Finds the wheels that meet `requirements` and what these require in turn.
+    /// Finds the wheels that meet `requirements`, with their dependencies.
     ///
-    /// Requirements whose marker does not hold in the sandbox are left out. An extra that a distribution does not
-    /// have adds nothing, as with pip.
+    /// Requirements whose marker does not hold in the sandbox are left out. An extra that a distribution does not have
+    /// adds nothing, as with pip.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Bundle {
             .map(|requirement| Pending { requirement, required_by: None, extras: Vec::new() })
             .collect();
         let mut problems = Vec::new();
-        // For each wheel the extras that were already expanded, and what it requires.
+        // Extras of each wheel that were expanded already, and its requirements.
         let mut expanded: BTreeMap<&DistributionName, BTreeSet<DistributionName>> = BTreeMap::new();
         let mut edges: BTreeMap<&DistributionName, Vec<&DistributionName>> = BTreeMap::new();
         let mut roots: Vec<&DistributionName> = Vec::new();
@@ -89,7 +89,7 @@ impl Bundle {
         Ok(Resolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
     }
 
-    /// The wheel that meets `requirement`, or why there is none.
+    /// Returns the wheel that meets `requirement`, or the problem.
     fn check(
         &self,
         requirement: &Requirement,
@@ -119,7 +119,7 @@ impl Bundle {
         Ok(name)
     }
 
-    /// For someone who wrote the module's name instead of the distribution's: `PIL` for `pillow`.
+    /// Returns the distribution that provides a module with the wanted name: `pillow` for `PIL`.
     fn provider_of(&self, wanted: &DistributionName) -> Option<String> {
         self.modules()
             .filter(|(module, _)| DistributionName::new(module).as_ref() == Some(wanted))

@@ -1,4 +1,4 @@
-//! Files that are made from a wheel once and shared: bytecode, above all.
+//! Derived files: made from a wheel once and shared, most of all bytecode.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::digest::Sha256Hash;
 use super::lock::Lock;
 use super::{Cache, CacheError, make_private};
 
-/// What is made from wheels, and by which version of its maker.
+/// Kind of a derived file, with the version of its maker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DerivedKind {
     name: &'static str,
@@ -21,11 +21,11 @@ pub struct DerivedKind {
 }
 
 impl DerivedKind {
-    /// A kind of derived file. `version` goes up when the maker would make something else of the same wheel.
+    /// Makes a kind. Raise `version` when the maker's result for the same wheel changes.
     ///
     /// # Panics
     ///
-    /// If `name` has anything but lower-case ASCII letters: names are part of the program. Checked when compiled, for constants.
+    /// If `name` has other characters than lower-case ASCII letters. A constant is checked when it is compiled.
     pub const fn new(name: &'static str, version: u32) -> Self {
         let bytes = name.as_bytes();
         let mut index = 0;
@@ -42,30 +42,30 @@ impl DerivedKind {
     }
 }
 
-/// Why a derived file is not there.
+/// Error of a derived file.
 #[derive(Debug, Error)]
 pub enum DeriveError<E> {
     /// The maker failed.
     #[error(transparent)]
     Maker(E),
-    /// The cache.
+    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
-/// A derived file, in use: it is not removed while this, or a duplicate of its descriptor, exists.
+/// Derived file in use: it is not removed while this value, or a duplicate of its descriptor, exists.
 #[derive(Debug)]
 pub struct Derived {
     blob: Blob,
 }
 
 impl Derived {
-    /// The file, open for reading: the maker's bytes and nothing else.
+    /// Returns the file, open for reading. It has the maker's bytes only.
     pub fn file(&self) -> &File {
         &self.blob.file
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn size(&self) -> u64 {
         self.blob.size
     }
@@ -76,7 +76,8 @@ impl Derived {
 }
 
 impl Cache {
-    /// What was derived from the wheel, if it is there and undamaged as far as length, time and ends tell.
+    /// Returns the derived file of a wheel; `None` if it does not exist, or its length, time or ends are not as
+    /// recorded.
     ///
     /// # Errors
     ///
@@ -85,7 +86,7 @@ impl Cache {
         Derived::open(&self.derived_path(wheel, kind))
     }
 
-    /// What is derived from the wheel; when it is missing, `make` writes it. One process makes it, others wait.
+    /// Returns the derived file of a wheel. If it is missing, `make` writes it in one process while others wait.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl Cache {
     }
 }
 
-/// Where a maker writes.
+/// Destination of a maker's bytes, with a limit.
 struct Output {
     new: NamedTempFile,
     hasher: Sha256,

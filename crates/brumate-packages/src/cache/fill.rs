@@ -1,4 +1,4 @@
-//! Fetching a wheel into the cache.
+//! Downloads of wheels into the cache.
 
 use std::io::{self, Seek, Write};
 
@@ -13,27 +13,27 @@ use super::lock::Lock;
 use super::{Cache, CacheError, make_private};
 use crate::wheel::{WheelFileName, WheelProblem, verify};
 
-/// The answer to a claim.
+/// Result of a claim.
 #[derive(Debug)]
 pub enum Claim {
-    /// It is there.
+    /// The wheel is in the cache.
     Ready(CachedWheel),
-    /// It is not, and this caller alone may fetch it.
+    /// The wheel is missing, and only this caller may fetch it.
     Missing(Fill),
 }
 
-/// Why a fetched wheel is not there.
+/// Error of a fetch.
 #[derive(Debug, Error)]
 pub enum FetchError<E> {
     /// The download failed.
     #[error(transparent)]
     Download(E),
-    /// The cache, or the wheel.
+    /// The cache failed, or refused the wheel.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
-/// A wheel on its way into the cache. Dropped before [`Fill::finish`], nothing of it stays.
+/// Wheel that is being written to the cache. Dropping it before [`WheelWriter::finish`] discards it.
 #[derive(Debug)]
 pub struct Fill {
     cache: Cache,
@@ -47,11 +47,11 @@ pub struct Fill {
 }
 
 impl Cache {
-    /// The wheel, or the right to fetch it. Waits while another process, or thread, fetches it.
+    /// Returns the wheel, or the right to fetch it. Waits while another process or thread fetches it.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Wheel`] when it is there and not acceptable under this name, [`CacheError::Io`].
+    /// [`CacheError::Wheel`] when it is in the cache and not acceptable under this name, [`CacheError::Io`].
     pub fn claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
         if let Some(wheel) = self.get(hash, name)? {
             return Ok(Claim::Ready(wheel));
@@ -61,11 +61,11 @@ impl Cache {
         self.claimed(hash, name, lock)
     }
 
-    /// As [`Cache::claim`], without waiting: `None` while another fetches it.
+    /// Claims as [`Cache::claim`] does, without waiting: `None` while another process or thread fetches the wheel.
     ///
     /// # Errors
     ///
-    /// As [`Cache::claim`].
+    /// Those of [`Cache::claim`].
     pub fn try_claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<Claim>, CacheError> {
         if let Some(wheel) = self.get(hash, name)? {
             return Ok(Some(Claim::Ready(wheel)));
@@ -77,11 +77,11 @@ impl Cache {
         }
     }
 
-    /// The wheel; when it is missing, `download` writes it.
+    /// Returns the wheel. If it is missing, `download` writes it.
     ///
     /// # Errors
     ///
-    /// [`FetchError::Download`] with the error of `download`; [`FetchError::Cache`], also for a wheel that is refused.
+    /// [`FetchError::Download`] with the error of `download`; [`FetchError::Cache`], also for a refused wheel.
     pub fn fetch<E>(
         &self,
         hash: &Sha256Hash,
@@ -97,7 +97,7 @@ impl Cache {
         }
     }
 
-    /// Starts fetching a wheel whose hash nobody stated. Ask [`CachedWheel::hash`] for it afterwards.
+    /// Starts a download of a wheel whose hash is not known. [`CachedWheel::hash`] has it afterwards.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Cache {
         self.fill(name, None, None)
     }
 
-    /// Looks again, now that nobody else is at it.
+    /// Claims with the lock of the entry.
     fn claimed(&self, hash: &Sha256Hash, name: &WheelFileName, lock: Lock) -> Result<Claim, CacheError> {
         match self.look(hash, name)? {
             Some(wheel) => Ok(Claim::Ready(wheel)),
@@ -114,7 +114,7 @@ impl Cache {
         }
     }
 
-    /// What is there, also if it has to be read for that. The caller holds the claim.
+    /// Returns the wheel if it is in the cache, and verifies it if it has no record. The caller holds the claim.
     fn look(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
         match self.get(hash, name)? {
             Some(wheel) => Ok(Some(wheel)),
@@ -131,11 +131,11 @@ impl Cache {
 }
 
 impl Fill {
-    /// Takes the next bytes.
+    /// Appends bytes.
     ///
     /// # Errors
     ///
-    /// [`WheelProblem::TooMuch`] when they are more than a wheel may have: stop the download. [`CacheError::Io`].
+    /// [`WheelProblem::TooMuch`] when they exceed the limit: stop the download. [`CacheError::Io`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let limit = self.cache.settings.max_wheel_bytes;
@@ -146,7 +146,7 @@ impl Fill {
         self.new.as_file_mut().write_all(bytes).map_err(CacheError::io(self.new.path()))
     }
 
-    /// Forgets what was written: the download begins anew.
+    /// Discards the written bytes, for a download that starts again.
     ///
     /// # Errors
     ///
@@ -160,22 +160,22 @@ impl Fill {
         file.set_len(0).and_then(|()| file.rewind()).map_err(CacheError::io(self.new.path()))
     }
 
-    /// Most bytes that are taken.
+    /// Returns the most bytes that are accepted.
     pub fn limit(&self) -> u64 {
         self.cache.settings.max_wheel_bytes
     }
 
-    /// How many bytes have come.
+    /// Returns the number of written bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Compares the hash, verifies the wheel, and makes it part of the cache.
+    /// Compares the hash, verifies the wheel, and adds it to the cache.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Wheel`] for another hash than the expected one and for a wheel that is refused; nothing of it
-    /// stays then. [`CacheError::Io`].
+    /// [`CacheError::Wheel`] for another hash than the expected one and for a refused wheel, which is discarded.
+    /// [`CacheError::Io`].
     pub fn finish(self) -> Result<CachedWheel, CacheError> {
         let Self { cache, name, expected, hasher, new, lock, .. } = self;
         let hash = Sha256Hash(hasher.finalize().into());
@@ -188,7 +188,7 @@ impl Fill {
             None => {
                 let path = cache.lock_path(&hash, None);
                 let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
-                // Another may have fetched the same meanwhile. Nothing is put in the place of what is there.
+                // Another process may have fetched the same wheel meanwhile. An existing entry is never replaced.
                 if let Some(wheel) = cache.look(&hash, &name)? {
                     return Ok(wheel);
                 }

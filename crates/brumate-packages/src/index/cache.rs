@@ -1,4 +1,4 @@
-//! Answers of indexes on disk (RFC 9111, the part that indexes use: `max-age`, `no-store`, ETag, Last-Modified).
+//! Cache of index responses on disk (RFC 9111, the part that indexes use: `max-age`, `no-store`, ETag, Last-Modified).
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use url::Url;
 use crate::cache::Sha256Hash;
 use crate::index::http::Body;
 
-/// Bytes of the description in front of a cached body.
+/// Most bytes of the description in front of a cached body.
 const MAX_HEAD_BYTES: u64 = 64 * 1024;
-/// Longest time for which an answer counts as fresh, whatever its server says: a mistake of a server ends some day.
+/// Longest time for which a response counts as fresh, whatever its server says, so that a server's mistake ends some
+/// day.
 const MAX_FRESH: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A directory of answers, one file each. Processes may share it: files appear whole or not at all.
+/// Directory of responses, one file for each. Processes can share it: files appear complete or not at all.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpCache {
     directory: PathBuf,
 }
 
-/// What is known of a cached answer besides its body.
+/// Description of a cached response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Head {
     url: String,
@@ -36,7 +37,7 @@ pub(crate) struct Head {
     size: u64,
 }
 
-/// A cached answer.
+/// Cached response.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) head: Head,
@@ -44,7 +45,7 @@ pub(crate) struct Entry {
 }
 
 impl HttpCache {
-    /// A cache below `directory`, which is made when something is stored.
+    /// Opens a cache below `directory`, which is made when a response is stored.
     pub(crate) fn new(directory: &Path) -> Self {
         Self { directory: directory.join("index-http-1") }
     }
@@ -58,7 +59,7 @@ impl HttpCache {
         self.directory.join(&name[..2]).join(&name[2..])
     }
 
-    /// The answer to `url`, however old. A file that cannot be read counts as absent.
+    /// Returns the response to `url`, of any age. A file that cannot be read counts as missing.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<Entry> {
         let file = std::fs::File::open(self.path(url, accept)).ok()?;
@@ -88,7 +89,7 @@ impl HttpCache {
         Some(Entry { head, body })
     }
 
-    /// Keeps an answer when its server allows that. A full disk or the like is no error: the cache only saves time.
+    /// Stores a response if its server allows that. Write errors are only logged: the cache just saves time.
     pub(crate) fn put(&self, url: &Url, accept: &str, headers: &HeaderMap, body: &Body) {
         let control = Control::read(headers);
         if control.no_store {
@@ -109,7 +110,7 @@ impl HttpCache {
         }
     }
 
-    /// The server said that the answer is still right (304).
+    /// Renews a response that its server confirmed (304).
     pub(crate) fn refresh(&self, url: &Url, accept: &str, headers: &HeaderMap, mut entry: Entry) -> Body {
         entry.head.fresh_until = now().saturating_add(Control::read(headers).fresh.as_secs());
         if let Err(error) = self.write(&self.path(url, accept), &entry.head, &entry.body.bytes) {
@@ -123,7 +124,7 @@ impl HttpCache {
         std::fs::create_dir_all(directory)?;
         let head = serde_json::to_vec(head)?;
         let length = u32::try_from(head.len()).map_err(std::io::Error::other)?;
-        // Temporary files are readable by their owner alone, and stay so: answers may have needed credentials.
+        // Temporary files are readable by their owner alone, and stay so: responses may have needed credentials.
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(&length.to_le_bytes())?;
         file.write_all(&head)?;
@@ -138,7 +139,7 @@ impl Head {
         now() < self.fresh_until
     }
 
-    /// Fields that ask the server whether this answer is still right.
+    /// Returns the header fields that ask the server whether this response is still valid.
     pub(crate) fn validators(&self) -> impl Iterator<Item = (header::HeaderName, &str)> {
         let etag = self.etag.as_deref().map(|value| (header::IF_NONE_MATCH, value));
         let modified = self.last_modified.as_deref().map(|value| (header::IF_MODIFIED_SINCE, value));
@@ -146,7 +147,7 @@ impl Head {
     }
 }
 
-/// The part of `Cache-Control` that matters here.
+/// Directives of `Cache-Control` that are used here.
 struct Control {
     no_store: bool,
     fresh: Duration,

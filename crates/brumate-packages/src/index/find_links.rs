@@ -1,4 +1,4 @@
-//! Directories of wheels, and indexes that are directories.
+//! Find-links directories, and indexes that are directories.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -23,7 +23,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Flat {
     by_name: HashMap<DistributionName, Vec<IndexFile>>,
-    /// Was a place not asked because the network is off?
+    /// Whether a page was not read because the network is off.
     pub(crate) offline: bool,
 }
 
@@ -41,7 +41,7 @@ impl Flat {
     }
 }
 
-/// Whose file it is, as far as its name tells.
+/// Returns the distribution that a file's name states.
 fn distribution(filename: &str) -> Option<DistributionName> {
     if let Ok(wheel) = filename.parse::<WheelFileName>() {
         return Some(wheel.name);
@@ -50,7 +50,7 @@ fn distribution(filename: &str) -> Option<DistributionName> {
     DistributionName::new(name)
 }
 
-/// The files in a directory, not deeper.
+/// Lists the files of a directory, without its subdirectories.
 pub(crate) async fn directory(path: PathBuf) -> Result<Vec<IndexFile>, IndexError> {
     blocking(move || list(&path)).await
 }
@@ -83,12 +83,12 @@ fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
             known: None,
         });
     }
-    // The order of a directory is the file system's affair.
+    // File systems list directories in any order.
     files.sort_by(|a, b| a.filename.cmp(&b.filename));
     Ok(files)
 }
 
-/// The modules of the wheels in a directory, and whose they are. A file that is no wheel has none.
+/// Returns the modules of the wheels in a directory with their distributions. A file that is not a wheel has none.
 pub(crate) async fn modules(path: PathBuf) -> Result<HashMap<String, DistributionName>, IndexError> {
     blocking(move || {
         let mut modules = HashMap::new();
@@ -103,7 +103,7 @@ pub(crate) async fn modules(path: PathBuf) -> Result<HashMap<String, Distributio
     .await
 }
 
-/// A project page on disk: `index.html` of the directory that `url` names.
+/// Reads a project page on disk: `index.html` of the directory that `url` names.
 pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
     let page =
         if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
@@ -117,7 +117,7 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
         .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
 }
 
-/// Passes the file that a `file:` URL names to `sink`.
+/// Copies the file of a `file:` URL to `sink`.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
     let shown = shown(url);
@@ -146,7 +146,7 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Re
     }
 }
 
-/// The file that a `file:` URL names, at most `limit` bytes.
+/// Reads the file of a `file:` URL, at most `limit` bytes.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn read_local(url: &Url, limit: u64) -> Result<Arc<[u8]>, IndexError> {
     let shown = shown(url);

@@ -1,4 +1,4 @@
-//! Requests: bounded, retried, cached.
+//! HTTP client of indexes: requests with limits, retries and a cache.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use crate::settings::{Credentials, Settings};
 
 /// Redirects that are followed for one request.
 const MAX_REDIRECTS: usize = 10;
-/// Longest wait between two attempts, also when the server asks for more.
+/// Longest wait between two attempts, also when the server asks for a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// An answer's body, whole.
+/// Body of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    /// Where it came from after redirects.
+    /// URL after redirects.
     pub(crate) final_url: Url,
     /// Media type without parameters, lower case.
     pub(crate) content_type: String,
     pub(crate) bytes: Arc<[u8]>,
 }
 
-/// The HTTP side of an index client.
+/// HTTP client of an index client.
 #[derive(Debug)]
 pub(crate) struct Http {
     client: reqwest::Client,
@@ -81,7 +81,7 @@ impl Http {
         })
     }
 
-    /// The body at `url`, from the cache when that is fresh (or when we are offline).
+    /// Returns the body at `url`, from the cache if that is fresh or the client is offline.
     pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
         let cached = match &self.cache {
             Some(cache) => {
@@ -108,20 +108,20 @@ impl Http {
         blocking(move || Self::keep(&cache, &url, accept, &headers, body, cached)).await
     }
 
-    /// [`get`](Self::get) past the cache: for what is large and needed once.
+    /// Returns the body at `url` without the cache, for large files that are needed once.
     pub(crate) async fn get_uncached(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
         let (_, body) = self.retried(url, &headers, limit).await?;
         body.ok_or_else(|| unexpected(url, StatusCode::NOT_MODIFIED))
     }
 
-    /// What was kept with [`remember`](Self::remember).
+    /// Returns what [`remember`](Self::remember) has stored.
     pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<Body> {
         let (cache, key) = (self.cache.clone()?, key.clone());
         blocking(move || cache.get(&key, kind, limit)).await.map(|entry| entry.body)
     }
 
-    /// Keeps something made from an answer.
+    /// Stores data that was extracted from a response.
     pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: Body) {
         if let Some(cache) = self.cache.clone() {
             let key = key.clone();
@@ -147,7 +147,7 @@ impl Http {
         }
     }
 
-    /// Bytes `range` (both ends included) of `url`, and the size of the whole; `None` when the server does not serve
+    /// Fetches a range of the bytes of `url`, with the size of the whole; `None` if the server does not support
     /// ranges. Not cached.
     pub(crate) async fn get_range(&self, url: &Url, range: Range, limit: u64) -> Result<Option<Part>, IndexError> {
         let mut headers = HeaderMap::new();
@@ -189,7 +189,7 @@ impl Http {
         Ok(Some(Part { first, total, bytes }))
     }
 
-    /// Passes the body at `url` to `sink`, piece by piece. What breaks by chance is begun anew.
+    /// Downloads the body at `url` to `sink`. A download that fails temporarily starts again.
     pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
         let mut attempts = 0;
         loop {
@@ -204,7 +204,7 @@ impl Http {
 
     async fn pour(&self, url: &Url, limit: u64, sink: &mut dyn Sink, attempts: u32) -> Result<(), Failure> {
         let _slot = self.slots.acquire().await;
-        // What is hashed is the file, not a compressed form of it.
+        // The hash is that of the file, not of a compressed form.
         let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
         let mut response = self.send(url, headers, attempts).await?;
         if response.status() != StatusCode::OK {
@@ -222,7 +222,7 @@ impl Http {
         Ok(())
     }
 
-    /// Sends until there is an answer or the retries are used up; no body means 304.
+    /// Sends a request, with retries. No body means 304.
     async fn retried(
         &self,
         url: &Url,
@@ -239,11 +239,11 @@ impl Http {
         }
     }
 
-    /// Waits before what failed is tried again.
+    /// Waits before a retry.
     ///
     /// # Errors
     ///
-    /// The failure's, when that would not change it or the retries are used up.
+    /// The failure's, if it is permanent or no retries are left.
     async fn pause(&self, url: &Url, failure: Failure, attempts: u32) -> Result<(), IndexError> {
         if !failure.transient || attempts > self.retries {
             return Err(failure.error);
@@ -288,7 +288,7 @@ impl Http {
             headers.insert(header::AUTHORIZATION, authorization);
         }
         let mut bare = url.clone();
-        // reqwest would send credentials of the URL; ours are from `authorization`, which has looked there first.
+        // reqwest would send the URL's credentials; `authorization` has considered them.
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
         bare.set_fragment(None);
@@ -341,45 +341,46 @@ impl Http {
         Failure { error, transient: true, retry_after: None }
     }
 
-    /// Twice as long each time; the server's wish counts up to a bound.
+    /// Returns the wait before the next attempt: doubled each time, or the time that the server asks for, up to a
+    /// bound.
     fn wait(&self, attempts: u32, asked: Option<Duration>) -> Duration {
         let own = self.first_wait.saturating_mul(1 << attempts.saturating_sub(1).min(16));
         own.max(asked.unwrap_or_default()).min(MAX_WAIT)
     }
 }
 
-/// Bytes of a file on a server.
+/// Range of a file on a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Range {
-    /// The last so many.
+    /// That many bytes at the end.
     Last(u64),
     /// From the first to the second offset, both included.
     Between(u64, u64),
 }
 
-/// A part of a file.
+/// Part of a file.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub(crate) first: u64,
     /// Size of the whole file.
     pub(crate) total: u64,
     pub(crate) bytes: Arc<[u8]>,
 }
 
-/// Where a download goes.
+/// Destination of a download.
 pub(crate) trait Sink: Send {
-    /// Forgets what came: it comes from its beginning.
+    /// Starts the file, again if it was started before.
     fn begin(&mut self) -> Result<(), IndexError>;
 
-    /// The next bytes.
+    /// Appends bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
 }
 
-/// An attempt that failed.
+/// Failed attempt.
 struct Failure {
     error: IndexError,
-    /// Can it go better the next time?
+    /// Whether a retry may succeed.
     transient: bool,
     retry_after: Option<Duration>,
 }
@@ -394,7 +395,7 @@ fn unexpected(url: &Url, status: StatusCode) -> IndexError {
     IndexError::Status { url: shown(url), status: status.as_u16(), attempts: 1 }
 }
 
-/// The chain of causes below reqwest's own error, whose text repeats the URL.
+/// Returns the chain of causes below reqwest's own error, whose text repeats the URL.
 fn causes(error: &reqwest::Error) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut cause = error.source();
@@ -412,13 +413,13 @@ fn causes(error: &reqwest::Error) -> String {
     texts.join(": ")
 }
 
-/// Runs `work`, which reads or writes files or parses much, where it holds nobody up.
+/// Runs `work`, which uses files or parses large texts, in a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => value,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only when the runtime shuts down: nobody waits for the value any more.
+            // The runtime shuts down, so no task polls this any more.
             Err(_) => std::future::pending().await,
         },
     }

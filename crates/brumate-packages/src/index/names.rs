@@ -1,7 +1,7 @@
-//! Addresses of hosts: one question at a time for each, whose answer serves all who wait for it.
+//! DNS lookups: one at a time for each host, shared by all requests that wait for it.
 //!
-//! Requests for a host that begin together would each ask. A name server that is asked eight times at once may drop a question, and the C
-//! library waits five seconds before it asks again.
+//! Requests for one host that start together would each look it up. A name server that gets eight equal queries at
+//! once may drop one, and the C library waits five seconds before it asks again.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,15 +13,15 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// How long an answer serves those who come later.
+/// Time for which a result is reused.
 const KEPT: Duration = Duration::from_secs(60);
-/// Hosts of which answers are kept.
+/// Most hosts whose results are kept.
 const MAX_HOSTS: usize = 256;
 
 type Answer = Result<Vec<SocketAddr>, Arc<io::Error>>;
 type Question = Shared<BoxFuture<'static, Answer>>;
 
-/// The system's resolver, asked once.
+/// The system's resolver, with shared lookups.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     asked: Mutex<HashMap<String, (Instant, Question)>>,
@@ -30,7 +30,7 @@ pub(crate) struct Names {
 impl Names {
     fn ask(&self, host: &str, lookup: impl FnOnce(String) -> BoxFuture<'static, Answer>) -> Question {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // What failed is asked again by the next who comes.
+        // A failed lookup is repeated by the next request.
         let serves = |since: &Instant, question: &Question| match question.peek() {
             Some(answer) => answer.is_ok() && since.elapsed() < KEPT,
             None => true,

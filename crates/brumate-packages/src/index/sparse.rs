@@ -1,4 +1,4 @@
-//! `METADATA` out of a wheel of which only the end and the file itself are read.
+//! Reads `METADATA` from a wheel by fetching only its end and that file.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::index::error::{IndexError, shown};
 use crate::index::http::{Http, Range, blocking};
 use crate::index::{MAX_METADATA_BYTES, MAX_RANGE_BYTES};
 
-/// What is fetched first, from the end: enough for the directory of most wheels.
+/// Bytes at the end that are fetched first: enough for the directory of most wheels.
 const FIRST_BYTES: u64 = 32 * 1024;
 /// Smallest piece that is fetched afterwards.
 const PIECE_BYTES: u64 = 64 * 1024;
-/// Requests for one wheel.
+/// Most requests for one wheel.
 const MAX_REQUESTS: usize = 64;
 
-/// `METADATA` of the wheel at `url`; `None` when its server does not serve ranges.
+/// Reads `METADATA` of the wheel at `url`; `None` if its server does not support ranges.
 pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc<[u8]>>, IndexError> {
     let malformed = |reason: String| IndexError::Malformed { url: shown(url), reason };
     let Some(end) = http.get_range(url, Range::Last(FIRST_BYTES), FIRST_BYTES).await? else {
@@ -45,7 +45,7 @@ pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc
     Err(malformed(format!("its metadata is not found within {MAX_REQUESTS} requests")))
 }
 
-/// `METADATA` of the wheel that a `file:` URL names.
+/// Reads `METADATA` of the wheel of a `file:` URL.
 pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
     let shown = shown(url);
     let Ok(path) = url.to_file_path() else {
@@ -59,11 +59,11 @@ pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
     .await
 }
 
-/// `*.dist-info/METADATA` of a wheel.
+/// Reads `*.dist-info/METADATA` of a wheel.
 ///
 /// # Errors
 ///
-/// A sentence that says why there is none.
+/// A sentence that says why the file cannot be read.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     let mut archive = zip::ZipArchive::new(wheel).map_err(|error| format!("not a wheel: {error}"))?;
@@ -92,7 +92,7 @@ pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     Ok(bytes.into())
 }
 
-/// The parts of a file that are here; reading elsewhere fails and notes what is missing.
+/// File of which only some parts are present. A read elsewhere fails and notes the missing range.
 #[derive(Default)]
 struct Pieces {
     total: u64,
@@ -106,7 +106,7 @@ impl Pieces {
         self.parts.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
-    /// Where the next known part after `offset` starts.
+    /// Returns the start of the next present part after `offset`.
     fn next_known(&self, offset: u64) -> Option<u64> {
         self.parts.iter().map(|(first, _)| *first).filter(|first| *first > offset).min()
     }

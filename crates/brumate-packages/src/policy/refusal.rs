@@ -1,4 +1,4 @@
-//! Which rule refuses, and where it is written.
+//! Refusals of the policy, with the rule and where it is written.
 
 use std::fmt;
 
@@ -7,72 +7,72 @@ use thiserror::Error;
 use super::table::{ByteSize, Origin};
 use super::{Candidate, Way};
 
-/// A package, or a set of them, that the operator does not allow.
+/// Refusal of a package, or of a set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Name and, if it is known, version; `None` when it is the set as a whole.
+    /// Name and, if known, version; `None` for the set as a whole.
     pub package: Option<String>,
-    /// How the package came to be asked for, for people; empty when it was asked for by name.
+    /// Reason of the request, for messages; empty if the package was requested by name.
     way: String,
-    /// The rule.
+    /// Rule that refuses.
     pub reason: Reason,
-    /// Where the rule is written.
+    /// Place in which the rule is written.
     pub origin: Origin,
 }
 
-/// The rule that refuses.
+/// Rule that refuses a package.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// On a deny list.
+    /// A deny list has the package.
     #[error("`deny` has `{pattern}`")]
     Denied {
         /// The entry as written.
         pattern: String,
     },
-    /// Not on the allow list.
+    /// The allow list does not have the package.
     #[error("`allow` has no entry for it")]
     NotAllowed,
-    /// Not in the bundle.
+    /// The package is not in the bundle.
     #[error("`only-bundled` is set, and it is not in the bundle")]
     OnlyBundled,
-    /// A direct reference.
+    /// The package is a direct reference.
     #[error("`no-urls` is set, and it comes from {url}")]
     Url {
-        /// The URL, without what may be secret.
+        /// URL without secrets.
         url: String,
     },
-    /// From elsewhere than the given indexes.
+    /// The package comes from another index.
     #[error("`indexes` does not have {url}")]
     Index {
-        /// The URL, without what may be secret.
+        /// URL without secrets.
         url: String,
     },
-    /// No hash before it is fetched.
+    /// The hash is not known before the download.
     #[error("`require-hashes` is set, and neither index nor lock file states its sha256")]
     NoHash,
-    /// A wheel that is too large.
+    /// A wheel exceeds its limit.
     #[error("its wheel has {bytes} bytes, and `max-wheel-size` is {limit}")]
     WheelSize {
-        /// Length of the wheel.
+        /// Length of the wheel in bytes.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         limit: ByteSize,
     },
-    /// Too many packages.
+    /// There are too many packages.
     #[error("they are {count}, and `max-packages` is {limit}")]
     Packages {
-        /// How many there are.
+        /// Number of packages.
         count: usize,
-        /// The bound.
+        /// The limit.
         limit: usize,
     },
-    /// Too many bytes.
+    /// All wheels together exceed their limit.
     #[error("their wheels have {bytes} bytes, and `max-total-size` is {limit}")]
     TotalSize {
-        /// Length of all wheels.
+        /// Length of all wheels in bytes.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         limit: ByteSize,
     },
 }
@@ -96,7 +96,7 @@ impl Refusal {
         Box::new(Self { package: None, way: String::new(), reason, origin: origin.clone() })
     }
 
-    /// The rule and where it is written, without the package.
+    /// Returns the rule and where it is written, without the package.
     pub fn rule(&self) -> String {
         format!("{} ({})", self.reason, self.origin)
     }

@@ -1,5 +1,5 @@
-//! The one reason that there is no solution, where it is one: every way to meet the requirements ends at a package of which no
-//! version can be used. The solver's own explanation of that goes through every range of versions on the way.
+//! Single reason for a contradiction: every way to meet the requirements ends at a package without a usable version.
+//! The solver's own explanation of that goes through every range of versions on the way.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,44 +14,44 @@ use crate::resolver::ranges::{self, Versions};
 use crate::resolver::report::Known;
 use crate::wheel::PLATFORM;
 
-/// Requirements of a contradiction beyond which no single reason is looked for.
+/// Requirements of a contradiction up to which a single reason is searched.
 const MAX_REQUIREMENTS: usize = 5000;
 
-/// See the module.
+/// Single reason for a contradiction.
 pub(super) struct DeadEnd {
-    /// The package of which no version can be used, if the sentence is about its wheels.
+    /// Package without a usable version, if the sentence is about its wheels.
     pub(super) wheels_of: Option<String>,
-    /// The reason, a whole sentence.
+    /// The reason as a sentence.
     pub(super) sentence: String,
 }
 
-/// One way to go on from a version of a package.
+/// Requirement of a contradiction.
 struct Requirement<'a> {
     parent: &'a Package,
     parents: &'a Versions,
     package: &'a Package,
     versions: &'a Versions,
-    /// Those that could be used.
+    /// Versions of the required package that can be used.
     usable: Vec<&'a Version>,
 }
 
-/// Why a version leads nowhere.
+/// Reason why a version cannot be part of a solution.
 #[derive(Clone, Copy)]
 enum Step<'a> {
-    /// All that it requires in one requirement (its number) leads nowhere.
+    /// All versions that this requirement (its number) allows are dead.
     Requires(usize),
-    /// It cannot be taken itself.
+    /// The version itself cannot be used.
     Unusable(Option<&'a Reason>),
 }
 
-/// The leaves of an explanation.
+/// Leaves of a derivation.
 #[derive(Default)]
 struct Leaves<'a> {
     requirements: Vec<Requirement<'a>>,
     unusable: Vec<(&'a Package, &'a Versions, Option<&'a Reason>)>,
 }
 
-/// The one reason of `tree`, if it has one.
+/// Finds the single reason of `tree`; `None` if there are several.
 pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
     let mut leaves = Leaves::default();
     gather(tree, known, &mut leaves, &mut HashSet::new());
@@ -64,7 +64,7 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
         let steps = dead.entry(package).or_default();
         steps.extend(usable(package, versions, known).map(|version| (version, Step::Unusable(reason))));
     }
-    // Each round finds versions that need those of the rounds before: the way to an end is never a circle.
+    // Each round finds versions that require those of earlier rounds, so the steps have no cycle.
     let first = loop {
         let is_dead = |requirement: &&Requirement<'_>| {
             let steps = dead.get(requirement.package);
@@ -132,13 +132,13 @@ fn candidates<'a>(package: &Package, known: &'a Known) -> Option<&'a Candidates>
     known.get(package.name()?).map(Arc::as_ref)
 }
 
-/// The versions of a package in a range that exist and can be used, ascending.
+/// Returns the usable versions of a package in a range, ascending.
 fn usable<'a>(package: &Package, versions: &Versions, known: &'a Known) -> impl Iterator<Item = &'a Version> {
     let all = candidates(package, known).map_or(&[][..], Candidates::versions);
     all.iter().filter(|version| versions.contains(version))
 }
 
-/// What is wrong with the package that `last` requires, and who requires it.
+/// Describes what is wrong with the package that `last` requires, and which packages require it.
 fn told(
     last: &Requirement<'_>,
     unusable: Option<(&Version, Option<&Reason>)>,
@@ -181,13 +181,13 @@ fn told(
     DeadEnd { wheels_of, sentence: format!("{sentence}{end}") }
 }
 
-/// The final versions; where there are none, the others: nobody wants to hear of those.
+/// Returns the final versions, or all if there are none: users rarely ask for prereleases.
 fn finals_first<'a>(rejected: Vec<(&'a Version, &'a Rejection)>) -> Vec<(&'a Version, &'a Rejection)> {
     let finals: Vec<_> = rejected.iter().copied().filter(|(version, _)| !version.any_prerelease()).collect();
     if finals.is_empty() { rejected } else { finals }
 }
 
-/// What to say when versions exist, and wheels of the sandbox's are what they all lack.
+/// Describes versions that all lack a wheel for the sandbox; `None` for others.
 fn lacking(rejected: &[(&Version, &Rejection)]) -> Option<String> {
     let lacks = |rejection: &Rejection| matches!(rejection, Rejection::SourceOnly | Rejection::OtherPlatforms);
     let (_, newest) = rejected.first()?;

@@ -1,4 +1,4 @@
-//! What the user's own requirements say beside versions: pins, and wheels named by their URL.
+//! Pins and direct references of the user's requirements.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::resolver::fetcher::Fetcher;
 use crate::resolver::{Policy, ResolutionError};
 use crate::wheel::WheelFileName;
 
-/// Notes pinned versions and URLs.
+/// Registers pinned versions and direct references with the fetcher.
 pub(super) fn prepare<'a>(
     fetcher: &mut Fetcher,
     requirements: impl Iterator<Item = &'a Requirement>,
@@ -43,7 +43,7 @@ pub(super) fn prepare<'a>(
     Ok(())
 }
 
-/// The wheel at a URL that a requirement gives.
+/// Returns the wheel at the URL of a requirement.
 fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexFile, String> {
     let mut url = Url::parse(text).map_err(|error| format!("its URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -78,7 +78,7 @@ fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexF
     })
 }
 
-/// Does a requirement's URL name the file at `url`, whatever fragment tells its hash?
+/// Returns whether a requirement's URL names the file at `url`, ignoring the fragment with its hash.
 pub(crate) fn same_file(written: &str, url: &Url) -> bool {
     Url::parse(written).is_ok_and(|mut written| {
         written.set_fragment(None);

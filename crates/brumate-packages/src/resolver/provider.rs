@@ -1,4 +1,4 @@
-//! The solver's words for our matter: packages, ranges, and why something cannot be.
+//! Types of the solver: packages, ranges, and reasons.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,16 +10,16 @@ use crate::index::IndexError;
 use crate::resolver::package::{Package, Priorities, Priority};
 use crate::resolver::ranges::{self, Versions};
 
-/// Why a version cannot be taken, found when it was looked at.
+/// Reason why a version cannot be used, found when it was examined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// No source knows the distribution.
+    /// No source has the distribution.
     NotFound,
-    /// Sources that may know it could not be asked.
+    /// Sources that may have it could not be asked.
     Offline,
-    /// `Requires-Python` in its metadata leaves the sandbox's out.
+    /// `Requires-Python` in its metadata excludes the sandbox's Python.
     Python(String),
-    /// A requirement of it cannot be met by any version.
+    /// No version can meet a requirement of it.
     Impossible(String),
     /// Its metadata cannot be read.
     Unreadable(String),
@@ -37,7 +37,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Types for the solver's state. The state is driven by [`Search`], so nothing is asked of it.
+/// Types for the solver's state. [`Search`] drives that state, so the methods are never called.
 #[derive(Debug, Clone)]
 pub(crate) struct Provider;
 
@@ -66,21 +66,21 @@ impl DependencyProvider for Provider {
     }
 }
 
-/// Why there is no solution.
+/// Explanation of a contradiction.
 pub(crate) type Derivation = DerivationTree<Package, Versions, Reason>;
 
-/// Why the search ended without a solution.
+/// End of a search without a solution.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The requirements contradict each other, or something is missing.
     NoSolution(Box<Derivation>),
-    /// A source could not be asked.
+    /// A source failed.
     Index(IndexError),
-    /// Asked for by `requirement` of `parent`, but the URL is not one that the user gave.
+    /// `parent` requires a URL that the user did not give.
     TransitiveUrl { parent: String, requirement: String },
-    /// Too many distributions or steps.
+    /// There are too many distributions or steps.
     TooLarge(String),
-    /// Nobody waits any more.
+    /// The search was cancelled.
     Cancelled,
 }
 
@@ -90,7 +90,7 @@ impl From<IndexError> for Failure {
     }
 }
 
-/// The range of a positive term.
+/// Returns the range of a positive term.
 pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
     match term {
         Term::Positive(versions) => Some(versions),
@@ -98,7 +98,7 @@ pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
     }
 }
 
-/// Is it every version that one can write?
+/// Returns whether a range has every version that can be written.
 pub(crate) fn is_all(versions: &Versions) -> bool {
     ranges::shown(versions).is_empty()
 }

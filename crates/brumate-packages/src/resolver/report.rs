@@ -1,4 +1,4 @@
-//! Why there is no solution, in words.
+//! Explanations of contradictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::resolver::package::Package;
 use crate::resolver::provider::{Derivation, Reason, is_all, positive};
 use crate::resolver::ranges::{self, Versions};
 
-/// Longest explanation, in characters; contradictions between many packages have no end.
+/// Most characters of an explanation; contradictions between many packages can be very long.
 const MAX_CHARACTERS: usize = 8000;
-/// Versions that a hint names.
+/// Most versions that a hint names.
 const MAX_NAMED: usize = 3;
 
-/// The explanation, then hints, each on a line of its own.
+/// Returns the explanation and hints, one for each line.
 pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     let mut known = BTreeMap::new();
     for package in tree.packages() {
@@ -40,7 +40,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     if text.chars().count() > MAX_CHARACTERS {
         text = text.chars().take(MAX_CHARACTERS).collect::<String>() + "…";
     }
-    // What the sentence says already.
+    // The sentence has this hint already.
     let said = dead_end.and_then(|dead_end| dead_end.wheels_of).map(|name| format!("`{name}` "));
     for hint in hints(&tree, &known).iter().filter(|hint| said.as_ref().is_none_or(|said| !hint.starts_with(said))) {
         text.push_str("\nhint: ");
@@ -49,7 +49,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     text
 }
 
-/// Leaves out that `foo[x]` is about `foo`.
+/// Removes steps from `foo[x]` to `foo`.
 fn without_proxies(tree: Derivation) -> Derivation {
     let Derivation::Derived(Derived { terms, shared_id, cause1, cause2 }) = tree else { return tree };
     let is_proxy = |cause: &Derivation| {
@@ -75,7 +75,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// `numpy>=2`: the range as short as the existing versions allow.
+    /// Formats a package with its range, simplified for the existing versions: `numpy>=2`.
     fn package(&self, package: &Package, versions: &Versions) -> String {
         let simple = match package.name().and_then(|name| self.known.get(name)) {
             Some(candidates) if !candidates.versions().is_empty() => versions.simplify(candidates.versions().iter()),
@@ -88,7 +88,7 @@ impl Words<'_> {
         }
     }
 
-    /// Like [`package`](Self::package), for a requirement: as it was written.
+    /// Formats a package with the range of a requirement, as it was written.
     fn required(&self, package: &Package, versions: &Versions) -> String {
         format!("{package}{}", ranges::shown(versions))
     }
@@ -199,7 +199,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     }
 }
 
-/// What the tree does not say: why versions that exist were passed over.
+/// Returns hints about existing versions that were not used, which the tree does not have.
 fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
     let mut missing: Vec<(Package, Versions)> = Vec::new();
     let mut hints = BTreeSet::new();
@@ -210,7 +210,7 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
         for (version, rejection) in candidates.rejected(versions) {
             by_reason.entry(rejection).or_default().push(version.to_string());
         }
-        // Many reasons differ only in their details: the kinds with most versions are enough.
+        // Many reasons differ only in details: the kinds with most versions are enough.
         let mut reasons: Vec<_> = by_reason.into_iter().collect();
         reasons.sort_by_key(|(_, versions)| std::cmp::Reverse(versions.len()));
         let only = reasons.len() == 1;
@@ -238,14 +238,14 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
     hints.into_iter().collect()
 }
 
-/// What to do about a rejection; `only`: about all versions that were asked for.
+/// Returns what to do about a rejection; `only` if it is that of all requested versions.
 fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
     match rejection {
         Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
              a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
-        // Where another version could be had, nobody needs one that was withdrawn.
+        // A withdrawn version is not needed if another one can be used.
         Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The search: PubGrub with the order of decisions that uv uses.
+//! Search: PubGrub with uv's order of decisions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ const CONFLICTS: usize = 5;
 /// Versions of one package that are tried before metadata is fetched in batches.
 const TRIED: usize = 5;
 
-/// A solution: versions and the extras that count.
+/// Versions of a solution, with the extras that count.
 #[derive(Debug, Default)]
 pub(crate) struct Solution {
     pub(crate) packages: BTreeMap<DistributionName, (Version, BTreeSet<DistributionName>)>,
 }
 
-/// One resolution under way.
+/// Search of one resolution.
 pub(crate) struct Search<'a> {
     fetcher: &'a Arc<Fetcher>,
     requirements: &'a [Requirement],
     constraints: &'a Constraints,
     cancelled: &'a AtomicBool,
-    /// Does what packages require count?
+    /// Whether dependencies count.
     dependencies: bool,
     state: State<Provider>,
     next: Id<Package>,
@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches, in a thread that may block.
+    /// Runs the search; blocks.
     pub(crate) fn run(mut self) -> Result<Solution, Failure> {
         for _ in 0..MAX_STEPS {
             if self.cancelled.load(Ordering::Relaxed) {
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
         solution
     }
 
-    /// Fetches ahead what the packages met last will probably need.
+    /// Prefetches what the packages found last will probably need.
     fn visit(&mut self) {
         for (id, range) in self.state.partial_solution.prioritized_packages() {
             let Package::Base(name) = &self.state.package_store[id] else { continue };
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes a version of a package and adds what it requires, or learns that there is none.
+    /// Chooses a version of a package and adds its dependencies, or records that there is none.
     fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), Failure> {
         let package = self.state.package_store[id].clone();
         let Some(name) = package.name() else {
@@ -157,14 +157,15 @@ impl<'a> Search<'a> {
             let tried = self.tried.entry(name.clone()).or_default();
             *tried += 1;
             if tried.is_multiple_of(TRIED) {
-                // An extra's choice narrows `range` to one version: what will be tried next is in the range that stays.
+                // The choice of an extra narrows `range` to one version. The next versions are in the range that
+                // stays.
                 let lasting = self.state.partial_solution.unchanging_term_for_package(id).and_then(positive);
                 let count = *tried * 2;
                 self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
             }
         }
         let only = Versions::singleton(version.clone());
-        // Between versions that are not known nothing can be said.
+        // Unknown versions may be between those of a partial list.
         let widened = if candidates.is_partial { only } else { only.widen_versions(candidates.versions()) };
         let dependencies = match &package {
             Package::Root => Vec::new(),
@@ -220,7 +221,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// URLs are the user's to give: a distribution cannot make us fetch from anywhere.
+    /// Checks that dependencies use only URLs that the user gave: a distribution must not make this process fetch from
+    /// anywhere.
     fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), Failure> {
         let foreign = requirements.iter().find(|requirement| match &requirement.source {
             Source::Url(url) => self.fetcher.direct(&requirement.name).is_none_or(|file| !same_file(url, &file.url)),
@@ -242,7 +244,7 @@ impl<'a> Search<'a> {
             self.priorities.meet(package, range, is_url);
             self.fetcher.prefetch_candidates(name, range);
             if let Package::Extra(name, _) = package {
-                // What holds for `name[extra]` holds for `name` at once, not only when the extra is decided.
+                // A bound on `name[extra]` applies to `name` at once, not only when the extra is decided.
                 let base = Package::Base(name.clone());
                 self.priorities.meet(&base, range, is_url);
                 let extra = self.state.package_store.alloc(package.clone());
@@ -256,7 +258,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts who takes part in conflicts.
+    /// Counts the packages that take part in conflicts.
     fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<Provider>) {
         let store = &self.state.package_store;
         let mut between_packages = false;
@@ -281,7 +283,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Decides packages with many conflicts in another order.
+    /// Changes the order of decisions for packages with many conflicts.
     fn reorder(&mut self) {
         for id in std::mem::take(&mut self.raise) {
             self.priorities.mark_affected(&self.state.package_store[id]);

@@ -1,4 +1,4 @@
-//! Where settings come from: variables, and the files of pip and uv.
+//! Sources of settings: environment variables, and the files of pip and uv.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use crate::index::IndexError;
 use crate::settings::files::{self, Uv};
 
-/// Largest configuration file that is read.
+/// Largest configuration file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Where variables and the system's files are looked up.
+/// Environment variables and system files.
 pub struct Environment {
     variables: HashMap<String, String>,
-    /// Directory in front of `/etc`, empty outside of tests.
+    /// Directory in front of `/etc`; empty except in tests.
     root: PathBuf,
     pub(super) now: Timestamp,
 }
@@ -29,20 +29,20 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// This process's.
+    /// Returns the environment of this process.
     pub fn of_process() -> Self {
         let variables =
             std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
         Self { variables: variables.collect(), root: PathBuf::from("/"), now: Timestamp::now() }
     }
 
-    /// These variables, and files below `root` in place of `/etc`.
+    /// Makes an environment of these variables, with files below `root` instead of `/etc`.
     pub fn of<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>, root: &Path, now: Timestamp) -> Self {
         let variables = variables.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Self { variables, root: root.to_owned(), now }
     }
 
-    /// An empty variable counts as not set.
+    /// Returns a variable. An empty one counts as not set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
@@ -55,7 +55,7 @@ impl Environment {
         self.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(self.home()?.join(".config")))
     }
 
-    /// pip's keys, from variables and files.
+    /// Reads pip's settings, from variables and files.
     pub(super) fn pip(&self) -> Result<Pip<'_>, IndexError> {
         let mut files = vec![self.root.join("etc/xdg/pip/pip.conf"), self.root.join("etc/pip.conf")];
         files.extend(self.home().map(|home| home.join(".pip/pip.conf")));
@@ -95,7 +95,7 @@ impl Environment {
     }
 }
 
-/// pip's settings: `PIP_INDEX_URL` before `index-url` of its files.
+/// Settings of pip: `PIP_INDEX_URL` before `index-url` of its files.
 pub(super) struct Pip<'a> {
     environment: &'a Environment,
     keys: HashMap<String, String>,
@@ -117,7 +117,7 @@ pub(super) fn truth(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on" | "t" | "y")
 }
 
-/// `None` when there is no such file.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, IndexError> {
     read_up_to(path, MAX_FILE_BYTES)
 }

@@ -1,10 +1,10 @@
-//! Configuration files of pip and uv: the few keys that matter here.
+//! Configuration files of pip and uv, as far as they are used here.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 
-/// Keys of pip's sections `[global]`, then `[install]`, then `[download]`, as `key` → value; the later section wins.
+/// Reads pip's sections `[global]`, then `[install]`, then `[download]` as a map; later sections win.
 pub(crate) fn pip(text: &str) -> HashMap<String, String> {
     let mut sections: HashMap<String, HashMap<String, String>> = HashMap::new();
     let mut section = String::new();
@@ -37,7 +37,7 @@ pub(crate) fn pip(text: &str) -> HashMap<String, String> {
     order.into_iter().filter_map(|name| sections.remove(name)).flatten().collect()
 }
 
-/// The keys of `uv.toml`.
+/// Keys of `uv.toml`.
 #[derive(Deserialize, Default, Clone)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct Uv {
@@ -54,7 +54,7 @@ pub(crate) struct Uv {
     pub(crate) pip: Option<Box<Uv>>,
 }
 
-/// One `[[index]]`.
+/// Table `[[index]]`.
 #[derive(Deserialize, Default, Clone)]
 #[serde(default)]
 pub(crate) struct UvIndex {
@@ -65,7 +65,7 @@ pub(crate) struct UvIndex {
 }
 
 impl Uv {
-    /// Reads `uv.toml`; what its `[pip]` table says counts before the same keys at the top.
+    /// Parses `uv.toml`. Keys of its `[pip]` table win over the same keys at the top.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut settings: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
         if let Some(pip) = settings.pip.take() {

@@ -1,6 +1,6 @@
-//! The `netrc` file: machine, login, password.
+//! The `netrc` file: machine, login and password.
 
-/// Largest file that is read.
+/// Largest file, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]
@@ -10,14 +10,14 @@ pub(crate) struct Netrc {
 
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// `None`: `default`.
+    /// Host; `None` for the entry `default`.
     machine: Option<String>,
     pub(crate) login: String,
     pub(crate) password: String,
 }
 
 impl Netrc {
-    /// Reads what it understands and passes over the rest, macros included.
+    /// Parses known entries and skips the rest, macros included.
     pub(crate) fn parse(text: &str) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         let mut in_macro = false;
@@ -48,7 +48,7 @@ impl Netrc {
         Self { entries }
     }
 
-    /// The entry of `host`, else the default.
+    /// Returns the entry of `host`, or the default entry.
     pub(crate) fn find(&self, host: &str) -> Option<&Entry> {
         let named = self.entries.iter().find(|entry| entry.machine.as_deref() == Some(host));
         named.or_else(|| self.entries.iter().find(|entry| entry.machine.is_none()))
@@ -61,7 +61,7 @@ fn set(entries: &mut [Entry], value: Option<String>, field: impl Fn(&mut Entry) 
     }
 }
 
-/// Words of a line; `"…"` keeps spaces, a backslash keeps the next character.
+/// Splits a line into words; `"…"` keeps spaces, a backslash keeps the next character.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut characters = line.chars().peekable();

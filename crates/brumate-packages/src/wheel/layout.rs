@@ -1,27 +1,28 @@
-//! Where the files of a wheel go (binary distribution format, "installing a wheel").
+//! Places of a wheel's files in an installation (binary distribution format, "installing a wheel").
 
 use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
 
-/// Where a file belongs.
+/// Place of a file in an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The root, `purelib` or `platlib`: below site-packages.
+    /// Site-packages: the root, `purelib` or `platlib`.
     SitePackages,
     /// Programs: `bin`.
     Scripts,
-    /// C headers.
+    /// Headers of C.
     Headers,
-    /// Below the environment's root.
+    /// The environment's root.
     Data,
 }
 
-/// Splits a path of the archive into its scheme and the path there. `data` is the name of the wheel's `.data` directory.
+/// Splits a path of the archive into its scheme and the path in it. `data` is the name of the wheel's `.data`
+/// directory.
 ///
 /// # Errors
-/// [`WheelProblem::DataScheme`] for what lies in a `.data` directory and in none of its schemes.
+/// [`WheelProblem::DataScheme`] for a file in a `.data` directory that is in none of its schemes.
 pub(super) fn place<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'a str), WheelProblem> {
     let Some((top, rest)) = path.split_once('/') else { return Ok((Scheme::SitePackages, path)) };
     if Some(top) != data {
@@ -38,7 +39,7 @@ pub(super) fn place<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'
     Ok((scheme, relative))
 }
 
-/// The first component of `path`, when there is more behind it.
+/// Returns the first component of `path`, if there are more.
 pub(super) fn top_directory(path: &str) -> Option<&str> {
     path.split_once('/').map(|(top, _)| top)
 }

@@ -1,4 +1,4 @@
-//! `RECORD`: every file of a wheel, with its hash and size (recording installed projects specification, PEP 376 and 427).
+//! `RECORD`: the hashes and sizes of a wheel's files (recording installed projects specification, PEP 376 and 427).
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::WheelProblem;
 use super::error::shown;
 use super::limits::MAX_PATHS;
 
-/// A hash that `RECORD` states. The specification allows sha256 and better.
+/// Hash in `RECORD`. The specification allows SHA-256 and better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stated {
     Sha256(Vec<u8>),
@@ -18,7 +18,7 @@ enum Stated {
     Sha512(Vec<u8>),
 }
 
-/// What `RECORD` says of one file.
+/// Entry of `RECORD` for one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Recorded {
     hash: Option<Stated>,
@@ -26,12 +26,12 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Whether a hash is stated.
+    /// Returns whether the entry has a hash.
     pub(super) fn has_hash(&self) -> bool {
         self.hash.is_some()
     }
 
-    /// Starts comparing a file's content with what is recorded.
+    /// Starts the comparison of a file's content with the entry.
     pub(super) fn hasher(&self) -> Comparison<'_> {
         let other = match &self.hash {
             Some(Stated::Sha384(_)) => Some(Other::Sha384(Sha384::new())),
@@ -47,7 +47,7 @@ enum Other {
     Sha512(Sha512),
 }
 
-/// A file's content on its way.
+/// Comparison of a file's content with its entry.
 pub(super) struct Comparison<'a> {
     recorded: &'a Recorded,
     sha256: Sha256,
@@ -66,7 +66,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The file's sha256.
+    /// Returns the file's SHA-256.
     ///
     /// # Errors
     /// [`WheelProblem::RecordMismatch`].
@@ -92,14 +92,14 @@ impl Comparison<'_> {
     }
 }
 
-/// A `RECORD` file, read.
+/// Parsed `RECORD` file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     files: HashMap<String, Recorded>,
 }
 
 impl Record {
-    /// Reads a `RECORD` file.
+    /// Parses a `RECORD` file.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Record {
         self.files.get(path)
     }
 
-    /// Every path, in no order.
+    /// Returns every path, in no order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! From a wheel's bytes to its contents.
+//! Verification of wheels.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
@@ -16,20 +16,20 @@ use super::record::Record;
 use super::{WheelProblem, limits::MAX_RECORD_BYTES};
 use crate::name::DistributionName;
 
-/// Goes up with every change after which a wheel may be judged, or described, differently.
+/// Version of the verifier. Raise it with every change after which a wheel may be judged, or described, differently.
 pub const VERIFIER_VERSION: u32 = 1;
 
-/// Endings of native modules and libraries, on any system. `.so.1` counts as well.
+/// Extensions of native modules and libraries on any system. `.so.1` counts as well.
 const NATIVE_ENDINGS: &[&str] = &[".so", ".pyd", ".dylib", ".dll"];
 
-/// Reads and checks a wheel: structure, names, sizes, checksums, metadata against the file name, every file against
-/// `RECORD`. Takes memory for the list of files and a buffer.
+/// Verifies a wheel: structure, names, sizes, checksums, metadata against the file name, every file against `RECORD`.
+/// Needs memory for the list of files and a buffer.
 ///
-/// The sha256 of the wheel itself is not computed here.
+/// The SHA-256 of the wheel itself is not computed here.
 ///
 /// # Errors
 ///
-/// [`WheelError`] for the first problem. Each kind of it is a way to be refused.
+/// [`WheelError`] for the first problem.
 pub fn verify<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, WheelError> {
     read(source, file_name).map_err(|located| located.in_wheel(file_name.as_str()))
 }
@@ -94,7 +94,7 @@ fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Whe
     Ok(WheelContents { summary, files: found })
 }
 
-/// The two special directories at the root.
+/// Special directories at the root.
 struct Directories {
     dist_info: String,
     data: Option<String>,
@@ -110,7 +110,7 @@ impl Directories {
         let dist_infos: Vec<&str> = ending(".dist-info").collect();
         let [dist_info] = dist_infos[..] else { return Err(WheelProblem::DistInfo(dist_infos.len()).into()) };
         check_directory(dist_info, ".dist-info", file_name)?;
-        // Installers take every such directory for one with schemes.
+        // Installers treat every such directory as one with schemes.
         for data in ending(".data") {
             check_directory(data, ".data", file_name)?;
         }
@@ -122,7 +122,7 @@ impl Directories {
     }
 }
 
-/// Is the directory named after the wheel?
+/// Checks that a directory is named after the wheel.
 fn check_directory(directory: &str, ending: &str, file_name: &WheelFileName) -> Result<(), Located> {
     let stem = directory.strip_suffix(ending).unwrap_or(directory);
     let (name, version) = stem.rsplit_once('-').unwrap_or((stem, ""));
@@ -151,7 +151,7 @@ fn check_metadata(metadata: &Metadata, file_name: &WheelFileName) -> Result<(), 
 }
 
 fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), WheelProblem> {
-    // Renaming a wheel to give it a build tag is common; one that says it has another is not.
+    // Wheels are often renamed to add a build tag; a wheel that states another one is refused.
     match (&wheel.build, &file_name.build) {
         (Some(found), Some(expected)) if *found != expected.to_string() => {
             Err(WheelProblem::Contradiction { field: "build", found: shown(found), expected: expected.to_string() })
@@ -160,7 +160,7 @@ fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), Wheel
     }
 }
 
-/// Where each entry goes, in the order of the entries; no two files may go to the same place.
+/// Returns the place of each entry, in the order of the entries; two files must not have the same place.
 fn place_all<'a>(entries: &'a [Entry], directories: &Directories) -> Result<Vec<(Scheme, &'a str)>, Located> {
     let mut names = Names::default();
     let mut placed = Vec::with_capacity(entries.len());
@@ -183,12 +183,12 @@ fn place_all<'a>(entries: &'a [Entry], directories: &Directories) -> Result<Vec<
     Ok(placed)
 }
 
-/// Files that cannot hold their own hash, or hold that of `RECORD`.
+/// Returns whether a file cannot hold its own hash, or that of `RECORD`.
 fn is_exempt(path: &str, record_path: &str) -> bool {
     path.strip_prefix(record_path).is_some_and(|rest| matches!(rest, "" | ".jws" | ".p7s"))
 }
 
-/// Does `RECORD` list each file, with a hash, and nothing else?
+/// Checks that `RECORD` lists each file with a hash, and nothing else.
 fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result<(), Located> {
     let mut listed: BTreeSet<&str> = record.paths().collect();
     for entry in entries {
@@ -203,7 +203,7 @@ fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result
             return Err(Located::new(&entry.path, WheelProblem::Unlisted));
         }
     }
-    // A directory may be listed with the slash that it has in the archive.
+    // A directory may be listed with its slash.
     let directories: HashSet<&str> =
         entries.iter().filter(|entry| entry.is_directory).map(|entry| entry.path.as_str()).collect();
     let is_directory = |path: &str| path.strip_suffix('/').is_some_and(|path| directories.contains(path));
@@ -213,7 +213,7 @@ fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result
     }
 }
 
-/// A file's sha256 and first bytes, compared with what is recorded of it.
+/// Returns the SHA-256 and the first bytes of a file, after a comparison with its entry in `RECORD`.
 fn digest<R: ReadAt + ?Sized>(
     archive: &Archive<'_, R>,
     entry: &Entry,
@@ -237,11 +237,11 @@ fn is_native(path: &str) -> bool {
     NATIVE_ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
 }
 
-/// Lists the modules at the top level of a wheel. Reads the list of its files, and verifies none of them.
+/// Returns the modules at the top level of a wheel. Reads the list of its files only, and verifies none of them.
 ///
 /// # Errors
 ///
-/// [`WheelError`] when it is no wheel.
+/// [`WheelError`] when it is not a wheel.
 pub fn modules_of<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Vec<String>, WheelError> {
     let list = || {
         let archive = Archive::open(source)?;
@@ -253,7 +253,7 @@ pub fn modules_of<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> 
     list().map_err(|located: Located| located.in_wheel(file_name.as_str()))
 }
 
-/// Top-level modules: files and directories at the root of site-packages that Python can import.
+/// Returns the top-level modules: files and directories at the root of site-packages that Python can import.
 fn import_names(files: &[WheelFile]) -> Vec<String> {
     top_level(files.iter().filter_map(WheelFile::site_packages_path))
 }
@@ -263,7 +263,7 @@ fn top_level<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     for path in paths {
         let (top, is_package) = match path.split_once('/') {
             Some((top, rest)) => {
-                // A package holds modules somewhere below; directories of data do not count.
+                // A package has modules in it or below; directories of data do not count.
                 let is_code = rest.ends_with(".py") || is_native(rest);
                 (top, is_code)
             }
@@ -283,7 +283,7 @@ fn is_identifier(name: &str) -> bool {
         && characters.all(|character| character.is_alphanumeric() || character == '_')
 }
 
-/// Directories of the archive, other than its root, whose content belongs into site-packages.
+/// Returns the directories of the archive, other than its root, that belong into site-packages.
 fn library_directories(files: &[WheelFile]) -> Vec<String> {
     let outside = |file: &WheelFile| {
         let relative = file.site_packages_path()?;

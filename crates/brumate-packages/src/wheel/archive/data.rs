@@ -1,14 +1,14 @@
-//! Unpacking with a bound: never more than was stated, never more than a buffer at a time.
+//! Decompression with limits: never more than the stated size, never more than a buffer at a time.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::super::WheelProblem;
 use super::{Entry, Packing, ReadAt, io_problem};
 
-/// Bytes read, and unpacked, at a time.
+/// Bytes that are read, and decompressed, at a time.
 const BUFFER: usize = 64 << 10;
 
-/// Unpacks `entry` into `sink` and checks size and checksum.
+/// Decompresses `entry` into `sink` and checks its size and checksum.
 pub(super) fn unpack<R: ReadAt + ?Sized>(
     source: &R,
     entry: &Entry,
@@ -28,7 +28,7 @@ pub(super) fn unpack<R: ReadAt + ?Sized>(
     Ok(())
 }
 
-/// Hands pieces on while they are no longer than stated.
+/// Forwards pieces up to the stated size.
 struct Checked<'a> {
     crc: Crc,
     size: u64,
@@ -80,7 +80,7 @@ fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<
                     break;
                 }
                 Status::StreamEnd => return Err(bad("bytes behind its packed data")),
-                // All input is used and the output was not filled: nothing is left inside the decoder either.
+                // All input is used and the output buffer is not full, so the decoder is empty as well.
                 _ if piece.is_empty() && written < output.len() => break,
                 _ if read == 0 && written == 0 => return Err(bad("it cannot be unpacked")),
                 _ => {}
@@ -90,7 +90,7 @@ fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<
     if ended { Ok(()) } else { Err(bad("its packed data ends too early")) }
 }
 
-/// The packed bytes of a file, a buffer at a time.
+/// Compressed bytes of a file, a buffer at a time.
 struct Packed<'a, R: ?Sized> {
     source: &'a R,
     at: u64,

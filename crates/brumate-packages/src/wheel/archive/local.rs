@@ -1,4 +1,4 @@
-//! Local headers: they must say what the directory says, and lie one after the other.
+//! Local headers: they must equal those of the directory, and lie one after the other.
 
 use super::super::WheelProblem;
 use super::super::error::Located;
@@ -6,10 +6,10 @@ use super::directory::{DESCRIPTOR, Header};
 use super::{Entry, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const HEADER: u64 = 30;
-/// A data descriptor: three numbers, with or without a signature, with sizes of 32 or 64 bits.
+/// Lengths of a data descriptor: three numbers, with or without a signature, with sizes of 32 or 64 bits.
 const DESCRIPTOR_LENGTHS: [u64; 4] = [12, 16, 20, 24];
 
-/// Reads the local header of every file and places its data. `border` is where the directory starts.
+/// Reads the local header of every file and locates its data. `border` is the offset of the directory.
 pub(super) fn locate<R: ReadAt + ?Sized>(source: &R, headers: &[Header], border: u64) -> Result<Vec<Entry>, Located> {
     let mut order: Vec<usize> = (0..headers.len()).collect();
     order.sort_by_key(|&index| headers[index].local);
@@ -49,7 +49,7 @@ pub(super) fn locate<R: ReadAt + ?Sized>(source: &R, headers: &[Header], border:
     Ok(entries.into_iter().flatten().collect())
 }
 
-/// Compares the local header with the directory's; returns where the data starts.
+/// Compares the local header with the directory's; returns the offset of the data.
 fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) -> Result<u64, WheelProblem> {
     let differs = WheelProblem::HeaderMismatch;
     let read = |length: u64, offset: u64| {
@@ -81,7 +81,7 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
     let zip64 = zip64_field(extra)?;
     let (mut size, mut packed) = (u64::from(wide(22)), u64::from(wide(18)));
     if let Some(content) = zip64 {
-        // A writer that does not know the size yet leaves room for it: the field may be there without need.
+        // A writer that does not know the size reserves room for it, so the field may be present without need.
         if size == SATURATED {
             size = u64_at(content, 0).ok_or(WheelProblem::Zip64("a field that is too short"))?;
         }
@@ -89,7 +89,7 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
             packed = u64_at(content, 8).ok_or(WheelProblem::Zip64("a field that is too short"))?;
         }
     }
-    // With a descriptor the numbers follow the data, and here are zero.
+    // With a data descriptor these numbers are zero.
     let deferred = header.flags & DESCRIPTOR != 0;
     if size != header.size && !(deferred && size == 0) {
         return Err(differs("size"));

@@ -1,11 +1,11 @@
-//! Names that mean one thing everywhere.
+//! Names that have the same meaning everywhere.
 
 use std::collections::HashMap;
 
 use super::super::WheelProblem;
 use super::super::limits::{MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATHS};
 
-/// Is `path`, without the slash at a directory's end, a path below the root of a wheel?
+/// Checks that `path`, without a directory's slash, is a path below the root of a wheel.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -38,7 +38,7 @@ pub(super) fn check(path: &str) -> Result<(), WheelProblem> {
     Ok(())
 }
 
-/// The paths of one tree, directories that follow from files' paths included.
+/// Paths of one tree, including directories that only follow from files' paths.
 #[derive(Default)]
 pub(crate) struct Names {
     known: HashMap<String, Known>,
@@ -50,15 +50,15 @@ pub(crate) struct Names {
 enum Known {
     File,
     Directory,
-    /// A directory without an entry of its own so far.
+    /// Directory without an entry of its own so far.
     Implied,
 }
 
 impl Names {
-    /// Adds a path and the directories it lies in.
+    /// Adds a path and its directories.
     ///
     /// # Errors
-    /// When it is there already, is file and directory at once, differs by case only, or is one too many.
+    /// When the path exists already, is both file and directory, differs only by case, or exceeds the limit.
     pub(crate) fn add(&mut self, path: &str, is_directory: bool) -> Result<(), WheelProblem> {
         for (at, _) in path.match_indices('/') {
             match self.known.get(&path[..at]) {
