@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn store(cache: &Cache, path: &Path) -> Result<(Sha256Hash, WheelFileName), Box<dyn Error>> {
     let name: WheelFileName = path.file_name().and_then(|name| name.to_str()).ok_or("no file name")?.parse()?;
-    let mut fill = cache.fill_unknown(&name)?;
+    let mut fill = cache.writer_without_hash(&name)?;
     fill.write(&std::fs::read(path)?)?;
     Ok((*fill.finish()?.hash(), name))
 }

@@ -45,7 +45,7 @@ impl Distribution {
 
 /// A wheel with its table entries parsed.
 #[derive(Debug)]
-pub(crate) struct Wheel {
+pub(crate) struct BundledWheel {
     /// Name that the bundle's owner uses for the wheel.
     pub(crate) key: String,
     pub(crate) version: Version,
@@ -55,7 +55,7 @@ pub(crate) struct Wheel {
 /// All wheels, by normalised name and by import name.
 #[derive(Debug)]
 pub struct Bundle {
-    pub(crate) wheels: BTreeMap<DistributionName, Wheel>,
+    pub(crate) wheels: BTreeMap<DistributionName, BundledWheel>,
     modules: HashMap<String, DistributionName>,
     summary: String,
 }
@@ -83,7 +83,7 @@ impl Bundle {
             for module in &distribution.import_names {
                 modules.insert(module.clone(), name.clone());
             }
-            let wheel = Wheel { key: distribution.name.clone(), version, requires };
+            let wheel = BundledWheel { key: distribution.name.clone(), version, requires };
             if wheels.insert(name, wheel).is_some() {
                 return Err(fail("appears twice".to_owned()));
             }
@@ -128,7 +128,7 @@ impl Bundle {
     }
 }
 
-fn summary(wheels: &BTreeMap<DistributionName, Wheel>) -> String {
+fn summary(wheels: &BTreeMap<DistributionName, BundledWheel>) -> String {
     if wheels.is_empty() {
         return "which is empty".to_owned();
     }

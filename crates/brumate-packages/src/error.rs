@@ -58,13 +58,13 @@ pub struct BundleError {
 #[error("{}", self.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ResolveError {
     /// Problems in the order in which they were met; never empty.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ResolveProblem>,
 }
 
 /// One reason why the bundle cannot meet the requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum ResolveProblem {
     /// The bundle has no distribution of that name.
     #[error(
         "`{name}`{} is not in the bundle of this Brumate ({bundle}), and nothing else may be used here. {}",

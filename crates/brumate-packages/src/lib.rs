@@ -42,11 +42,11 @@ pub mod settings;
 pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};
-pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};
+pub use error::{BundleError, RequirementError, ResolveError, ResolveProblem, ScriptMetadataError};
 pub use marker::{MarkerEnvironment, PYTHON_FULL_VERSION, PYTHON_VERSION};
 pub use name::DistributionName;
 /// A version (PEP 440).
 pub use pep440_rs::Version;
-pub use requirement::{Requirement, Source};
-pub use resolve::Resolution;
+pub use requirement::{Requirement, RequirementSource};
+pub use resolve::BundleResolution;
 pub use script::{MAX_SCRIPT_METADATA_BYTES, ScriptMetadata};

@@ -25,7 +25,7 @@ pub struct Requirement {
     /// Requested extras.
     pub extras: Vec<DistributionName>,
     /// Versions or URL.
-    pub source: Source,
+    pub source: RequirementSource,
     text: String,
     /// Byte offset of the marker in `text`.
     marker: Option<usize>,
@@ -33,7 +33,7 @@ pub struct Requirement {
 
 /// Versions or URL of a requirement.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum RequirementSource {
     /// These versions, from any index; empty specifiers allow all.
     Versions(VersionSpecifiers),
     /// A direct reference (`name @ URL`).
@@ -46,7 +46,7 @@ impl Requirement {
         Self {
             name: name.clone(),
             extras: Vec::new(),
-            source: Source::Versions(VersionSpecifiers::empty()),
+            source: RequirementSource::Versions(VersionSpecifiers::empty()),
             text: name.to_string(),
             marker: None,
         }
@@ -63,7 +63,7 @@ impl Requirement {
 
     /// Returns whether the requirement is just a name: without extras, versions, URL and marker.
     pub fn is_bare(&self) -> bool {
-        let any_version = matches!(&self.source, Source::Versions(versions) if versions.is_empty());
+        let any_version = matches!(&self.source, RequirementSource::Versions(versions) if versions.is_empty());
         any_version && self.extras.is_empty() && self.marker.is_none()
     }
 }
@@ -98,9 +98,9 @@ fn parse(text: &str) -> Result<Requirement, String> {
         if url.is_empty() {
             return Err("there is no URL after `@`".to_owned());
         }
-        Source::Url(url.to_owned())
+        RequirementSource::Url(url.to_owned())
     } else {
-        Source::Versions(take_versions(&mut scanner)?)
+        RequirementSource::Versions(take_versions(&mut scanner)?)
     };
     scanner.skip_whitespace();
     let marker = if scanner.take(";") {
@@ -188,8 +188,8 @@ mod tests {
 
     fn allows(text: &str, version: &str) -> bool {
         match requirement(text).source {
-            Source::Versions(versions) => versions.contains(&Version::from_str(version).unwrap()),
-            Source::Url(url) => panic!("{text} is a URL: {url}"),
+            RequirementSource::Versions(versions) => versions.contains(&Version::from_str(version).unwrap()),
+            RequirementSource::Url(url) => panic!("{text} is a URL: {url}"),
         }
     }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn direct_references_keep_their_url() {
         let direct = requirement("pip @ https://example.org/pip.whl ; os_name == 'posix'");
-        assert!(matches!(direct.source, Source::Url(url) if url == "https://example.org/pip.whl"));
+        assert!(matches!(direct.source, RequirementSource::Url(url) if url == "https://example.org/pip.whl"));
     }
 
     #[test]

@@ -5,18 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::bundle::Bundle;
-use crate::error::{Problem, ResolveError};
+use crate::error::{ResolveError, ResolveProblem};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
 use crate::order::requirements_first;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 
 /// Most requirements of one script.
 const MAX_REQUIREMENTS: usize = 256;
 
 /// Wheels to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resolution {
+pub struct BundleResolution {
     /// Keys of the bundle's wheels, each after the wheels that it requires (except in cycles).
     pub wheels: Vec<String>,
 }
@@ -39,9 +39,9 @@ impl Bundle {
     /// # Errors
     ///
     /// [`ResolveError`] with every requirement that the bundle cannot meet.
-    pub fn resolve(&self, requirements: &[Requirement]) -> Result<Resolution, ResolveError> {
+    pub fn resolve(&self, requirements: &[Requirement]) -> Result<BundleResolution, ResolveError> {
         if requirements.len() > MAX_REQUIREMENTS {
-            let problem = Problem::TooMany { count: requirements.len(), limit: MAX_REQUIREMENTS };
+            let problem = ResolveProblem::TooMany { count: requirements.len(), limit: MAX_REQUIREMENTS };
             return Err(ResolveError { problems: vec![problem] });
         }
         let mut queue: VecDeque<Pending<'_>> = requirements
@@ -86,7 +86,7 @@ impl Bundle {
             return Err(ResolveError { problems });
         }
         let ordered = requirements_first(roots, &edges);
-        Ok(Resolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
+        Ok(BundleResolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
     }
 
     /// Returns the wheel that meets `requirement`, or the problem.
@@ -94,14 +94,14 @@ impl Bundle {
         &self,
         requirement: &Requirement,
         required_by: Option<&DistributionName>,
-    ) -> Result<&DistributionName, Problem> {
+    ) -> Result<&DistributionName, ResolveProblem> {
         let required_by = required_by.map(ToString::to_string);
-        let Source::Versions(versions) = &requirement.source else {
+        let RequirementSource::Versions(versions) = &requirement.source else {
             let bundle = self.summary().to_owned();
-            return Err(Problem::DirectUrl { requirement: requirement.to_string(), bundle });
+            return Err(ResolveProblem::DirectUrl { requirement: requirement.to_string(), bundle });
         };
         let Some((name, wheel)) = self.wheels.get_key_value(&requirement.name) else {
-            return Err(Problem::NotInBundle {
+            return Err(ResolveProblem::NotInBundle {
                 name: requirement.name.to_string(),
                 required_by,
                 bundle: self.summary().to_owned(),
@@ -109,7 +109,7 @@ impl Bundle {
             });
         };
         if !versions.contains(&wheel.version) {
-            return Err(Problem::WrongVersion {
+            return Err(ResolveProblem::WrongVersion {
                 requirement: requirement.to_string(),
                 name: name.to_string(),
                 version: wheel.version.to_string(),

@@ -23,7 +23,7 @@ pub struct ScriptMetadata {
 
 /// TOML of the block. Other keys, most of all `[tool]`, belong to other programs.
 #[derive(Deserialize)]
-struct Document {
+struct MetadataBlock {
     dependencies: Option<Vec<String>>,
     #[serde(rename = "requires-python")]
     requires_python: Option<String>,
@@ -50,7 +50,7 @@ impl ScriptMetadata {
             return Err(ScriptMetadataError::TooLarge { bytes, limit: MAX_SCRIPT_METADATA_BYTES });
         }
         let text: String = content.iter().flat_map(|line| [without_marker(line), "\n"]).collect();
-        let document: Document = toml::from_str(&text)
+        let document: MetadataBlock = toml::from_str(&text)
             .map_err(|error| ScriptMetadataError::Toml(error.to_string().trim_end().to_owned()))?;
         let metadata = Self { dependencies: document.dependencies, requires_python: document.requires_python };
         metadata.python_specifiers()?;

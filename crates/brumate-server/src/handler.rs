@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks, is_modern};
-use brumate_session::sessions::{ReadAdmission, CellRequest, LOCAL_PRINCIPAL, Sessions};
+use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, ReadAdmission, Sessions};
 use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;

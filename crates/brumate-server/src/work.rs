@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brumate_session::sessions::CellRequest;
-use brumate_session::{Phases, InputRequests, RunRequest};
+use brumate_session::{InputRequests, Phases, RunRequest};
 
 use crate::interpreter::{Call, Interpreter};
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use brumate_engine_api::Analysis;
-use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata};
+use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Requirement, ResolveProblem, ScriptMetadata};
 
 use crate::packages::{ModuleIndex, PackageRequest};
 
@@ -102,7 +102,7 @@ impl StatedRequirements {
                 }
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
-                    problems.push(Problem::UnknownModule { module, bundle }.to_string());
+                    problems.push(ResolveProblem::UnknownModule { module, bundle }.to_string());
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brumate_packages::lock::{Lock, MAX_LOCK_BYTES};
-use brumate_packages::policy::{Origin, PackagePattern, Policy, PolicyLayer, PolicyTable};
+use brumate_packages::policy::{PackagePattern, Policy, PolicyLayer, PolicyTable, RuleOrigin};
 use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
 use brumate_session::packages::{InferenceScope, PackageSettings, PackageSources};
@@ -68,7 +68,7 @@ fn filled(texts: &[String]) -> Vec<String> {
 fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy, String> {
     let mut layers = Vec::new();
     if let Some(file) = &options.package_policy {
-        let origin = Origin::File(file.clone());
+        let origin = RuleOrigin::File(file.clone());
         layers.push(PolicyLayer::from_toml(&read(file, MAX_FILE_BYTES)?, origin).map_err(|error| error.to_string())?);
     }
     let words = |text: &Option<String>| -> Vec<String> {
@@ -87,7 +87,7 @@ fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy,
         no_urls: !options.allow_urls,
         ..PolicyTable::default()
     };
-    for (table, origin) in [(of_environment, Origin::Environment), (of_command_line, Origin::CommandLine)] {
+    for (table, origin) in [(of_environment, RuleOrigin::Environment), (of_command_line, RuleOrigin::CommandLine)] {
         if table != PolicyTable::default() {
             layers.push(PolicyLayer::new(table, origin).map_err(|error| error.to_string())?);
         }
@@ -141,7 +141,7 @@ fn read(file: &Path, limit: u64) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use brumate_packages::DistributionName;
-    use brumate_packages::policy::{Candidate, Provenance, Way};
+    use brumate_packages::policy::{Candidate, Provenance, RequestReason};
 
     use super::*;
 
@@ -168,7 +168,10 @@ mod tests {
         let policy = resolved(options, &environment).unwrap().policy;
         let refused = |name: &str, provenance: Provenance<'_>| {
             let name = DistributionName::new(name).unwrap();
-            policy.check(&Candidate::new(&name, provenance, Way::Requested)).err().map(|refusal| refusal.to_string())
+            policy
+                .check(&Candidate::new(&name, provenance, RequestReason::Requested))
+                .err()
+                .map(|refusal| refusal.to_string())
         };
         for (name, part) in
             [("a", "policy.toml"), ("b", "environment"), ("c", "`c`"), ("d", "environment"), ("x", "allow")]

@@ -26,7 +26,7 @@ const USE_GRANULARITY: Duration = Duration::from_secs(600);
 
 /// Properties of a file that are compared when it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct FileStamp {
     verifier: u32,
     sha256: [u8; 32],
     size: u64,
@@ -36,7 +36,7 @@ struct Stamp {
     edges: u32,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(file: &File, sha256: [u8; 32]) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let size = metadata.len();
@@ -58,19 +58,19 @@ pub(super) struct Blob {
     pub(super) file: File,
     pub(super) path: PathBuf,
     pub(super) size: u64,
-    pub(super) record: Record,
+    pub(super) record: BlobRecord,
 }
 
 /// Contents of a record: a small part that is decoded at once, and a large part that is decoded on demand.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct BlobRecord {
     bytes: Vec<u8>,
     small: std::ops::Range<usize>,
     large: std::ops::Range<usize>,
     large_crc: u32,
 }
 
-impl Record {
+impl BlobRecord {
     pub(super) fn small(&self) -> &[u8] {
         &self.bytes[self.small.clone()]
     }
@@ -89,7 +89,7 @@ impl Blob {
         let Some(file) = open_locked(path)? else { return Ok(None) };
         let Some((stamp, record, record_file)) = read_record(path)? else { return Ok(None) };
         let is_expected = expected.is_none_or(|hash| hash.0 == stamp.sha256);
-        let found = match Stamp::of(&file, stamp.sha256) {
+        let found = match FileStamp::of(&file, stamp.sha256) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             Err(error) => return Err(error),
@@ -97,7 +97,7 @@ impl Blob {
         if !is_expected || found != stamp {
             return Ok(None);
         }
-        note_use(&record_file);
+        record_use(&record_file);
         Ok(Some(Self { file, path: path.to_owned(), size: stamp.size, record }))
     }
 
@@ -143,7 +143,7 @@ pub(super) fn record_path(path: &Path) -> PathBuf {
 }
 
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-fn read_record(path: &Path) -> io::Result<Option<(Stamp, Record, File)>> {
+fn read_record(path: &Path) -> io::Result<Option<(FileStamp, BlobRecord, File)>> {
     let file = match OpenOptions::new().read(true).custom_flags(no_follow()).open(record_path(path)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -156,7 +156,7 @@ fn read_record(path: &Path) -> io::Result<Option<(Stamp, Record, File)>> {
 
 /// Parses a record: magic; lengths of stamp, small and large part; checksums of the first two together and of the
 /// third; the parts. Numbers are 32 bits, little-endian.
-fn parse_record(bytes: Vec<u8>) -> Option<(Stamp, Record)> {
+fn parse_record(bytes: Vec<u8>) -> Option<(FileStamp, BlobRecord)> {
     const FIXED: usize = MAGIC.len() + 5 * 4;
     let number = |index: usize| {
         let at = MAGIC.len() + index * 4;
@@ -174,7 +174,7 @@ fn parse_record(bytes: Vec<u8>) -> Option<(Stamp, Record)> {
     }
     let stamp = postcard::from_bytes(&bytes[FIXED..small_at]).ok()?;
     let large_crc = number(4)?;
-    Some((stamp, Record { small: small_at..large_at, large: large_at..end, large_crc, bytes }))
+    Some((stamp, BlobRecord { small: small_at..large_at, large: large_at..end, large_crc, bytes }))
 }
 
 fn crc_of(bytes: &[u8]) -> u32 {
@@ -191,7 +191,7 @@ pub(super) fn write_record(
     sha256: &Sha256Hash,
     parts: [&[u8]; 2],
 ) -> io::Result<()> {
-    let stamp = postcard::to_stdvec(&Stamp::of(file, sha256.0)?).map_err(io::Error::other)?;
+    let stamp = postcard::to_stdvec(&FileStamp::of(file, sha256.0)?).map_err(io::Error::other)?;
     let [small, large] = parts;
     let mut head = Crc::new();
     head.update(&stamp);
@@ -253,7 +253,7 @@ pub(super) fn new_temporary(directory: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Records in the record's modification time that its file is used.
-fn note_use(record: &File) {
+fn record_use(record: &File) {
     let is_recent = |modified: SystemTime| modified.elapsed().is_ok_and(|age| age < USE_GRANULARITY);
     if !record.metadata().and_then(|metadata| metadata.modified()).is_ok_and(is_recent) {
         // Without the time, eviction only takes the wrong entries first.

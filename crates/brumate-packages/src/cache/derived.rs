@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::blob::{self, Blob, new_temporary};
 use super::digest::Sha256Hash;
-use super::lock::Lock;
+use super::lock::EntryLock;
 use super::{Cache, CacheError, make_private};
 
 /// Kind of a derived file, with the version of its maker.
@@ -55,11 +55,11 @@ pub enum DeriveError<E> {
 
 /// Derived file in use: it is not removed while this value, or a duplicate of its descriptor, exists.
 #[derive(Debug)]
-pub struct Derived {
+pub struct DerivedFile {
     blob: Blob,
 }
 
-impl Derived {
+impl DerivedFile {
     /// Returns the file, open for reading. It has the maker's bytes only.
     pub fn file(&self) -> &File {
         &self.blob.file
@@ -82,8 +82,8 @@ impl Cache {
     /// # Errors
     ///
     /// [`CacheError::Io`].
-    pub fn get_derived(&self, wheel: &Sha256Hash, kind: &DerivedKind) -> Result<Option<Derived>, CacheError> {
-        Derived::open(&self.derived_path(wheel, kind))
+    pub fn get_derived(&self, wheel: &Sha256Hash, kind: &DerivedKind) -> Result<Option<DerivedFile>, CacheError> {
+        DerivedFile::open(&self.derived_path(wheel, kind))
     }
 
     /// Returns the derived file of a wheel. If it is missing, `make` writes it in one process while others wait.
@@ -96,14 +96,14 @@ impl Cache {
         wheel: &Sha256Hash,
         kind: &DerivedKind,
         make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-    ) -> Result<Derived, DeriveError<E>> {
+    ) -> Result<DerivedFile, DeriveError<E>> {
         let path = self.derived_path(wheel, kind);
-        if let Some(derived) = Derived::open(&path)? {
+        if let Some(derived) = DerivedFile::open(&path)? {
             return Ok(derived);
         }
         let lock_path = self.lock_path(wheel, Some(kind));
-        let lock = Lock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
-        if let Some(derived) = Derived::open(&path)? {
+        let lock = EntryLock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
+        if let Some(derived) = DerivedFile::open(&path)? {
             return Ok(derived);
         }
         if let Some(damaged) = blob::open_locked(&path).map_err(CacheError::io(&path))? {
@@ -116,7 +116,7 @@ impl Cache {
         let temporary = self.temporary();
         let new = new_temporary(&temporary).map_err(CacheError::io(&temporary))?;
         let limit = self.settings.max_derived_bytes;
-        let mut output = Output { new, hasher: Sha256::new(), left: limit, is_full: false };
+        let mut output = BoundedOutput { new, hasher: Sha256::new(), left: limit, is_full: false };
         let made = make(&mut output);
         if output.is_full {
             return Err(CacheError::DerivedTooLarge { limit }.into());
@@ -125,7 +125,7 @@ impl Cache {
         let hash = Sha256Hash(output.hasher.finalize().into());
         let writer = blob::publish(output.new, &path, &temporary, &hash, [&[], &[]]).map_err(CacheError::io(&path))?;
         let vanished = || io::Error::other("it vanished while it was written");
-        let derived = Derived::open(&path)?.ok_or_else(vanished).map_err(CacheError::io(&path))?;
+        let derived = DerivedFile::open(&path)?.ok_or_else(vanished).map_err(CacheError::io(&path))?;
         drop((writer, lock));
         self.trim();
         Ok(derived)
@@ -133,14 +133,14 @@ impl Cache {
 }
 
 /// Destination of a maker's bytes, with a limit.
-struct Output {
+struct BoundedOutput {
     new: NamedTempFile,
     hasher: Sha256,
     left: u64,
     is_full: bool,
 }
 
-impl Write for Output {
+impl Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() as u64 > self.left {
             self.is_full = true;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::Cache;
 use super::blob::{discard, record_path};
-use super::lock::{Lock, is_at, no_follow};
+use super::lock::{EntryLock, is_at, no_follow};
 
 /// Most wheels, and most derived files, of any size.
 const MAX_ENTRIES: usize = 16_384;
@@ -17,7 +17,7 @@ impl Cache {
     /// next call tries again.
     pub fn trim(&self) {
         // One process at a time; others return at once.
-        let Ok(Some(_lock)) = Lock::try_acquire(&self.root.join("trim.lock")) else { return };
+        let Ok(Some(_lock)) = EntryLock::try_acquire(&self.root.join("trim.lock")) else { return };
         self.trim_tree("wheels", self.settings.max_bytes);
         self.trim_tree("derived", self.settings.max_derived_bytes);
     }
@@ -29,7 +29,7 @@ impl Cache {
         }
         for entry in list(&self.root.join("locks")) {
             // Taking and dropping a claim removes its file.
-            let _ = Lock::try_acquire(&entry.path());
+            let _ = EntryLock::try_acquire(&entry.path());
         }
     }
 
@@ -58,21 +58,21 @@ impl Cache {
         }
     }
 
-    fn entries(&self, tree: &str) -> Vec<Entry> {
+    fn entries(&self, tree: &str) -> Vec<EvictionEntry> {
         let root = self.root.join(tree);
         let directories = list(&root).into_iter().flat_map(|directory| list(&directory.path()));
-        directories.filter_map(|entry| Entry::of(&entry)).collect()
+        directories.filter_map(|entry| EvictionEntry::of(&entry)).collect()
     }
 }
 
 /// Entry that may be removed.
-struct Entry {
+struct EvictionEntry {
     path: PathBuf,
     size: u64,
     used: SystemTime,
 }
 
-impl Entry {
+impl EvictionEntry {
     fn of(entry: &DirEntry) -> Option<Self> {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension == "record") {

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::blob::{self, new_temporary};
 use super::digest::Sha256Hash;
 use super::entry::{CachedWheel, encode, wrong_hash};
-use super::lock::Lock;
+use super::lock::EntryLock;
 use super::{Cache, CacheError, make_private};
 use crate::wheel::{WheelFileName, WheelProblem, verify};
 
@@ -19,7 +19,7 @@ pub enum Claim {
     /// The wheel is in the cache.
     Ready(CachedWheel),
     /// The wheel is missing, and only this caller may fetch it.
-    Missing(Fill),
+    Missing(WheelWriter),
 }
 
 /// Error of a fetch.
@@ -35,7 +35,7 @@ pub enum FetchError<E> {
 
 /// Wheel that is being written to the cache. Dropping it before [`WheelWriter::finish`] discards it.
 #[derive(Debug)]
-pub struct Fill {
+pub struct WheelWriter {
     cache: Cache,
     name: WheelFileName,
     expected: Option<Sha256Hash>,
@@ -43,7 +43,7 @@ pub struct Fill {
     bytes: u64,
     new: NamedTempFile,
     /// `None` while the hash is not known.
-    lock: Option<Lock>,
+    lock: Option<EntryLock>,
 }
 
 impl Cache {
@@ -57,8 +57,8 @@ impl Cache {
             return Ok(Claim::Ready(wheel));
         }
         let path = self.lock_path(hash, None);
-        let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
-        self.claimed(hash, name, lock)
+        let lock = EntryLock::acquire(&path).map_err(CacheError::io(&path))?;
+        self.claim_locked(hash, name, lock)
     }
 
     /// Claims as [`Cache::claim`] does, without waiting: `None` while another process or thread fetches the wheel.
@@ -71,8 +71,8 @@ impl Cache {
             return Ok(Some(Claim::Ready(wheel)));
         }
         let path = self.lock_path(hash, None);
-        match Lock::try_acquire(&path).map_err(CacheError::io(&path))? {
-            Some(lock) => self.claimed(hash, name, lock).map(Some),
+        match EntryLock::try_acquire(&path).map_err(CacheError::io(&path))? {
+            Some(lock) => self.claim_locked(hash, name, lock).map(Some),
             None => Ok(None),
         }
     }
@@ -86,7 +86,7 @@ impl Cache {
         &self,
         hash: &Sha256Hash,
         name: &WheelFileName,
-        download: impl FnOnce(&mut Fill) -> Result<(), E>,
+        download: impl FnOnce(&mut WheelWriter) -> Result<(), E>,
     ) -> Result<CachedWheel, FetchError<E>> {
         match self.claim(hash, name)? {
             Claim::Ready(wheel) => Ok(wheel),
@@ -102,35 +102,48 @@ impl Cache {
     /// # Errors
     ///
     /// [`CacheError::Io`].
-    pub fn fill_unknown(&self, name: &WheelFileName) -> Result<Fill, CacheError> {
-        self.fill(name, None, None)
+    pub fn writer_without_hash(&self, name: &WheelFileName) -> Result<WheelWriter, CacheError> {
+        self.new_writer(name, None, None)
     }
 
     /// Claims with the lock of the entry.
-    fn claimed(&self, hash: &Sha256Hash, name: &WheelFileName, lock: Lock) -> Result<Claim, CacheError> {
-        match self.look(hash, name)? {
+    fn claim_locked(&self, hash: &Sha256Hash, name: &WheelFileName, lock: EntryLock) -> Result<Claim, CacheError> {
+        match self.find(hash, name)? {
             Some(wheel) => Ok(Claim::Ready(wheel)),
-            None => self.fill(name, Some(*hash), Some(lock)).map(Claim::Missing),
+            None => self.new_writer(name, Some(*hash), Some(lock)).map(Claim::Missing),
         }
     }
 
     /// Returns the wheel if it is in the cache, and verifies it if it has no record. The caller holds the claim.
-    fn look(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
+    fn find(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
         match self.get(hash, name)? {
             Some(wheel) => Ok(Some(wheel)),
             None => CachedWheel::recover(&self.wheel_path(hash), &self.temporary(), hash, name),
         }
     }
 
-    fn fill(&self, name: &WheelFileName, expected: Option<Sha256Hash>, lock: Option<Lock>) -> Result<Fill, CacheError> {
+    fn new_writer(
+        &self,
+        name: &WheelFileName,
+        expected: Option<Sha256Hash>,
+        lock: Option<EntryLock>,
+    ) -> Result<WheelWriter, CacheError> {
         let temporary = self.temporary();
         self.sweep();
         let new = new_temporary(&temporary).map_err(CacheError::io(&temporary))?;
-        Ok(Fill { cache: self.clone(), name: name.clone(), expected, hasher: Sha256::new(), bytes: 0, new, lock })
+        Ok(WheelWriter {
+            cache: self.clone(),
+            name: name.clone(),
+            expected,
+            hasher: Sha256::new(),
+            bytes: 0,
+            new,
+            lock,
+        })
     }
 }
 
-impl Fill {
+impl WheelWriter {
     /// Appends bytes.
     ///
     /// # Errors
@@ -187,9 +200,9 @@ impl Fill {
             Some(lock) => lock,
             None => {
                 let path = cache.lock_path(&hash, None);
-                let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
+                let lock = EntryLock::acquire(&path).map_err(CacheError::io(&path))?;
                 // Another process may have fetched the same wheel meanwhile. An existing entry is never replaced.
-                if let Some(wheel) = cache.look(&hash, &name)? {
+                if let Some(wheel) = cache.find(&hash, &name)? {
                     return Ok(wheel);
                 }
                 lock
@@ -211,7 +224,7 @@ impl Fill {
     }
 }
 
-impl Write for Fill {
+impl Write for WheelWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Self::write(self, bytes).map_err(io::Error::other)?;
         Ok(bytes.len())

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// Exclusive lock on a file that exists only while it is locked, or after a process was killed while it held the lock.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct EntryLock {
     path: PathBuf,
     _file: File,
 }
 
-impl Lock {
+impl EntryLock {
     /// Waits for the lock.
     pub(super) fn acquire(path: &Path) -> io::Result<Self> {
         loop {
@@ -38,7 +38,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for EntryLock {
     /// Removes the file before the lock ends: a waiting process notices that and starts again.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);

@@ -56,10 +56,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::wheel::{WheelError, limits};
-pub use derived::{DeriveError, Derived, DerivedKind};
+pub use derived::{DeriveError, DerivedFile, DerivedKind};
 pub use digest::{InvalidHash, Sha256Hash};
 pub use entry::CachedWheel;
-pub use fill::{Claim, FetchError, Fill};
+pub use fill::{Claim, FetchError, WheelWriter};
 
 /// Default for the most bytes of wheels, and of derived files, on disk.
 pub const DEFAULT_MAX_BYTES: u64 = 4 << 30;

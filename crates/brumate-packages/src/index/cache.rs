@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::cache::Sha256Hash;
-use crate::index::http::Body;
+use crate::index::body::ResponseBody;
 
 /// Most bytes of the description in front of a cached body.
 const MAX_HEAD_BYTES: u64 = 64 * 1024;
@@ -26,7 +26,7 @@ pub(crate) struct HttpCache {
 
 /// Description of a cached response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct CachedHead {
     url: String,
     final_url: String,
     content_type: String,
@@ -39,9 +39,9 @@ pub(crate) struct Head {
 
 /// Cached response.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) head: Head,
-    pub(crate) body: Body,
+pub(crate) struct CachedResponse {
+    pub(crate) head: CachedHead,
+    pub(crate) body: ResponseBody,
 }
 
 impl HttpCache {
@@ -61,7 +61,7 @@ impl HttpCache {
 
     /// Returns the response to `url`, of any age. A file that cannot be read counts as missing.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-    pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<Entry> {
+    pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<CachedResponse> {
         let file = std::fs::File::open(self.path(url, accept)).ok()?;
         let mut reader = std::io::BufReader::new(file);
         let mut length = [0; 4];
@@ -72,7 +72,7 @@ impl HttpCache {
         }
         let mut head = vec![0; usize::try_from(length).ok()?];
         reader.read_exact(&mut head).ok()?;
-        let head: Head = serde_json::from_slice(&head).ok()?;
+        let head: CachedHead = serde_json::from_slice(&head).ok()?;
         if head.url != url.as_str() || head.size > limit {
             return None;
         }
@@ -81,22 +81,22 @@ impl HttpCache {
         if bytes.len() as u64 != head.size {
             return None;
         }
-        let body = Body {
+        let body = ResponseBody {
             final_url: Url::parse(&head.final_url).ok()?,
             content_type: head.content_type.clone(),
             bytes: bytes.into(),
         };
-        Some(Entry { head, body })
+        Some(CachedResponse { head, body })
     }
 
     /// Stores a response if its server allows that. Write errors are only logged: the cache just saves time.
-    pub(crate) fn put(&self, url: &Url, accept: &str, headers: &HeaderMap, body: &Body) {
-        let control = Control::read(headers);
+    pub(crate) fn put(&self, url: &Url, accept: &str, headers: &HeaderMap, body: &ResponseBody) {
+        let control = CacheControl::read(headers);
         if control.no_store {
             return;
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let head = Head {
+        let head = CachedHead {
             url: url.as_str().to_owned(),
             final_url: body.final_url.as_str().to_owned(),
             content_type: body.content_type.clone(),
@@ -111,15 +111,21 @@ impl HttpCache {
     }
 
     /// Renews a response that its server confirmed (304).
-    pub(crate) fn refresh(&self, url: &Url, accept: &str, headers: &HeaderMap, mut entry: Entry) -> Body {
-        entry.head.fresh_until = now().saturating_add(Control::read(headers).fresh.as_secs());
+    pub(crate) fn refresh(
+        &self,
+        url: &Url,
+        accept: &str,
+        headers: &HeaderMap,
+        mut entry: CachedResponse,
+    ) -> ResponseBody {
+        entry.head.fresh_until = now().saturating_add(CacheControl::read(headers).fresh.as_secs());
         if let Err(error) = self.write(&self.path(url, accept), &entry.head, &entry.body.bytes) {
             tracing::debug!(%error, "the index cache cannot be written");
         }
         entry.body
     }
 
-    fn write(&self, path: &Path, head: &Head, body: &[u8]) -> std::io::Result<()> {
+    fn write(&self, path: &Path, head: &CachedHead, body: &[u8]) -> std::io::Result<()> {
         let directory = path.parent().unwrap_or(&self.directory);
         std::fs::create_dir_all(directory)?;
         let head = serde_json::to_vec(head)?;
@@ -134,7 +140,7 @@ impl HttpCache {
     }
 }
 
-impl Head {
+impl CachedHead {
     pub(crate) fn is_fresh(&self) -> bool {
         now() < self.fresh_until
     }
@@ -148,12 +154,12 @@ impl Head {
 }
 
 /// Directives of `Cache-Control` that are used here.
-struct Control {
+struct CacheControl {
     no_store: bool,
     fresh: Duration,
 }
 
-impl Control {
+impl CacheControl {
     fn read(headers: &HeaderMap) -> Self {
         let mut control = Self { no_store: false, fresh: Duration::ZERO };
         let values = headers.get_all(header::CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
@@ -197,7 +203,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let cache = HttpCache::new(directory.path());
         let url = Url::parse("https://index.example/simple/foo/").expect("a URL");
-        let body = Body { final_url: url.clone(), content_type: "text/html".to_owned(), bytes: b"abc".to_vec().into() };
+        let body = ResponseBody {
+            final_url: url.clone(),
+            content_type: "text/html".to_owned(),
+            bytes: b"abc".to_vec().into(),
+        };
 
         cache.put(&url, "a", &headers("no-store"), &body);
         assert!(cache.get(&url, "a", 10).is_none());
@@ -219,7 +229,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let cache = HttpCache::new(directory.path());
         let url = Url::parse("https://index.example/simple/foo/").expect("a URL");
-        let body = Body { final_url: url.clone(), content_type: String::new(), bytes: b"abc".to_vec().into() };
+        let body = ResponseBody { final_url: url.clone(), content_type: String::new(), bytes: b"abc".to_vec().into() };
         cache.put(&url, "", &headers("max-age=1"), &body);
         let path = cache.path(&url, "");
         let whole = std::fs::read(&path).expect("written");

@@ -8,12 +8,15 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::cache::Sha256Hash;
+use crate::index::blocking::blocking;
+use crate::index::body::ResponseBody;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
-use crate::index::find_links::{self, Flat};
-use crate::index::http::{Body, Http, Sink, blocking};
+use crate::index::find_links::{self, FindLinksFiles};
+use crate::index::http::Http;
 use crate::index::metadata::Metadata;
 use crate::index::pyodide::{self, PyodideLock};
+use crate::index::transfer::DownloadSink;
 use crate::index::{MAX_LOCK_BYTES, MAX_METADATA_BYTES, MAX_PAGE_BYTES, MAX_WHEEL_BYTES, html, simple, sparse};
 use crate::name::DistributionName;
 use crate::settings::{FindLinks, IndexStrategy, Settings};
@@ -37,7 +40,7 @@ pub(crate) struct Listing {
 pub(crate) struct IndexClient {
     http: Http,
     settings: Settings,
-    flat: OnceCell<Flat>,
+    flat: OnceCell<FindLinksFiles>,
     pyodide: OnceCell<PyodideLock>,
 }
 
@@ -85,7 +88,7 @@ impl IndexClient {
 
     /// Returns the modules of the wheels in find-links directories with their distributions. If two have the same
     /// module, the first directory counts.
-    pub(crate) async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+    pub(crate) async fn find_links_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
         let mut modules = HashMap::new();
         for place in &self.settings.find_links {
             if let FindLinks::Directory(path) = place {
@@ -111,8 +114,8 @@ impl IndexClient {
         .await
     }
 
-    async fn read_find_links(&self) -> Result<Flat, IndexError> {
-        let mut flat = Flat::default();
+    async fn read_find_links(&self) -> Result<FindLinksFiles, IndexError> {
+        let mut flat = FindLinksFiles::default();
         for place in &self.settings.find_links {
             let files = match place {
                 FindLinks::Directory(path) => find_links::directory(path.clone()).await,
@@ -185,7 +188,7 @@ impl IndexClient {
             None => self.metadata_in_whole_wheel(file).await?,
         };
         if let Some(key) = key {
-            let body = Body { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
+            let body = ResponseBody { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
             self.http.remember(&key, EXTRACTED, body).await;
         }
         Ok(bytes)
@@ -201,7 +204,7 @@ impl IndexClient {
     }
 
     /// Downloads the file at `url` to `sink`.
-    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
         if url.scheme() != "file" {
             return self.http.download(url, limit, sink).await;
         }

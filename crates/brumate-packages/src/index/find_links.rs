@@ -8,11 +8,12 @@ use std::sync::Arc;
 use url::Url;
 
 use crate::index::MAX_PAGE_BYTES;
+use crate::index::blocking::blocking;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::html;
-use crate::index::http::{Sink, blocking};
 use crate::index::simple::MAX_FILES;
+use crate::index::transfer::DownloadSink;
 use crate::name::DistributionName;
 use crate::wheel::{WheelFileName, modules_of};
 
@@ -21,13 +22,13 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Files of several distributions.
 #[derive(Debug, Default)]
-pub(crate) struct Flat {
+pub(crate) struct FindLinksFiles {
     by_name: HashMap<DistributionName, Vec<IndexFile>>,
     /// Whether a page was not read because the network is off.
     pub(crate) offline: bool,
 }
 
-impl Flat {
+impl FindLinksFiles {
     pub(crate) fn add(&mut self, files: Vec<IndexFile>) {
         for file in files {
             if let Some(name) = distribution(&file.filename) {
@@ -119,7 +120,7 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
 
 /// Copies the file of a `file:` URL to `sink`.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
     let shown = shown(url);
     let path = url
         .to_file_path()
@@ -178,7 +179,7 @@ mod tests {
         for name in ["foo-1.0-py3-none-any.whl", "foo-1.1.tar.gz", "bar-1-py3-none-any.whl", "README.txt"] {
             std::fs::write(directory.path().join(name), "").expect("written");
         }
-        let mut flat = Flat::default();
+        let mut flat = FindLinksFiles::default();
         flat.add(super::directory(directory.path().to_owned()).await.expect("read"));
         let name = DistributionName::new("foo").expect("a name");
         let files: Vec<&str> = flat.files(&name).iter().map(|file| file.filename.as_str()).collect();

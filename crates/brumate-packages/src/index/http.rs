@@ -1,6 +1,5 @@
 //! HTTP client of indexes: requests with limits, retries and a cache.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,12 @@ use reqwest::{Response, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::index::cache::{Entry, HttpCache};
+use crate::index::attempt::{AttemptFailure, causes};
+use crate::index::blocking::blocking;
+use crate::index::body::ResponseBody;
+use crate::index::cache::{CachedResponse, HttpCache};
 use crate::index::error::{IndexError, shown};
-use crate::index::names::Names;
+use crate::index::names::SharedResolver;
 use crate::index::tls;
 use crate::settings::{Credentials, Settings};
 
@@ -19,16 +21,6 @@ use crate::settings::{Credentials, Settings};
 const MAX_REDIRECTS: usize = 10;
 /// Longest wait between two attempts, also when the server asks for a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-
-/// Body of a response.
-#[derive(Debug, Clone)]
-pub(crate) struct Body {
-    /// URL after redirects.
-    pub(crate) final_url: Url,
-    /// Media type without parameters, lower case.
-    pub(crate) content_type: String,
-    pub(crate) bytes: Arc<[u8]>,
-}
 
 /// HTTP client of an index client.
 #[derive(Debug)]
@@ -40,14 +32,14 @@ pub(crate) struct Http {
     retries: u32,
     first_wait: Duration,
     timeout: Duration,
-    slots: Semaphore,
+    pub(super) slots: Semaphore,
 }
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, IndexError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::configuration(&settings.tls)?)
-            .dns_resolver(Arc::new(Names::default()))
+            .dns_resolver(Arc::new(SharedResolver::default()))
             .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.connect_timeout.min(settings.timeout))
             .read_timeout(settings.timeout)
@@ -82,7 +74,7 @@ impl Http {
     }
 
     /// Returns the body at `url`, from the cache if that is fresh or the client is offline.
-    pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+    pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<ResponseBody, IndexError> {
         let cached = match &self.cache {
             Some(cache) => {
                 let (cache, url) = (cache.clone(), url.clone());
@@ -109,20 +101,25 @@ impl Http {
     }
 
     /// Returns the body at `url` without the cache, for large files that are needed once.
-    pub(crate) async fn get_uncached(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+    pub(crate) async fn get_uncached(
+        &self,
+        url: &Url,
+        accept: &'static str,
+        limit: u64,
+    ) -> Result<ResponseBody, IndexError> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
         let (_, body) = self.retried(url, &headers, limit).await?;
         body.ok_or_else(|| unexpected(url, StatusCode::NOT_MODIFIED))
     }
 
     /// Returns what [`remember`](Self::remember) has stored.
-    pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<Body> {
+    pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<ResponseBody> {
         let (cache, key) = (self.cache.clone()?, key.clone());
         blocking(move || cache.get(&key, kind, limit)).await.map(|entry| entry.body)
     }
 
     /// Stores data that was extracted from a response.
-    pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: Body) {
+    pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: ResponseBody) {
         if let Some(cache) = self.cache.clone() {
             let key = key.clone();
             blocking(move || cache.put(&key, kind, &HeaderMap::new(), &body)).await;
@@ -134,9 +131,9 @@ impl Http {
         url: &Url,
         accept: &str,
         headers: &HeaderMap,
-        body: Option<Body>,
-        cached: Option<Entry>,
-    ) -> Result<Body, IndexError> {
+        body: Option<ResponseBody>,
+        cached: Option<CachedResponse>,
+    ) -> Result<ResponseBody, IndexError> {
         match (body, cached) {
             (Some(body), _) => {
                 cache.put(url, accept, headers, &body);
@@ -147,110 +144,35 @@ impl Http {
         }
     }
 
-    /// Fetches a range of the bytes of `url`, with the size of the whole; `None` if the server does not support
-    /// ranges. Not cached.
-    pub(crate) async fn get_range(&self, url: &Url, range: Range, limit: u64) -> Result<Option<Part>, IndexError> {
-        let mut headers = HeaderMap::new();
-        let value = match range {
-            Range::Last(bytes) => format!("bytes=-{bytes}"),
-            Range::Between(first, last) => format!("bytes={first}-{last}"),
-        };
-        headers.insert(header::RANGE, HeaderValue::from_str(&value).expect("digits"));
-        // A compressed representation has other offsets.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.part(url, &headers, limit, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
-                Ok(done) => return Ok(done),
-            }
-        }
-    }
-
-    async fn part(&self, url: &Url, headers: &HeaderMap, limit: u64, attempts: u32) -> Result<Option<Part>, Failure> {
-        let _slot = self.slots.acquire().await;
-        let response = self.send(url, headers.clone(), attempts).await?;
-        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE || response.status() == StatusCode::OK {
-            return Ok(None);
-        }
-        if response.status() != StatusCode::PARTIAL_CONTENT {
-            return Err(self.failure(url, &response, attempts));
-        }
-        // `bytes 10-20/100`
-        let placed =
-            response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(|value| {
-                let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
-                let (first, _) = range.split_once('-')?;
-                Some((first.parse::<u64>().ok()?, total.parse::<u64>().ok()?))
-            });
-        let Some((first, total)) = placed else { return Ok(None) };
-        let bytes = self.read(url, response, limit, attempts).await?;
-        Ok(Some(Part { first, total, bytes }))
-    }
-
-    /// Downloads the body at `url` to `sink`. A download that fails temporarily starts again.
-    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            sink.begin()?;
-            match self.pour(url, limit, sink, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
-                Ok(done) => return Ok(done),
-            }
-        }
-    }
-
-    async fn pour(&self, url: &Url, limit: u64, sink: &mut dyn Sink, attempts: u32) -> Result<(), Failure> {
-        let _slot = self.slots.acquire().await;
-        // The hash is that of the file, not of a compressed form.
-        let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
-        let mut response = self.send(url, headers, attempts).await?;
-        if response.status() != StatusCode::OK {
-            return Err(self.failure(url, &response, attempts));
-        }
-        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
-        let mut left = limit;
-        if response.content_length().is_some_and(|announced| announced > limit) {
-            return Err(too_large());
-        }
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(url, &error, attempts))? {
-            left = left.checked_sub(chunk.len() as u64).ok_or_else(too_large)?;
-            sink.take(&chunk).map_err(Failure::final_)?;
-        }
-        Ok(())
-    }
-
     /// Sends a request, with retries. No body means 304.
     async fn retried(
         &self,
         url: &Url,
         headers: &HeaderMap,
         limit: u64,
-    ) -> Result<(HeaderMap, Option<Body>), IndexError> {
+    ) -> Result<(HeaderMap, Option<ResponseBody>), IndexError> {
+        self.retry(url, async |attempts| self.attempt(url, headers, limit, attempts).await).await
+    }
+
+    /// Calls `attempt` with its number, from 1, until it succeeds, fails permanently, or no retries are left. Waits
+    /// between attempts.
+    pub(super) async fn retry<T>(
+        &self,
+        url: &Url,
+        mut attempt: impl AsyncFnMut(u32) -> Result<T, AttemptFailure>,
+    ) -> Result<T, IndexError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.attempt(url, headers, limit, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
+            match attempt(attempts).await {
                 Ok(done) => return Ok(done),
+                Err(failure) if !failure.transient || attempts > self.retries => return Err(failure.error),
+                Err(failure) => {
+                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+                }
             }
         }
-    }
-
-    /// Waits before a retry.
-    ///
-    /// # Errors
-    ///
-    /// The failure's, if it is permanent or no retries are left.
-    async fn pause(&self, url: &Url, failure: Failure, attempts: u32) -> Result<(), IndexError> {
-        if !failure.transient || attempts > self.retries {
-            return Err(failure.error);
-        }
-        tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
-        tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-        Ok(())
     }
 
     async fn attempt(
@@ -259,7 +181,7 @@ impl Http {
         headers: &HeaderMap,
         limit: u64,
         attempts: u32,
-    ) -> Result<(HeaderMap, Option<Body>), Failure> {
+    ) -> Result<(HeaderMap, Option<ResponseBody>), AttemptFailure> {
         let _slot = self.slots.acquire().await;
         let response = self.send(url, headers.clone(), attempts).await?;
         if response.status() == StatusCode::NOT_MODIFIED && headers.contains_key(header::IF_NONE_MATCH)
@@ -277,12 +199,17 @@ impl Http {
         let _ = final_url.set_username("");
         let _ = final_url.set_password(None);
         let bytes = self.read(url, response, limit, attempts).await?;
-        Ok((headers, Some(Body { final_url, content_type, bytes })))
+        Ok((headers, Some(ResponseBody { final_url, content_type, bytes })))
     }
 
-    async fn send(&self, url: &Url, mut headers: HeaderMap, attempts: u32) -> Result<Response, Failure> {
+    pub(super) async fn send(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        attempts: u32,
+    ) -> Result<Response, AttemptFailure> {
         if self.offline {
-            return Err(Failure::final_(IndexError::Offline { url: shown(url) }));
+            return Err(AttemptFailure::permanent(IndexError::Offline { url: shown(url) }));
         }
         if let Some(authorization) = self.credentials.authorization(url) {
             headers.insert(header::AUTHORIZATION, authorization);
@@ -296,8 +223,14 @@ impl Http {
     }
 
     /// Reads a body of at most `limit` bytes.
-    async fn read(&self, url: &Url, mut response: Response, limit: u64, attempts: u32) -> Result<Arc<[u8]>, Failure> {
-        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
+    pub(super) async fn read(
+        &self,
+        url: &Url,
+        mut response: Response,
+        limit: u64,
+        attempts: u32,
+    ) -> Result<Arc<[u8]>, AttemptFailure> {
+        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: shown(url), limit });
         let announced = response.content_length().unwrap_or(0);
         if announced > limit {
             return Err(too_large());
@@ -312,7 +245,7 @@ impl Http {
         Ok(bytes.into())
     }
 
-    fn failure(&self, url: &Url, response: &Response, attempts: u32) -> Failure {
+    pub(super) fn failure(&self, url: &Url, response: &Response, attempts: u32) -> AttemptFailure {
         let status = response.status();
         let url = shown(url);
         let error = match status.as_u16() {
@@ -321,24 +254,24 @@ impl Http {
             status => IndexError::Status { url, status, attempts },
         };
         let seconds = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        Failure {
+        AttemptFailure {
             error,
             transient: matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504),
             retry_after: seconds.map(Duration::from_secs),
         }
     }
 
-    fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> Failure {
+    pub(super) fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> AttemptFailure {
         let shown = shown(url);
         if error.is_redirect() {
-            return Failure::final_(IndexError::Redirect { url: shown, reason: causes(error) });
+            return AttemptFailure::permanent(IndexError::Redirect { url: shown, reason: causes(error) });
         }
         let error = if error.is_timeout() {
             IndexError::Timeout { url: shown, seconds: self.timeout.as_secs(), attempts }
         } else {
             IndexError::Transport { url: shown, reason: causes(error), attempts }
         };
-        Failure { error, transient: true, retry_after: None }
+        AttemptFailure { error, transient: true, retry_after: None }
     }
 
     /// Returns the wait before the next attempt: doubled each time, or the time that the server asks for, up to a
@@ -349,78 +282,6 @@ impl Http {
     }
 }
 
-/// Range of a file on a server.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Range {
-    /// That many bytes at the end.
-    Last(u64),
-    /// From the first to the second offset, both included.
-    Between(u64, u64),
-}
-
-/// Part of a file.
-#[derive(Debug)]
-pub(crate) struct Part {
-    /// Offset of the first byte.
-    pub(crate) first: u64,
-    /// Size of the whole file.
-    pub(crate) total: u64,
-    pub(crate) bytes: Arc<[u8]>,
-}
-
-/// Destination of a download.
-pub(crate) trait Sink: Send {
-    /// Starts the file, again if it was started before.
-    fn begin(&mut self) -> Result<(), IndexError>;
-
-    /// Appends bytes.
-    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
-}
-
-/// Failed attempt.
-struct Failure {
-    error: IndexError,
-    /// Whether a retry may succeed.
-    transient: bool,
-    retry_after: Option<Duration>,
-}
-
-impl Failure {
-    fn final_(error: IndexError) -> Self {
-        Self { error, transient: false, retry_after: None }
-    }
-}
-
 fn unexpected(url: &Url, status: StatusCode) -> IndexError {
     IndexError::Status { url: shown(url), status: status.as_u16(), attempts: 1 }
-}
-
-/// Returns the chain of causes below reqwest's own error, whose text repeats the URL.
-fn causes(error: &reqwest::Error) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    if texts.is_empty() {
-        // The kind alone: "error decoding response body".
-        return error.to_string().split(" for url").next().unwrap_or_default().to_owned();
-    }
-    texts.join(": ")
-}
-
-/// Runs `work`, which uses files or parses large texts, in a blocking thread.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(value) => value,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime shuts down, so no task polls this any more.
-            Err(_) => std::future::pending().await,
-        },
-    }
 }

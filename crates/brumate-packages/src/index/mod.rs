@@ -2,6 +2,9 @@
 //!
 //! Constants of this module limit all bodies; [`Settings`](crate::settings::Settings) limit all waits.
 
+mod attempt;
+mod blocking;
+mod body;
 mod cache;
 mod client;
 mod error;
@@ -16,7 +19,9 @@ mod pyodide;
 mod simple;
 mod sparse;
 mod tls;
+mod transfer;
 
+pub(crate) use blocking::blocking;
 pub use client::parse_page;
 pub(crate) use client::{IndexClient, Listing};
 pub use error::IndexError;
@@ -25,10 +30,10 @@ pub(crate) use file::sha256;
 pub use file::{IndexFile, MetadataFile, Origin};
 pub(crate) use filename::Filename;
 pub(crate) use html::filename;
-pub(crate) use http::{Sink, blocking};
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
 pub use tls::configuration as tls_configuration;
+pub(crate) use transfer::DownloadSink;
 
 /// Most bytes of a project page. The largest on PyPI have some ten million bytes.
 pub(crate) const MAX_PAGE_BYTES: u64 = 128 << 20;

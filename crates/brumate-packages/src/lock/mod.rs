@@ -16,8 +16,8 @@ use url::Url;
 use crate::index::{Origin, filename, sha256};
 use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
-use crate::resolver::{Locked, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
+use crate::requirement::{Requirement, RequirementSource};
+use crate::resolver::{LockedPackage, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
 use crate::wheel::WheelFileName;
 
 use format::{Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
@@ -90,7 +90,7 @@ pub fn write(resolution: &Resolution, requirements: &[Requirement]) -> Result<St
     toml::to_string(&index).map_err(|error| LockError::Format(error.to_string()))
 }
 
-fn package(locked: &Locked) -> Result<Package, LockError> {
+fn package(locked: &LockedPackage) -> Result<Package, LockError> {
     let wrong = |reason: &str| LockError::Package { name: locked.name.to_string(), reason: reason.to_owned() };
     let mut package = Package {
         name: locked.name.to_string(),
@@ -175,8 +175,8 @@ impl Lock {
             let found = self.resolution.packages.iter().find(|package| package.name == requirement.name);
             let package = found.ok_or_else(|| stale("it is not in the lock"))?;
             let met = match &requirement.source {
-                Source::Versions(versions) => versions.contains(&package.version),
-                Source::Url(url) => {
+                RequirementSource::Versions(versions) => versions.contains(&package.version),
+                RequirementSource::Url(url) => {
                     package.origin == Origin::Direct && package.url.as_ref().is_some_and(|found| same_file(url, found))
                 }
             };
@@ -193,7 +193,7 @@ impl Lock {
     }
 }
 
-fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
+fn read_package(package: &Package, directory: &Path) -> Result<LockedPackage, String> {
     let name = DistributionName::new(&package.name).ok_or("its name is not valid")?;
     if let Some(required) = &package.requires_python {
         for_this_python(required)?;
@@ -201,7 +201,7 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
     let requires = package.dependencies.iter().filter_map(|other| DistributionName::new(&other.name)).collect();
     if let Some(key) = package.tool.as_ref().and_then(PackageTool::bundle) {
         let version = package.version.as_deref().ok_or("a wheel of the bundle needs its version")?;
-        return Ok(Locked {
+        return Ok(LockedPackage {
             name,
             version: version.parse().map_err(|_| "its version is not valid")?,
             extras: Vec::new(),
@@ -238,7 +238,7 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
         (None, Some(index)) => Origin::Index(index.clone()),
         (None, None) => Origin::FindLinks(directory.display().to_string()),
     };
-    Ok(Locked {
+    Ok(LockedPackage {
         name,
         file_name: wheel.as_str().to_owned(),
         version: wheel.version,

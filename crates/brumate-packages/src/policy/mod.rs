@@ -5,12 +5,12 @@
 //!
 //! ```
 //! use brumate_packages::DistributionName;
-//! use brumate_packages::policy::{Candidate, Origin, Policy, PolicyLayer, Provenance, Way};
+//! use brumate_packages::policy::{Candidate, RuleOrigin, Policy, PolicyLayer, Provenance, RequestReason};
 //!
-//! let file = PolicyLayer::from_toml("deny = ['evil-*', 'urllib3<2']", Origin::File("/etc/brumate/policy.toml".into()))?;
+//! let file = PolicyLayer::from_toml("deny = ['evil-*', 'urllib3<2']", RuleOrigin::File("/etc/brumate/policy.toml".into()))?;
 //! let policy = Policy::new([file]);
 //! let (name, version) = (DistributionName::new("urllib3").unwrap(), "1.26.18".parse().unwrap());
-//! let candidate = Candidate::new(&name, Provenance::Index("https://example.org/simple/"), Way::RequiredBy("requests"))
+//! let candidate = Candidate::new(&name, Provenance::Index("https://example.org/simple/"), RequestReason::RequiredBy("requests"))
 //!     .version(&version);
 //! let refusal = policy.check(&candidate).unwrap_err();
 //! assert_eq!(
@@ -34,8 +34,8 @@ use pep440_rs::Version;
 
 use crate::name::DistributionName;
 pub use pattern::{PackagePattern, PatternError};
-pub use refusal::{Reason, Refusal};
-pub use table::{ByteSize, Origin, PolicyError, PolicyLayer, PolicyTable};
+pub use refusal::{Refusal, RefusalReason};
+pub use table::{ByteSize, PolicyError, PolicyLayer, PolicyTable, RuleOrigin};
 
 /// Source of a package, for the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Provenance<'a> {
 /// Reason why a package is requested. It is part of messages and never changes the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Way<'a> {
+pub enum RequestReason<'a> {
     /// The user, the script or a setting names the package.
     Requested,
     /// The package was inferred from an import.
@@ -70,14 +70,14 @@ pub struct Candidate<'a> {
     name: &'a DistributionName,
     version: Option<&'a Version>,
     provenance: Provenance<'a>,
-    way: Way<'a>,
+    request_reason: RequestReason<'a>,
     bytes: Option<u64>,
     has_hash: Option<bool>,
 }
 
 impl<'a> Candidate<'a> {
     /// Makes a candidate of which only the name and the source are known.
-    pub fn new(name: &'a DistributionName, provenance: Provenance<'a>, way: Way<'a>) -> Self {
+    pub fn new(name: &'a DistributionName, provenance: Provenance<'a>, request_reason: RequestReason<'a>) -> Self {
         Self { name, version: None, provenance, way, bytes: None, has_hash: None }
     }
 
@@ -159,13 +159,13 @@ impl PolicyLayer {
         let table = &self.table;
         let matches = |pattern: &&PackagePattern| pattern.matches(candidate.name, candidate.version);
         if let Some(pattern) = table.deny.iter().find(matches) {
-            return refuse(Reason::Denied { pattern: pattern.to_string() });
+            return refuse(RefusalReason::Denied { pattern: pattern.to_string() });
         }
         if candidate.provenance == Provenance::Bundle {
             return Ok(());
         }
         if table.only_bundled {
-            return refuse(Reason::OnlyBundled);
+            return refuse(RefusalReason::OnlyBundled);
         }
         if let Some(allow) = &table.allow {
             // While the version is not known, a rule for some versions may still allow it.
@@ -174,25 +174,25 @@ impl PolicyLayer {
                 None => pattern.matches_name(candidate.name),
             };
             if !allow.iter().any(may_match) {
-                return refuse(Reason::NotAllowed);
+                return refuse(RefusalReason::NotAllowed);
             }
         }
         match candidate.provenance {
-            Provenance::Url(url) if table.no_urls => return refuse(Reason::Url { url: table::shown_url(url) }),
+            Provenance::Url(url) if table.no_urls => return refuse(RefusalReason::Url { url: table::shown_url(url) }),
             // A direct reference does not come from an index.
             Provenance::Url(url) if table.indexes.is_some() => {
-                return refuse(Reason::Index { url: table::shown_url(url) });
+                return refuse(RefusalReason::Index { url: table::shown_url(url) });
             }
             Provenance::Index(url) if !self.allows_index(url) => {
-                return refuse(Reason::Index { url: table::shown_url(url) });
+                return refuse(RefusalReason::Index { url: table::shown_url(url) });
             }
             _ => {}
         }
         if table.require_hashes && candidate.has_hash == Some(false) {
-            return refuse(Reason::NoHash);
+            return refuse(RefusalReason::NoHash);
         }
         match (table.max_wheel_size, candidate.bytes) {
-            (Some(limit), Some(bytes)) if bytes > limit.0 => refuse(Reason::WheelSize { bytes, limit }),
+            (Some(limit), Some(bytes)) if bytes > limit.0 => refuse(RefusalReason::WheelSize { bytes, limit }),
             _ => Ok(()),
         }
     }
@@ -200,8 +200,8 @@ impl PolicyLayer {
     fn check_totals(&self, count: usize, bytes: u64) -> Result<(), Box<Refusal>> {
         let refuse = |reason| Err(Refusal::of_set(reason, &self.origin));
         match (self.table.max_packages, self.table.max_total_size) {
-            (Some(limit), _) if count > limit => refuse(Reason::Packages { count, limit }),
-            (_, Some(limit)) if bytes > limit.0 => refuse(Reason::TotalSize { bytes, limit }),
+            (Some(limit), _) if count > limit => refuse(RefusalReason::Packages { count, limit }),
+            (_, Some(limit)) if bytes > limit.0 => refuse(RefusalReason::TotalSize { bytes, limit }),
             _ => Ok(()),
         }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::table::{ByteSize, Origin};
-use super::{Candidate, Way};
+use super::table::{ByteSize, RuleOrigin};
+use super::{Candidate, RequestReason};
 
 /// Refusal of a package, or of a set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,17 +13,17 @@ pub struct Refusal {
     /// Name and, if known, version; `None` for the set as a whole.
     pub package: Option<String>,
     /// Reason of the request, for messages; empty if the package was requested by name.
-    way: String,
+    request_reason: String,
     /// Rule that refuses.
-    pub reason: Reason,
+    pub reason: RefusalReason,
     /// Place in which the rule is written.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
 }
 
 /// Rule that refuses a package.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum RefusalReason {
     /// A deny list has the package.
     #[error("`deny` has `{pattern}`")]
     Denied {
@@ -78,22 +78,22 @@ pub enum Reason {
 }
 
 impl Refusal {
-    pub(super) fn new(candidate: &Candidate<'_>, reason: Reason, origin: &Origin) -> Box<Self> {
+    pub(super) fn new(candidate: &Candidate<'_>, reason: RefusalReason, origin: &RuleOrigin) -> Box<Self> {
         let package = match candidate.version {
             Some(version) => format!("{} {version}", candidate.name),
             None => candidate.name.to_string(),
         };
-        let way = match candidate.way {
-            Way::Requested => String::new(),
-            Way::Imported(module) => format!(" (for `import {module}`)"),
-            Way::RequiredBy(name) => format!(" (required by `{name}`)"),
-            Way::Locked => " (named by the lock file)".to_owned(),
+        let request_reason = match candidate.request_reason {
+            RequestReason::Requested => String::new(),
+            RequestReason::Imported(module) => format!(" (for `import {module}`)"),
+            RequestReason::RequiredBy(name) => format!(" (required by `{name}`)"),
+            RequestReason::Locked => " (named by the lock file)".to_owned(),
         };
-        Box::new(Self { package: Some(package), way, reason, origin: origin.clone() })
+        Box::new(Self { package: Some(package), request_reason, reason, origin: origin.clone() })
     }
 
-    pub(super) fn of_set(reason: Reason, origin: &Origin) -> Box<Self> {
-        Box::new(Self { package: None, way: String::new(), reason, origin: origin.clone() })
+    pub(super) fn of_set(reason: RefusalReason, origin: &RuleOrigin) -> Box<Self> {
+        Box::new(Self { package: None, request_reason: String::new(), reason, origin: origin.clone() })
     }
 
     /// Returns the rule and where it is written, without the package.
@@ -103,12 +103,14 @@ impl Refusal {
 
     fn hint(&self) -> &'static str {
         match self.reason {
-            Reason::Denied { .. } | Reason::WheelSize { .. } => "Use another version or package",
-            Reason::NotAllowed => "Use a package or version that is allowed",
-            Reason::OnlyBundled => "Use what is in the bundle",
-            Reason::Url { .. } | Reason::Index { .. } => "Write the name alone, so that it comes from a given index",
-            Reason::NoHash => "Use a lock file with hashes",
-            Reason::Packages { .. } | Reason::TotalSize { .. } => "Ask for fewer packages",
+            RefusalReason::Denied { .. } | RefusalReason::WheelSize { .. } => "Use another version or package",
+            RefusalReason::NotAllowed => "Use a package or version that is allowed",
+            RefusalReason::OnlyBundled => "Use what is in the bundle",
+            RefusalReason::Url { .. } | RefusalReason::Index { .. } => {
+                "Write the name alone, so that it comes from a given index"
+            }
+            RefusalReason::NoHash => "Use a lock file with hashes",
+            RefusalReason::Packages { .. } | RefusalReason::TotalSize { .. } => "Ask for fewer packages",
         }
     }
 }
@@ -116,7 +118,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.package {
-            Some(package) => write!(formatter, "`{package}`{} is not allowed", self.way)?,
+            Some(package) => write!(formatter, "`{package}`{} is not allowed", self.request_reason)?,
             None => write!(formatter, "so many packages are not allowed")?,
         }
         write!(

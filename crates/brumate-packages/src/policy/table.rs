@@ -40,7 +40,7 @@ pub struct PolicyTable {
 /// Place in which a rule is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum RuleOrigin {
     /// A file.
     File(PathBuf),
     /// The command line.
@@ -49,7 +49,7 @@ pub enum Origin {
     Environment,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(formatter, "{}", path.display()),
@@ -63,7 +63,7 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyLayer {
     pub(super) table: PolicyTable,
-    pub(super) origin: Origin,
+    pub(super) origin: RuleOrigin,
 }
 
 /// Error of rules that cannot be read. Nothing is allowed then.
@@ -71,7 +71,7 @@ pub struct PolicyLayer {
 #[error("the package policy ({origin}) cannot be used: {reason}")]
 pub struct PolicyError {
     /// Place of the rules.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
     /// What is wrong with them.
     pub reason: String,
 }
@@ -82,7 +82,7 @@ impl PolicyLayer {
     /// # Errors
     ///
     /// [`PolicyError`] for an index that is not a URL.
-    pub fn new(table: PolicyTable, origin: Origin) -> Result<Self, PolicyError> {
+    pub fn new(table: PolicyTable, origin: RuleOrigin) -> Result<Self, PolicyError> {
         let invalid = |url: &&String| normalised_url(url).is_none();
         if let Some(url) = table.indexes.iter().flatten().find(invalid) {
             let reason = format!("`indexes` has `{}`, which is not a URL", shown_url(url));
@@ -96,7 +96,7 @@ impl PolicyLayer {
     /// # Errors
     ///
     /// [`PolicyError`] for text that is not TOML, unknown keys, and invalid values.
-    pub fn from_toml(text: &str, origin: Origin) -> Result<Self, PolicyError> {
+    pub fn from_toml(text: &str, origin: RuleOrigin) -> Result<Self, PolicyError> {
         if text.len() > MAX_POLICY_BYTES {
             let reason = format!("it has more than {MAX_POLICY_BYTES} bytes");
             return Err(PolicyError { origin, reason });

@@ -50,7 +50,7 @@ impl fmt::Display for Rejection {
 }
 
 /// Rules for the choice of files.
-pub(crate) struct Rules<'a> {
+pub(crate) struct SelectionRules<'a> {
     pub(crate) python: &'a Version,
     pub(crate) exclude_newer: Option<Timestamp>,
     /// Versions that are used although they were withdrawn, because they are pinned.
@@ -62,7 +62,10 @@ pub(crate) struct Rules<'a> {
 }
 
 /// Rank of a version's wheels: the best tag, then the highest build tag.
-type Rank = (Option<u32>, Reverse<Option<BuildTag>>);
+type WheelRank = (Option<u32>, Reverse<Option<BuildTag>>);
+
+/// Candidates of several distributions.
+pub(crate) type CandidatesByName = BTreeMap<DistributionName, Arc<Candidates>>;
 
 /// Versions of one distribution.
 #[derive(Debug, Default)]
@@ -91,9 +94,9 @@ impl Candidates {
     }
 
     /// Sorts the files of `name`.
-    pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &Rules<'_>) -> Self {
+    pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &SelectionRules<'_>) -> Self {
         let mut candidates = Self { offline: listing.offline, ..Self::default() };
-        let mut best: BTreeMap<Version, (Rank, Arc<IndexFile>)> = BTreeMap::new();
+        let mut best: BTreeMap<Version, (WheelRank, Arc<IndexFile>)> = BTreeMap::new();
         for file in listing.files {
             if matches!(*file.origin, Origin::Bundle(_)) {
                 candidates.bundle(file, rules.forbidden);
@@ -184,7 +187,12 @@ impl Candidates {
     }
 }
 
-fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFileName>, rules: &Rules<'_>) -> Option<Rejection> {
+fn reject(
+    file: &IndexFile,
+    version: &Version,
+    wheel: Option<&WheelFileName>,
+    rules: &SelectionRules<'_>,
+) -> Option<Rejection> {
     if let Some(reason) = (rules.forbidden)(version) {
         return Some(Rejection::Policy(reason));
     }

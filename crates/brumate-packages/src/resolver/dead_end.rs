@@ -7,11 +7,10 @@ use std::sync::Arc;
 use pep440_rs::Version;
 use pubgrub::External;
 
-use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::candidates::{Candidates, CandidatesByName, Rejection};
 use crate::resolver::package::Package;
-use crate::resolver::provider::{Derivation, Reason};
+use crate::resolver::provider::{Derivation, UnusableReason};
 use crate::resolver::ranges::{self, Versions};
-use crate::resolver::report::Known;
 use crate::wheel::PLATFORM;
 
 /// Requirements of a contradiction up to which a single reason is searched.
@@ -37,32 +36,32 @@ struct Requirement<'a> {
 
 /// Reason why a version cannot be part of a solution.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum DeadEndStep<'a> {
     /// All versions that this requirement (its number) allows are dead.
     Requires(usize),
     /// The version itself cannot be used.
-    Unusable(Option<&'a Reason>),
+    Unusable(Option<&'a UnusableReason>),
 }
 
 /// Leaves of a derivation.
 #[derive(Default)]
 struct Leaves<'a> {
     requirements: Vec<Requirement<'a>>,
-    unusable: Vec<(&'a Package, &'a Versions, Option<&'a Reason>)>,
+    unusable: Vec<(&'a Package, &'a Versions, Option<&'a UnusableReason>)>,
 }
 
 /// Finds the single reason of `tree`; `None` if there are several.
-pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
+pub(super) fn find(tree: &Derivation, known: &CandidatesByName) -> Option<DeadEnd> {
     let mut leaves = Leaves::default();
     gather(tree, known, &mut leaves, &mut HashSet::new());
     let Leaves { requirements, unusable } = leaves;
     if requirements.len() > MAX_REQUIREMENTS {
         return None;
     }
-    let mut dead: HashMap<&Package, BTreeMap<&Version, Step<'_>>> = HashMap::new();
+    let mut dead: HashMap<&Package, BTreeMap<&Version, DeadEndStep<'_>>> = HashMap::new();
     for (package, versions, reason) in unusable {
         let steps = dead.entry(package).or_default();
-        steps.extend(usable(package, versions, known).map(|version| (version, Step::Unusable(reason))));
+        steps.extend(usable(package, versions, known).map(|version| (version, DeadEndStep::Unusable(reason))));
     }
     // Each round finds versions that require those of earlier rounds, so the steps have no cycle.
     let first = loop {
@@ -80,7 +79,7 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
             let steps = dead.entry(parent).or_default();
             for version in usable(parent, parents, known) {
                 found |= !steps.contains_key(version);
-                steps.entry(version).or_insert(Step::Requires(number));
+                steps.entry(version).or_insert(DeadEndStep::Requires(number));
             }
         }
         if !found {
@@ -93,19 +92,24 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
         let mut finals = last.usable.iter().filter(|version| !version.any_prerelease());
         let Some(newest) = finals.next_back().or(last.usable.last()) else { break None };
         match dead.get(last.package)?.get(newest)? {
-            Step::Requires(number) => {
+            DeadEndStep::Requires(number) => {
                 if chain.last().is_none_or(|(package, _)| package.name() != last.package.name()) {
                     chain.push((last.package, newest));
                 }
                 last = &requirements[*number];
             }
-            Step::Unusable(reason) => break Some((*newest, *reason)),
+            DeadEndStep::Unusable(reason) => break Some((*newest, *reason)),
         }
     };
-    Some(told(last, reason, &chain, known))
+    Some(describe(last, reason, &chain, known))
 }
 
-fn gather<'a>(tree: &'a Derivation, known: &'a Known, leaves: &mut Leaves<'a>, seen: &mut HashSet<*const Derivation>) {
+fn gather<'a>(
+    tree: &'a Derivation,
+    known: &'a CandidatesByName,
+    leaves: &mut Leaves<'a>,
+    seen: &mut HashSet<*const Derivation>,
+) {
     match tree {
         Derivation::External(External::FromDependencyOf(parent, parents, package, versions)) => {
             let usable = usable(package, versions, known).collect();
@@ -128,22 +132,26 @@ fn gather<'a>(tree: &'a Derivation, known: &'a Known, leaves: &mut Leaves<'a>, s
     }
 }
 
-fn candidates<'a>(package: &Package, known: &'a Known) -> Option<&'a Candidates> {
+fn candidates<'a>(package: &Package, known: &'a CandidatesByName) -> Option<&'a Candidates> {
     known.get(package.name()?).map(Arc::as_ref)
 }
 
 /// Returns the usable versions of a package in a range, ascending.
-fn usable<'a>(package: &Package, versions: &Versions, known: &'a Known) -> impl Iterator<Item = &'a Version> {
+fn usable<'a>(
+    package: &Package,
+    versions: &Versions,
+    known: &'a CandidatesByName,
+) -> impl Iterator<Item = &'a Version> {
     let all = candidates(package, known).map_or(&[][..], Candidates::versions);
     all.iter().filter(|version| versions.contains(version))
 }
 
 /// Describes what is wrong with the package that `last` requires, and which packages require it.
-fn told(
+fn describe(
     last: &Requirement<'_>,
-    unusable: Option<(&Version, Option<&Reason>)>,
+    unusable: Option<(&Version, Option<&UnusableReason>)>,
     chain: &[(&Package, &Version)],
-    known: &Known,
+    known: &CandidatesByName,
 ) -> DeadEnd {
     let package = last.package;
     let required = format!("{package}{}", ranges::shown(last.versions));

@@ -8,7 +8,7 @@ use url::Url;
 use crate::index::{IndexFile, MetadataFile, Origin, filename, sha256};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::{Policy, ResolutionError};
 use crate::wheel::WheelFileName;
@@ -22,7 +22,7 @@ pub(super) fn prepare<'a>(
     let here = MarkerEnvironment::default();
     for requirement in requirements.filter(|requirement| requirement.applies_in(&here)) {
         match &requirement.source {
-            Source::Versions(specifiers) => {
+            RequirementSource::Versions(specifiers) => {
                 let mut specifiers = specifiers.iter();
                 if let (Some(only), None) = (specifiers.next(), specifiers.next())
                     && matches!(only.operator(), Operator::Equal | Operator::ExactEqual)
@@ -30,7 +30,7 @@ pub(super) fn prepare<'a>(
                     fetcher.pin(&requirement.name, only.version().clone());
                 }
             }
-            Source::Url(text) => {
+            RequirementSource::Url(text) => {
                 let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
                 let file = direct(text, &requirement.name, policy).map_err(wrong)?;
                 if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {

@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 use crate::bundle::Bundle;
 use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, MetadataFile, Origin, blocking};
 use crate::name::DistributionName;
-use crate::resolver::candidates::{Candidates, Rules};
+use crate::resolver::candidates::{Candidates, SelectionRules};
 use crate::resolver::ranges::Versions;
-use crate::resolver::{OnProgress, Policy, Progress};
+use crate::resolver::{OnProgress, Policy, ResolutionProgress};
 
 /// Most metadata of one batch for versions that may be tried next.
 const MAX_BATCH: usize = 50;
 
-type Once<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
+type SharedFetch<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
 
 /// Fetched pages and metadata of a resolution.
 pub(crate) struct Fetcher {
@@ -32,20 +32,20 @@ pub(crate) struct Fetcher {
     /// Files of direct references.
     direct: HashMap<DistributionName, IndexFile>,
     progress: OnProgress,
-    candidates: Memo<DistributionName, Candidates>,
-    metadata: Memo<(DistributionName, Version), Metadata>,
+    candidates: FetchMemo<DistributionName, Candidates>,
+    metadata: FetchMemo<(DistributionName, Version), Metadata>,
     handle: Handle,
     tasks: Mutex<JoinSet<()>>,
 }
 
-struct Memo<K, T>(Mutex<HashMap<K, Once<T>>>);
+struct FetchMemo<K, T>(Mutex<HashMap<K, SharedFetch<T>>>);
 
-impl<K: Eq + Hash, T> Memo<K, T> {
+impl<K: Eq + Hash, T> FetchMemo<K, T> {
     fn new() -> Self {
         Self(Mutex::new(HashMap::new()))
     }
 
-    fn cell(&self, key: K) -> Once<T> {
+    fn cell(&self, key: K) -> SharedFetch<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
     }
 
@@ -74,8 +74,8 @@ impl Fetcher {
             pinned: HashMap::new(),
             direct: HashMap::new(),
             progress,
-            candidates: Memo::new(),
-            metadata: Memo::new(),
+            candidates: FetchMemo::new(),
+            metadata: FetchMemo::new(),
             handle: Handle::current(),
             tasks: Mutex::new(JoinSet::new()),
         }
@@ -112,7 +112,7 @@ impl Fetcher {
     pub(crate) async fn candidates(&self, name: &DistributionName) -> Result<Arc<Candidates>, IndexError> {
         let cell = self.candidates.cell(name.clone());
         cell.get_or_init(|| async {
-            (self.progress)(Progress::Listing { name: name.as_str() });
+            (self.progress)(ResolutionProgress::Listing { name: name.as_str() });
             self.read_candidates(name).await.map(Arc::new)
         })
         .await
@@ -149,7 +149,8 @@ impl Fetcher {
         Ok(blocking(move || {
             let hashes = policy.hashes.get(&name).map_or(&[][..], Vec::as_slice);
             let forbidden = |version: &Version| (policy.forbids)(&name, version);
-            let rules = Rules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
+            let rules =
+                SelectionRules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
             Candidates::new(&name, listing, &rules)
         })
         .await)
@@ -191,7 +192,7 @@ impl Fetcher {
         }
         let cell = self.metadata.cell((name.clone(), version.clone()));
         cell.get_or_init(|| async {
-            (self.progress)(Progress::Metadata { name: name.as_str(), version });
+            (self.progress)(ResolutionProgress::Metadata { name: name.as_str(), version });
             let metadata = self.client.metadata(file).await?;
             if metadata.name != *name || metadata.version != *version {
                 let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);

@@ -54,7 +54,7 @@ use fetcher::Fetcher;
 use provider::Failure;
 use requirements::Constraints;
 pub(crate) use resolution::in_order;
-pub use resolution::{Locked, Resolution};
+pub use resolution::{LockedPackage, Resolution};
 use solve::Search;
 
 /// Most requirements and constraints of one resolution.
@@ -102,7 +102,7 @@ impl fmt::Debug for Policy {
 /// Progress of a resolution.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Progress<'a> {
+pub enum ResolutionProgress<'a> {
     /// The files of a distribution are being listed.
     Listing {
         /// Normalised name.
@@ -118,7 +118,7 @@ pub enum Progress<'a> {
 }
 
 /// Receiver of progress; called from several threads.
-pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(ResolutionProgress<'_>) + Send + Sync>;
 
 /// Error of a resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -183,8 +183,8 @@ impl Resolver {
     /// # Errors
     ///
     /// [`IndexError::File`] for a directory that cannot be read.
-    pub async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
-        self.client.linked_modules().await
+    pub async fn find_links_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+        self.client.find_links_modules().await
     }
 
     pub(crate) fn client(&self) -> &IndexClient {
@@ -278,15 +278,15 @@ fn internal(error: &dyn fmt::Display) -> ResolutionError {
     ResolutionError::Internal(error.to_string())
 }
 
-fn explained(failure: Failure, fetcher: &Fetcher) -> ResolutionError {
+fn explained(failure: SearchFailure, fetcher: &Fetcher) -> ResolutionError {
     match failure {
-        Failure::NoSolution(tree) => ResolutionError::NoSolution(report::explain(&tree, fetcher)),
-        Failure::Index(error) => ResolutionError::Index(error),
-        Failure::TransitiveUrl { parent, requirement } => ResolutionError::Url {
+        SearchFailure::NoSolution(tree) => ResolutionError::NoSolution(report::explain(&tree, fetcher)),
+        SearchFailure::Index(error) => ResolutionError::Index(error),
+        SearchFailure::TransitiveUrl { parent, requirement } => ResolutionError::Url {
             requirement,
             reason: format!("{parent} asks for it; add it to your own requirements if its URL is to be trusted"),
         },
-        Failure::TooLarge(message) => ResolutionError::TooLarge(message),
-        Failure::Cancelled => internal(&"it was cancelled"),
+        SearchFailure::TooLarge(message) => ResolutionError::TooLarge(message),
+        SearchFailure::Cancelled => internal(&"it was cancelled"),
     }
 }

@@ -43,7 +43,7 @@ impl fmt::Display for Package {
 
 /// Priority of a package's decision, the greatest first, as in uv.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
+pub(crate) enum DecisionRank {
     /// In the order in which packages were found.
     Met(Reverse<usize>),
     /// Its decision often conflicts with others.
@@ -58,8 +58,8 @@ pub(crate) enum Rank {
     Root,
 }
 
-impl Rank {
-    fn place(self) -> Reverse<usize> {
+impl DecisionRank {
+    fn position(self) -> Reverse<usize> {
         match self {
             Self::Met(place)
             | Self::Culprit(place)
@@ -72,12 +72,12 @@ impl Rank {
 }
 
 /// Priority: the rank of the name, then the order in which the package was found.
-pub(crate) type Priority = (Rank, Reverse<usize>);
+pub(crate) type Priority = (DecisionRank, Reverse<usize>);
 
 /// Ranks of all packages that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Priorities {
-    names: HashMap<DistributionName, Rank>,
+    names: HashMap<DistributionName, DecisionRank>,
     packages: HashMap<Package, usize>,
 }
 
@@ -88,13 +88,13 @@ impl Priorities {
         self.packages.entry(package.clone()).or_insert(next);
         let Some(name) = package.name() else { return };
         let known = self.names.get(name).copied();
-        let place = known.map_or(Reverse(self.names.len()), Rank::place);
+        let place = known.map_or(Reverse(self.names.len()), DecisionRank::position);
         let rank = if is_url {
-            Rank::Url(place)
+            DecisionRank::Url(place)
         } else if ranges::is_pin(versions) {
-            Rank::Pinned(place)
+            DecisionRank::Pinned(place)
         } else {
-            Rank::Met(place)
+            DecisionRank::Met(place)
         };
         if known.is_none_or(|known| rank > known) {
             self.names.insert(name.clone(), rank);
@@ -102,28 +102,35 @@ impl Priorities {
     }
 
     pub(crate) fn get(&self, package: &Package) -> Priority {
-        let Some(name) = package.name() else { return (Rank::Root, Reverse(0)) };
-        let rank = self.names.get(name).copied().unwrap_or(Rank::Met(Reverse(usize::MAX)));
+        let Some(name) = package.name() else { return (DecisionRank::Root, Reverse(0)) };
+        let rank = self.names.get(name).copied().unwrap_or(DecisionRank::Met(Reverse(usize::MAX)));
         (rank, Reverse(self.packages.get(package).copied().unwrap_or(usize::MAX)))
     }
 
     /// Raises the priority of `package`. Returns whether that is new.
     pub(crate) fn mark_affected(&mut self, package: &Package) -> bool {
-        self.mark(package, Rank::Affected, |rank| matches!(rank, Rank::Affected(_)))
+        self.mark(package, DecisionRank::Affected, |rank| matches!(rank, DecisionRank::Affected(_)))
     }
 
     /// Raises the priority of `package`, but below that of affected packages. Returns whether that is new.
     pub(crate) fn mark_culprit(&mut self, package: &Package) -> bool {
-        self.mark(package, Rank::Culprit, |rank| matches!(rank, Rank::Culprit(_) | Rank::Affected(_)))
+        self.mark(package, DecisionRank::Culprit, |rank| {
+            matches!(rank, DecisionRank::Culprit(_) | DecisionRank::Affected(_))
+        })
     }
 
-    fn mark(&mut self, package: &Package, rank: fn(Reverse<usize>) -> Rank, is_so: fn(Rank) -> bool) -> bool {
+    fn mark(
+        &mut self,
+        package: &Package,
+        rank: fn(Reverse<usize>) -> DecisionRank,
+        is_so: fn(DecisionRank) -> bool,
+    ) -> bool {
         let Some(name) = package.name() else { return false };
         let next = Reverse(self.names.len());
         match self.names.get_mut(name) {
             Some(known) if is_so(*known) => false,
             Some(known) => {
-                *known = rank(known.place());
+                *known = rank(known.position());
                 true
             }
             None => {

@@ -12,7 +12,7 @@ use crate::resolver::ranges::{self, Versions};
 
 /// Reason why a version cannot be used, found when it was examined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum UnusableReason {
     /// No source has the distribution.
     NotFound,
     /// Sources that may have it could not be asked.
@@ -25,7 +25,7 @@ pub(crate) enum Reason {
     Unreadable(String),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnusableReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => formatter.write_str("was not found"),
@@ -39,14 +39,14 @@ impl fmt::Display for Reason {
 
 /// Types for the solver's state. [`Search`] drives that state, so the methods are never called.
 #[derive(Debug, Clone)]
-pub(crate) struct Provider;
+pub(crate) struct SolverTypes;
 
-impl DependencyProvider for Provider {
+impl DependencyProvider for SolverTypes {
     type P = Package;
     type V = Version;
     type VS = Versions;
     type Priority = Priority;
-    type M = Reason;
+    type M = UnusableReason;
     type Err = Infallible;
 
     fn prioritize(&self, package: &Package, _: &Versions, _: &PackageResolutionStatistics) -> Priority {
@@ -61,17 +61,17 @@ impl DependencyProvider for Provider {
         &self,
         _: &Package,
         _: &Version,
-    ) -> Result<Dependencies<Package, Versions, Reason>, Infallible> {
-        Ok(Dependencies::Unavailable(Reason::NotFound))
+    ) -> Result<Dependencies<Package, Versions, UnusableReason>, Infallible> {
+        Ok(Dependencies::Unavailable(UnusableReason::NotFound))
     }
 }
 
 /// Explanation of a contradiction.
-pub(crate) type Derivation = DerivationTree<Package, Versions, Reason>;
+pub(crate) type Derivation = DerivationTree<Package, Versions, UnusableReason>;
 
 /// End of a search without a solution.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum SearchFailure {
     /// The requirements contradict each other, or something is missing.
     NoSolution(Box<Derivation>),
     /// A source failed.
@@ -84,7 +84,7 @@ pub(crate) enum Failure {
     Cancelled,
 }
 
-impl From<IndexError> for Failure {
+impl From<IndexError> for SearchFailure {
     fn from(error: IndexError) -> Self {
         Self::Index(error)
     }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use pubgrub::{DefaultStringReporter, Derived, External, Map, ReportFormatter, Reporter, Term};
 
 use crate::index::Origin;
-use crate::name::DistributionName;
-use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::candidates::{CandidatesByName, Rejection};
 use crate::resolver::dead_end;
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::Package;
-use crate::resolver::provider::{Derivation, Reason, is_all, positive};
+use crate::resolver::provider::{Derivation, UnusableReason, is_all, positive};
 use crate::resolver::ranges::{self, Versions};
 
 /// Most characters of an explanation; contradictions between many packages can be very long.
@@ -31,7 +30,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     }
     let dead_end = dead_end::find(tree, &known);
     let tree = without_proxies(tree.clone());
-    let words = Words { known: &known };
+    let words = ReportText { known: &known };
     let mut text = match (&dead_end, &tree) {
         (Some(dead_end), _) => dead_end.sentence.clone(),
         (None, Derivation::External(external)) => format!("{}.", words.format_external(external)),
@@ -68,13 +67,12 @@ fn without_proxies(tree: Derivation) -> Derivation {
     }
 }
 
-pub(super) type Known = BTreeMap<DistributionName, Arc<Candidates>>;
-
-struct Words<'a> {
-    known: &'a Known,
+/// Texts of a report, with ranges simplified for the known candidates.
+struct ReportText<'a> {
+    known: &'a CandidatesByName,
 }
 
-impl Words<'_> {
+impl ReportText<'_> {
     /// Formats a package with its range, simplified for the existing versions: `numpy>=2`.
     fn package(&self, package: &Package, versions: &Versions) -> String {
         let simple = match package.name().and_then(|name| self.known.get(name)) {
@@ -94,10 +92,10 @@ impl Words<'_> {
     }
 }
 
-impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
+impl ReportFormatter<Package, Versions, UnusableReason> for ReportText<'_> {
     type Output = String;
 
-    fn format_external(&self, external: &External<Package, Versions, Reason>) -> String {
+    fn format_external(&self, external: &External<Package, Versions, UnusableReason>) -> String {
         match external {
             External::NotRoot(package, _) => format!("{package} are to be met"),
             External::NoVersions(package, versions) => {
@@ -139,8 +137,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn explain_both_external(
         &self,
-        external1: &External<Package, Versions, Reason>,
-        external2: &External<Package, Versions, Reason>,
+        external1: &External<Package, Versions, UnusableReason>,
+        external2: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_external(external1), self.format_external(external2));
@@ -150,9 +148,9 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn explain_both_ref(
         &self,
         ref_id1: usize,
-        derived1: &Derived<Package, Versions, Reason>,
+        derived1: &Derived<Package, Versions, UnusableReason>,
         ref_id2: usize,
-        derived2: &Derived<Package, Versions, Reason>,
+        derived2: &Derived<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_terms(&derived1.terms), self.format_terms(&derived2.terms));
@@ -162,8 +160,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn explain_ref_and_external(
         &self,
         ref_id: usize,
-        derived: &Derived<Package, Versions, Reason>,
-        external: &External<Package, Versions, Reason>,
+        derived: &Derived<Package, Versions, UnusableReason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_terms(&derived.terms), self.format_external(external));
@@ -172,7 +170,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn and_explain_external(
         &self,
-        external: &External<Package, Versions, Reason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         format!("And because {}, {}.", self.format_external(external), self.format_terms(current_terms))
@@ -181,7 +179,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn and_explain_ref(
         &self,
         ref_id: usize,
-        derived: &Derived<Package, Versions, Reason>,
+        derived: &Derived<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let first = self.format_terms(&derived.terms);
@@ -190,8 +188,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn and_explain_prior_and_external(
         &self,
-        prior_external: &External<Package, Versions, Reason>,
-        external: &External<Package, Versions, Reason>,
+        prior_external: &External<Package, Versions, UnusableReason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_external(prior_external), self.format_external(external));
@@ -200,7 +198,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 }
 
 /// Returns hints about existing versions that were not used, which the tree does not have.
-fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
+fn hints(tree: &Derivation, known: &CandidatesByName) -> Vec<String> {
     let mut missing: Vec<(Package, Versions)> = Vec::new();
     let mut hints = BTreeSet::new();
     gather(tree, &mut missing, &mut hints);
@@ -256,13 +254,13 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
         Derivation::External(External::NoVersions(package, versions)) => {
             missing.push((package.clone(), versions.clone()));
         }
-        Derivation::External(External::Custom(package, _, Reason::NotFound)) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::NotFound)) => {
             hints.insert(format!("no source knows `{package}`: is the name right?"));
         }
-        Derivation::External(External::Custom(package, _, Reason::Offline)) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
             hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
         }
-        Derivation::External(External::Custom(package, _, Reason::Unreadable(reason))) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::Unreadable(reason))) => {
             hints.insert(format!("the metadata of `{package}` is unusable: {reason}"));
         }
         Derivation::External(_) => {}

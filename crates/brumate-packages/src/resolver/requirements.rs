@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::package::Package;
 use crate::resolver::ranges::{self, Versions};
 
@@ -23,7 +23,7 @@ impl Constraints {
         let here = MarkerEnvironment::default();
         let mut by_name: HashMap<DistributionName, Versions> = HashMap::new();
         for constraint in constraints.into_iter().filter(|constraint| constraint.applies_in(&here)) {
-            if let Source::Versions(specifiers) = &constraint.source {
+            if let RequirementSource::Versions(specifiers) = &constraint.source {
                 let versions = ranges::versions(specifiers);
                 by_name
                     .entry(constraint.name.clone())
@@ -87,8 +87,8 @@ pub(crate) fn dependencies<'a>(
     let mut own = Vec::new();
     for requirement in requirements {
         let versions = match &requirement.source {
-            Source::Versions(specifiers) => ranges::versions(specifiers),
-            Source::Url(_) => Versions::full(),
+            RequirementSource::Versions(specifiers) => ranges::versions(specifiers),
+            RequirementSource::Url(_) => Versions::full(),
         };
         if versions.is_empty() {
             return Err(requirement);

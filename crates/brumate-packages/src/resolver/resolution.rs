@@ -18,12 +18,12 @@ use crate::resolver::{ResolutionError, internal, requirements};
 #[derive(Debug, Clone, Default)]
 pub struct Resolution {
     /// Packages, each after the packages that it requires (except in cycles), otherwise by name.
-    pub packages: Vec<Locked>,
+    pub packages: Vec<LockedPackage>,
 }
 
 /// Wheel of a resolution.
 #[derive(Debug, Clone)]
-pub struct Locked {
+pub struct LockedPackage {
     /// Normalised name.
     pub name: DistributionName,
     /// Version (PEP 440).
@@ -60,7 +60,7 @@ pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolu
         }
         requires.remove(name);
         let is_bundled = matches!(*file.origin, Origin::Bundle(_));
-        let package = Locked {
+        let package = LockedPackage {
             name: name.clone(),
             version: version.clone(),
             extras: extras.iter().cloned().collect(),
@@ -78,7 +78,7 @@ pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolu
 }
 
 /// Sorts packages, each after the packages that it requires.
-pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
+pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, LockedPackage>) -> Vec<LockedPackage> {
     let edges = locked
         .iter()
         .map(|(name, package)| {

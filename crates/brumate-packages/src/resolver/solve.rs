@@ -9,10 +9,10 @@ use pubgrub::{ConflictId, Id, State};
 
 use crate::index::IndexError;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::{Package, Priorities};
-use crate::resolver::provider::{Failure, Provider, Reason, positive};
+use crate::resolver::provider::{SearchFailure, SolverTypes, UnusableReason, positive};
 use crate::resolver::ranges::Versions;
 use crate::resolver::requirements::{self, Constraints, Dependency};
 use crate::resolver::{MAX_DISTRIBUTIONS, MAX_STEPS, same_file};
@@ -36,7 +36,7 @@ pub(crate) struct Search<'a> {
     cancelled: &'a AtomicBool,
     /// Whether dependencies count.
     dependencies: bool,
-    state: State<Provider>,
+    state: State<SolverTypes>,
     next: Id<Package>,
     priorities: Priorities,
     added: HashMap<Id<Package>, BTreeSet<Version>>,
@@ -77,14 +77,14 @@ impl<'a> Search<'a> {
     }
 
     /// Runs the search; blocks.
-    pub(crate) fn run(mut self) -> Result<Solution, Failure> {
+    pub(crate) fn run(mut self) -> Result<Solution, SearchFailure> {
         for _ in 0..MAX_STEPS {
             if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Failure::Cancelled);
+                return Err(SearchFailure::Cancelled);
             }
             let conflicts: Vec<_> = match self.state.unit_propagation(self.next) {
                 Ok(conflicts) => conflicts.into_iter().collect(),
-                Err(tree) => return Err(Failure::NoSolution(Box::new(tree))),
+                Err(tree) => return Err(SearchFailure::NoSolution(Box::new(tree))),
             };
             for (package, conflict) in conflicts {
                 self.record(package, &conflict);
@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
             self.next = id;
             self.decide(id, &range)?;
         }
-        Err(Failure::TooLarge(format!("no solution was found in {MAX_STEPS} steps; pin some versions to help")))
+        Err(SearchFailure::TooLarge(format!("no solution was found in {MAX_STEPS} steps; pin some versions to help")))
     }
 
     fn solution(&self) -> Solution {
@@ -129,14 +129,14 @@ impl<'a> Search<'a> {
     }
 
     /// Chooses a version of a package and adds its dependencies, or records that there is none.
-    fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), Failure> {
+    fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), SearchFailure> {
         let package = self.state.package_store[id].clone();
         let Some(name) = package.name() else {
             return self.decide_root(id);
         };
         if self.fetcher.distributions() > MAX_DISTRIBUTIONS {
             let message = format!("more than {MAX_DISTRIBUTIONS} distributions would have to be looked at");
-            return Err(Failure::TooLarge(message));
+            return Err(SearchFailure::TooLarge(message));
         }
         let candidates = self.fetcher.wait(self.fetcher.candidates_in(name, range))?;
         let prerelease = self.fetcher.client().settings().prerelease;
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
             if candidates.exists {
                 self.state.add_no_versions(id, range.clone());
             } else {
-                let reason = if candidates.offline { Reason::Offline } else { Reason::NotFound };
+                let reason = if candidates.offline { UnusableReason::Offline } else { UnusableReason::NotFound };
                 self.state.add_unavailable(id, range.clone(), reason);
             }
             return Ok(());
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
                 let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
                     Ok(metadata) => metadata,
                     Err(IndexError::Malformed { reason, .. }) => {
-                        self.state.add_unavailable(id, widened, Reason::Unreadable(reason));
+                        self.state.add_unavailable(id, widened, UnusableReason::Unreadable(reason));
                         return Ok(());
                     }
                     Err(error) => return Err(error.into()),
@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
                 if let Some(required) = &metadata.requires_python
                     && !required.contains(self.fetcher.python())
                 {
-                    self.state.add_unavailable(id, widened, Reason::Python(required.to_string()));
+                    self.state.add_unavailable(id, widened, UnusableReason::Python(required.to_string()));
                     return Ok(());
                 }
                 let requires = if self.dependencies { &metadata.requires[..] } else { &[] };
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
                 match requirements::dependencies(&applicable, Some(name), self.constraints) {
                     Ok(dependencies) => dependencies,
                     Err(requirement) => {
-                        let reason = Reason::Impossible(requirement.to_string());
+                        let reason = UnusableReason::Impossible(requirement.to_string());
                         self.state.add_unavailable(id, widened, reason);
                         return Ok(());
                     }
@@ -207,12 +207,12 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn decide_root(&mut self, id: Id<Package>) -> Result<(), Failure> {
+    fn decide_root(&mut self, id: Id<Package>) -> Result<(), SearchFailure> {
         let applicable = requirements::applicable(self.requirements, None, None);
         let dependencies = match requirements::dependencies(&applicable, None, self.constraints) {
             Ok(dependencies) => dependencies,
             Err(requirement) => {
-                let reason = Reason::Impossible(requirement.to_string());
+                let reason = UnusableReason::Impossible(requirement.to_string());
                 self.state.add_unavailable(id, Versions::full(), reason);
                 return Ok(());
             }
@@ -223,15 +223,17 @@ impl<'a> Search<'a> {
 
     /// Checks that dependencies use only URLs that the user gave: a distribution must not make this process fetch from
     /// anywhere.
-    fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), Failure> {
+    fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), SearchFailure> {
         let foreign = requirements.iter().find(|requirement| match &requirement.source {
-            Source::Url(url) => self.fetcher.direct(&requirement.name).is_none_or(|file| !same_file(url, &file.url)),
-            Source::Versions(_) => false,
+            RequirementSource::Url(url) => {
+                self.fetcher.direct(&requirement.name).is_none_or(|file| !same_file(url, &file.url))
+            }
+            RequirementSource::Versions(_) => false,
         });
         match foreign {
             None => Ok(()),
             Some(requirement) => {
-                Err(Failure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
+                Err(SearchFailure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
             }
         }
     }
@@ -259,7 +261,7 @@ impl<'a> Search<'a> {
     }
 
     /// Counts the packages that take part in conflicts.
-    fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<Provider>) {
+    fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<SolverTypes>) {
         let store = &self.state.package_store;
         let mut between_packages = false;
         for culprit in self.state.conflict_packages(conflict) {

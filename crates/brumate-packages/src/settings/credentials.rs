@@ -14,12 +14,12 @@ use crate::settings::netrc::Netrc;
 /// Credentials by URL. Debug output hides them.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    places: Vec<Place>,
+    places: Vec<CredentialScope>,
     netrc: Option<Arc<Netrc>>,
 }
 
 #[derive(Clone)]
-struct Place {
+struct CredentialScope {
     /// Scheme, host and port have to be equal; the longest path that is a prefix wins.
     url: Url,
     user: String,
@@ -50,7 +50,7 @@ impl Credentials {
 
     /// Keeps `user` and `password` for the server of `url`.
     pub fn add(&mut self, url: &Url, user: String, password: Option<String>) {
-        self.places.push(Place { url: url.clone(), user, password });
+        self.places.push(CredentialScope { url: url.clone(), user, password });
     }
 
     /// Adds missing passwords where a user name is known; `find` receives the URL and the name.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::index::IndexError;
-use crate::settings::files::{self, Uv};
+use crate::settings::files::{self, UvSettings};
 
 /// Largest configuration file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -56,7 +56,7 @@ impl Environment {
     }
 
     /// Reads pip's settings, from variables and files.
-    pub(super) fn pip(&self) -> Result<Pip<'_>, IndexError> {
+    pub(super) fn pip(&self) -> Result<PipSettings<'_>, IndexError> {
         let mut files = vec![self.root.join("etc/xdg/pip/pip.conf"), self.root.join("etc/pip.conf")];
         files.extend(self.home().map(|home| home.join(".pip/pip.conf")));
         files.extend(self.configuration().map(|directory| directory.join("pip/pip.conf")));
@@ -72,12 +72,12 @@ impl Environment {
                 keys.extend(files::pip(&text));
             }
         }
-        Ok(Pip { environment: self, keys })
+        Ok(PipSettings { environment: self, keys })
     }
 
-    pub(super) fn uv(&self) -> Result<Uv, IndexError> {
+    pub(super) fn uv(&self) -> Result<UvSettings, IndexError> {
         if self.get("UV_NO_CONFIG").is_some_and(truth) {
-            return Ok(Uv::default());
+            return Ok(UvSettings::default());
         }
         let named = self.get("UV_CONFIG_FILE").map(PathBuf::from);
         let user = self.configuration().map(|directory| directory.join("uv/uv.toml"));
@@ -88,20 +88,20 @@ impl Environment {
         for file in files {
             if let Some(text) = read(&file)? {
                 let wrong = |error| IndexError::Settings(format!("{}: {error}", file.display()));
-                return Uv::parse(&text).map_err(wrong);
+                return UvSettings::parse(&text).map_err(wrong);
             }
         }
-        Ok(Uv::default())
+        Ok(UvSettings::default())
     }
 }
 
 /// Settings of pip: `PIP_INDEX_URL` before `index-url` of its files.
-pub(super) struct Pip<'a> {
+pub(super) struct PipSettings<'a> {
     environment: &'a Environment,
     keys: HashMap<String, String>,
 }
 
-impl Pip<'_> {
+impl PipSettings<'_> {
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let variable = format!("PIP_{}", key.replace('-', "_").to_ascii_uppercase());
         let value = self.environment.get(&variable).or_else(|| self.keys.get(key).map(String::as_str));

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 /// Longest time of the command; it may ask a person.
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two checks whether it has ended.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Most bytes of a password.
 const MAX_PASSWORD: u64 = 64 << 10;
 /// Name of the command.
@@ -77,7 +77,7 @@ fn ask(command: &Path, service: &str, user: &str) -> Option<String> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Ok(None) if start.elapsed() < COMMAND_TIMEOUT => std::thread::sleep(POLL_INTERVAL),
             _ => {
                 // The command has ended meanwhile, or cannot be killed.
                 let _ = child.kill();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::index::IndexError;
-use crate::settings::environment::{Environment, Pip, read_up_to, truth};
-use crate::settings::files::Uv;
+use crate::settings::environment::{Environment, PipSettings, read_up_to, truth};
+use crate::settings::files::UvSettings;
 use crate::settings::netrc::{self, Netrc};
 use crate::settings::{Credentials, FindLinks, Index, Prerelease, Settings, Tls, parse_exclude_newer};
 
@@ -54,7 +54,12 @@ impl Settings {
     }
 
     /// Reads indexes, directories and credentials.
-    fn read_places(&mut self, environment: &Environment, pip: &Pip<'_>, uv: &Uv) -> Result<(), IndexError> {
+    fn read_places(
+        &mut self,
+        environment: &Environment,
+        pip: &PipSettings<'_>,
+        uv: &UvSettings,
+    ) -> Result<(), IndexError> {
         let credentials = &mut self.credentials;
         let words = |name: &str| environment.get(name).unwrap_or_default().split_whitespace().map(str::to_owned);
         let mut indexes: Vec<Index> = Vec::new();
@@ -116,7 +121,7 @@ impl Settings {
     }
 
     /// Reads proxy, certificates and time limits.
-    fn read_network(&mut self, environment: &Environment, pip: &Pip<'_>) -> Result<(), IndexError> {
+    fn read_network(&mut self, environment: &Environment, pip: &PipSettings<'_>) -> Result<(), IndexError> {
         self.proxy = pip
             .get("proxy")
             .map(|proxy| if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") });

@@ -208,12 +208,12 @@ impl std::error::Error for WheelError {}
 
 /// Problem of a file, before the wheel's name is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
+pub(crate) struct LocatedProblem {
     pub(crate) file: Option<String>,
     pub(crate) problem: WheelProblem,
 }
 
-impl Located {
+impl LocatedProblem {
     pub(crate) fn new(file: &str, problem: WheelProblem) -> Self {
         Self { file: Some(file.to_owned()), problem }
     }
@@ -223,7 +223,7 @@ impl Located {
     }
 }
 
-impl From<WheelProblem> for Located {
+impl From<WheelProblem> for LocatedProblem {
     fn from(problem: WheelProblem) -> Self {
         Self { file: None, problem }
     }

@@ -7,11 +7,11 @@ use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 
 /// Fields of one file, in order.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(super) struct HeaderFields<'a> {
     fields: Vec<(&'a str, String)>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> HeaderFields<'a> {
     /// Parses the fields of `text`. A line that is neither a field nor the continuation of one starts the body.
     pub(super) fn read(text: &'a str) -> Self {
         let mut fields: Vec<(&str, String)> = Vec::new();
@@ -95,28 +95,30 @@ mod tests {
     #[test]
     fn fields_end_where_the_body_begins() {
         let text = "Name: a\r\nSummary: one\r\n  two\r\n\tthree\r\nname: b\r\n\r\nVersion: 1\r\n";
-        let fields = Fields::read(text);
+        let fields = HeaderFields::read(text);
         assert_eq!(fields.all("NAME").unwrap(), ["a", "b"]);
         assert_eq!(fields.one("Summary").unwrap(), Some("one\ntwo\nthree"));
         assert_eq!(fields.one("Version").unwrap(), None);
         assert!(fields.one("Name").is_err());
-        let broken = Fields::read("Name: a\nno field\nVersion: 1\n");
+        let broken = HeaderFields::read("Name: a\nno field\nVersion: 1\n");
         assert_eq!(broken.one("Version").unwrap(), None);
-        assert!(Fields::read(" leading\nName: a").required("Name").is_err());
+        assert!(HeaderFields::read(" leading\nName: a").required("Name").is_err());
     }
 
     #[test]
     fn what_one_file_can_cost_is_bounded() {
         let many = "Tag: a\n".repeat(MAX_REPEATED_FIELDS + 1);
-        assert!(matches!(Fields::read(&many).all("Tag"), Err(WheelProblem::TooMuch { .. })));
+        assert!(matches!(HeaderFields::read(&many).all("Tag"), Err(WheelProblem::TooMuch { .. })));
         let long = format!("Tag: {}\n", "a".repeat(MAX_FIELD_BYTES + 1));
-        assert!(matches!(Fields::read(&long).one("Tag"), Err(WheelProblem::TooMuch { .. })));
+        assert!(matches!(HeaderFields::read(&long).one("Tag"), Err(WheelProblem::TooMuch { .. })));
     }
 
     #[test]
     fn versions_of_formats() {
         let version = |text: &str| {
-            Fields::read(&format!("Wheel-Version: {text}\n")).format_version("Wheel-Version", &[1]).map(str::to_owned)
+            HeaderFields::read(&format!("Wheel-Version: {text}\n"))
+                .format_version("Wheel-Version", &[1])
+                .map(str::to_owned)
         };
         assert_eq!(version("1.0").unwrap(), "1.0");
         assert_eq!(version("1.9").unwrap(), "1.9");

@@ -23,7 +23,7 @@ pub enum Scheme {
 ///
 /// # Errors
 /// [`WheelProblem::DataScheme`] for a file in a `.data` directory that is in none of its schemes.
-pub(super) fn place<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'a str), WheelProblem> {
+pub(super) fn split_scheme<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'a str), WheelProblem> {
     let Some((top, rest)) = path.split_once('/') else { return Ok((Scheme::SitePackages, path)) };
     if Some(top) != data {
         return Ok((Scheme::SitePackages, path));
@@ -60,10 +60,10 @@ mod tests {
             ("a-1.data/headers/a.h", Scheme::Headers, "a.h"),
             ("a-1.data/data/share/man/a.1", Scheme::Data, "share/man/a.1"),
         ] {
-            assert_eq!(place(path, data), Ok((scheme, relative)), "{path}");
+            assert_eq!(split_scheme(path, data), Ok((scheme, relative)), "{path}");
         }
         for path in ["a-1.data/x", "a-1.data/etc/passwd", "a-1.data/PURELIB/a"] {
-            assert_eq!(place(path, data), Err(WheelProblem::DataScheme), "{path}");
+            assert_eq!(split_scheme(path, data), Err(WheelProblem::DataScheme), "{path}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
 use super::error::shown;
-use super::headers::Fields;
+use super::headers::HeaderFields;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 use crate::lenient;
 use crate::name::DistributionName;
@@ -41,7 +41,7 @@ impl Metadata {
     /// [`WheelProblem::Newer`] for a format from 3.0 on, [`WheelProblem::Syntax`] for missing or invalid fields.
     pub fn parse(bytes: &[u8]) -> Result<Self, WheelProblem> {
         let text = String::from_utf8_lossy(bytes);
-        let fields = Fields::read(text.strip_prefix('\u{feff}').unwrap_or(&text));
+        let fields = HeaderFields::read(text.strip_prefix('\u{feff}').unwrap_or(&text));
         let all = |name| Ok::<_, WheelProblem>(fields.all(name)?.into_iter().map(single_line).collect());
         let metadata = Self {
             metadata_version: fields.format_version("Metadata-Version", &[1, 2])?.to_owned(),
@@ -100,7 +100,7 @@ impl WheelInfo {
     /// [`WheelProblem::Newer`] for a format from 2.0 on, [`WheelProblem::Syntax`] for missing or invalid fields.
     pub fn parse(bytes: &[u8]) -> Result<Self, WheelProblem> {
         let text = std::str::from_utf8(bytes).map_err(|_| WheelProblem::Syntax("it is not UTF-8".to_owned()))?;
-        let fields = Fields::read(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let fields = HeaderFields::read(text.strip_prefix('\u{feff}').unwrap_or(text));
         let root = fields.required("Root-Is-Purelib")?;
         let root_is_purelib = match root.to_ascii_lowercase().as_str() {
             "true" => true,

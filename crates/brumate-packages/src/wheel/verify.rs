@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
-use super::archive::{Archive, Entry, Names, ReadAt};
+use super::archive::{Archive, Entry, PathNames, ReadAt};
 use super::contents::{NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary};
-use super::error::{Located, WheelError, shown};
+use super::error::{LocatedProblem, WheelError, shown};
 use super::file_name::WheelFileName;
-use super::layout::{Scheme, place, top_directory};
+use super::layout::{Scheme, split_scheme, top_directory};
 use super::limits;
 use super::metadata::{Metadata, WheelInfo, parse_entry_points};
 use super::record::Record;
@@ -34,44 +34,45 @@ pub fn verify<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Resu
     read(source, file_name).map_err(|located| located.in_wheel(file_name.as_str()))
 }
 
-fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, Located> {
+fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, LocatedProblem> {
     let bytes = source.size().map_err(|error| WheelProblem::Io(error.to_string()))?;
     let archive = Archive::open(source)?;
-    let directories = Directories::find(&archive.entries, file_name)?;
+    let directories = SpecialDirectories::find(&archive.entries, file_name)?;
     let placed = place_all(&archive.entries, &directories)?;
     let files: HashMap<&str, &Entry> =
         archive.entries.iter().filter(|entry| !entry.is_directory).map(|entry| (entry.path.as_str(), entry)).collect();
 
     let own = |name: &str| format!("{}/{name}", directories.dist_info);
     let content = |path: &str, limit: usize| {
-        let entry = files.get(path).ok_or_else(|| Located::new(path, WheelProblem::Missing))?;
-        archive.content(entry, limit).map_err(|problem| Located::new(path, problem))
+        let entry = files.get(path).ok_or_else(|| LocatedProblem::new(path, WheelProblem::Missing))?;
+        archive.content(entry, limit).map_err(|problem| LocatedProblem::new(path, problem))
     };
     let parsed = |path: String, limit: usize| content(&path, limit).map(|bytes| (bytes, path));
 
     let (bytes_of, path) = parsed(own("METADATA"), limits::MAX_METADATA_BYTES)?;
     let metadata = Metadata::parse(&bytes_of)
         .and_then(|metadata| check_metadata(&metadata, file_name).map(|()| metadata))
-        .map_err(|problem| Located::new(&path, problem))?;
+        .map_err(|problem| LocatedProblem::new(&path, problem))?;
     let (bytes_of, path) = parsed(own("WHEEL"), limits::MAX_WHEEL_FILE_BYTES)?;
     let wheel = WheelInfo::parse(&bytes_of)
         .and_then(|wheel| check_build(&wheel, file_name).map(|()| wheel))
-        .map_err(|problem| Located::new(&path, problem))?;
+        .map_err(|problem| LocatedProblem::new(&path, problem))?;
     let entry_points = match files.contains_key(own("entry_points.txt").as_str()) {
         false => Vec::new(),
         true => {
             let (bytes_of, path) = parsed(own("entry_points.txt"), limits::MAX_ENTRY_POINTS_BYTES)?;
-            parse_entry_points(&bytes_of).map_err(|problem| Located::new(&path, problem))?
+            parse_entry_points(&bytes_of).map_err(|problem| LocatedProblem::new(&path, problem))?
         }
     };
     let (bytes_of, record_path) = parsed(own("RECORD"), MAX_RECORD_BYTES)?;
-    let record = Record::parse(&bytes_of).map_err(|problem| Located::new(&record_path, problem))?;
+    let record = Record::parse(&bytes_of).map_err(|problem| LocatedProblem::new(&record_path, problem))?;
     check_record(&record, &archive.entries, &record_path)?;
 
     let mut found = Vec::with_capacity(files.len());
     let mut native_modules = Vec::new();
     for (entry, (scheme, relative)) in archive.entries.iter().zip(&placed).filter(|(entry, _)| !entry.is_directory) {
-        let (sha256, first) = digest(&archive, entry, &record).map_err(|problem| Located::new(&entry.path, problem))?;
+        let (sha256, first) =
+            digest(&archive, entry, &record).map_err(|problem| LocatedProblem::new(&entry.path, problem))?;
         if is_native(&entry.path) {
             native_modules.push(NativeModule { path: entry.path.clone(), format: NativeFormat::of(&first) });
         }
@@ -95,13 +96,13 @@ fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Whe
 }
 
 /// Special directories at the root.
-struct Directories {
+struct SpecialDirectories {
     dist_info: String,
     data: Option<String>,
 }
 
-impl Directories {
-    fn find(entries: &[Entry], file_name: &WheelFileName) -> Result<Self, Located> {
+impl SpecialDirectories {
+    fn find(entries: &[Entry], file_name: &WheelFileName) -> Result<Self, LocatedProblem> {
         let tops: BTreeSet<&str> = entries
             .iter()
             .filter_map(|entry| top_directory(&entry.path).or_else(|| entry.is_directory.then_some(&entry.path)))
@@ -116,17 +117,17 @@ impl Directories {
         }
         let data: Vec<&str> = ending(".data").collect();
         if let [_, second, ..] = data[..] {
-            return Err(Located::new(second, WheelProblem::Syntax("a second `.data` directory".to_owned())));
+            return Err(LocatedProblem::new(second, WheelProblem::Syntax("a second `.data` directory".to_owned())));
         }
         Ok(Self { dist_info: dist_info.to_owned(), data: data.first().map(|data| (*data).to_owned()) })
     }
 }
 
 /// Checks that a directory is named after the wheel.
-fn check_directory(directory: &str, ending: &str, file_name: &WheelFileName) -> Result<(), Located> {
+fn check_directory(directory: &str, ending: &str, file_name: &WheelFileName) -> Result<(), LocatedProblem> {
     let stem = directory.strip_suffix(ending).unwrap_or(directory);
     let (name, version) = stem.rsplit_once('-').unwrap_or((stem, ""));
-    let located = |problem| Located::new(directory, problem);
+    let located = |problem| LocatedProblem::new(directory, problem);
     check_name(name, file_name).map_err(located)?;
     check_version(&version.replace('_', "-"), file_name).map_err(located)
 }
@@ -161,16 +162,19 @@ fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), Wheel
 }
 
 /// Returns the place of each entry, in the order of the entries; two files must not have the same place.
-fn place_all<'a>(entries: &'a [Entry], directories: &Directories) -> Result<Vec<(Scheme, &'a str)>, Located> {
-    let mut names = Names::default();
+fn place_all<'a>(
+    entries: &'a [Entry],
+    directories: &SpecialDirectories,
+) -> Result<Vec<(Scheme, &'a str)>, LocatedProblem> {
+    let mut names = PathNames::default();
     let mut placed = Vec::with_capacity(entries.len());
     for entry in entries {
-        let located = |problem| Located::new(&entry.path, problem);
+        let located = |problem| LocatedProblem::new(&entry.path, problem);
         if entry.is_directory {
             placed.push((Scheme::SitePackages, entry.path.as_str()));
             continue;
         }
-        let (scheme, relative) = place(&entry.path, directories.data.as_deref()).map_err(located)?;
+        let (scheme, relative) = split_scheme(&entry.path, directories.data.as_deref()).map_err(located)?;
         if scheme == Scheme::SitePackages {
             names.add(relative, false).map_err(located)?;
             let top = top_directory(relative).unwrap_or("");
@@ -189,7 +193,7 @@ fn is_exempt(path: &str, record_path: &str) -> bool {
 }
 
 /// Checks that `RECORD` lists each file with a hash, and nothing else.
-fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result<(), Located> {
+fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result<(), LocatedProblem> {
     let mut listed: BTreeSet<&str> = record.paths().collect();
     for entry in entries {
         let was_listed = listed.remove(entry.path.as_str());
@@ -197,10 +201,10 @@ fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result
             continue;
         }
         if !was_listed {
-            return Err(Located::new(&entry.path, WheelProblem::Unlisted));
+            return Err(LocatedProblem::new(&entry.path, WheelProblem::Unlisted));
         }
-        if !record.get(&entry.path).is_some_and(super::record::Recorded::has_hash) {
-            return Err(Located::new(&entry.path, WheelProblem::Unlisted));
+        if !record.get(&entry.path).is_some_and(super::record::RecordEntry::has_hash) {
+            return Err(LocatedProblem::new(&entry.path, WheelProblem::Unlisted));
         }
     }
     // A directory may be listed with its slash.
@@ -208,7 +212,7 @@ fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result
         entries.iter().filter(|entry| entry.is_directory).map(|entry| entry.path.as_str()).collect();
     let is_directory = |path: &str| path.strip_suffix('/').is_some_and(|path| directories.contains(path));
     match listed.into_iter().find(|path| !is_exempt(path, record_path) && !is_directory(path)) {
-        Some(path) => Err(Located::new(path, WheelProblem::ListedMissing)),
+        Some(path) => Err(LocatedProblem::new(path, WheelProblem::ListedMissing)),
         None => Ok(()),
     }
 }
@@ -219,7 +223,7 @@ fn digest<R: ReadAt + ?Sized>(
     entry: &Entry,
     record: &Record,
 ) -> Result<([u8; 32], Vec<u8>), WheelProblem> {
-    let unrecorded = super::record::Recorded::default();
+    let unrecorded = super::record::RecordEntry::default();
     let recorded = record.get(&entry.path).filter(|_| !entry.path.ends_with("/RECORD")).unwrap_or(&unrecorded);
     let mut comparison = recorded.hasher();
     let mut first = Vec::new();
@@ -245,12 +249,12 @@ fn is_native(path: &str) -> bool {
 pub fn modules_of<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Vec<String>, WheelError> {
     let list = || {
         let archive = Archive::open(source)?;
-        let directories = Directories::find(&archive.entries, file_name)?;
+        let directories = SpecialDirectories::find(&archive.entries, file_name)?;
         let placed = place_all(&archive.entries, &directories)?;
         let files = archive.entries.iter().zip(&placed).filter(|(entry, _)| !entry.is_directory);
         Ok(top_level(files.filter(|(_, (scheme, _))| *scheme == Scheme::SitePackages).map(|(_, (_, path))| *path)))
     };
-    list().map_err(|located: Located| located.in_wheel(file_name.as_str()))
+    list().map_err(|located: LocatedProblem| located.in_wheel(file_name.as_str()))
 }
 
 /// Returns the top-level modules: files and directories at the root of site-packages that Python can import.

@@ -103,7 +103,7 @@ fn check(directory: &Path) {
         assert!(content.iter().rev().eq(&bytes));
     }
     // The next download sweeps; this one is refused after it has.
-    let mut fill = cache.fill_unknown(&name()).unwrap();
+    let mut fill = cache.writer_without_hash(&name()).unwrap();
     fill.write(b"x").unwrap();
     fill.finish().unwrap_err();
     let root = directory.join("cache").join("packages-1");

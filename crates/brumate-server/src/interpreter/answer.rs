@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_engine_api::Limits;
 use brumate_session::explain;
-use brumate_session::sessions::{ANSWER_BYTES, CellReport, SessionFile, FullText};
+use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionFile};
 use brumate_session::units::format_size;
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value, json};

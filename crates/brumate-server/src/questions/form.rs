@@ -1,6 +1,6 @@
 //! A question as a form of one field, and what comes back.
 
-use brumate_session::{InputRequest, InputReply};
+use brumate_session::{InputReply, InputRequest};
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, PrimitiveSchemaDefinition, StringSchema,
 };

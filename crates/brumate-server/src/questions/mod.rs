@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::TaskHandle;
 use brumate_session::units::format_duration;
-use brumate_session::{InputRequest, InputReply, explain};
+use brumate_session::{InputReply, InputRequest, explain};
 use rmcp::RoleServer;
 use rmcp::model::{ClientResult, ElicitRequest, ElicitResult, InputRequest, RequestId, ServerRequest};
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};

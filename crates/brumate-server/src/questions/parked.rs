@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use brumate_session::{InputRequest, InputReply};
+use brumate_session::{InputReply, InputRequest};
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests, InputRequiredResult,
 };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
-use brumate_packages::{Requirement, Source};
+use brumate_packages::{Requirement, RequirementSource};
 
-use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, ResolveRequest};
+use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, RequirementSet};
 
 /// Most requirements that are tried one by one to report what is wrong with each.
 const MAX_ALONE: usize = 32;
@@ -35,16 +35,16 @@ impl Packages {
             }
         }
         let requirements: Vec<Requirement> = requests.iter().map(|request| request.requirement.clone()).collect();
-        let order = ResolveRequest { requests, constraints, pre: request.pre, no_deps: request.no_deps };
-        let kept = self.with_pinned(&order, &present, request.upgrade);
+        let set = RequirementSet { requests, constraints, pre: request.pre, no_deps: request.no_deps };
+        let kept = self.with_pinned(&set, &present, request.upgrade);
         let outcome = match self.install_set(kept, event_sink).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => {
-                self.install_set(order.clone(), event_sink).await
+                self.install_set(set.clone(), event_sink).await
             }
             outcome => outcome,
         };
         let installation = match outcome {
-            Err(error) if request.keep_going => return Err(self.collect_errors(&order, error).await),
+            Err(error) if request.keep_going => return Err(self.collect_errors(&set, error).await),
             outcome => outcome?,
         };
         self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
@@ -52,14 +52,14 @@ impl Packages {
     }
 
     /// Returns one error for all requirements that fail on their own; `error` if each alone can be met.
-    async fn collect_errors(&self, order: &ResolveRequest, error: PackageError) -> PackageError {
+    async fn collect_errors(&self, set: &RequirementSet, error: PackageError) -> PackageError {
         let settings = &self.inner.settings;
         if settings.lock.is_some() {
             return error;
         }
         let mut texts: Vec<String> = Vec::new();
-        for wanted in order.requests.iter().take(MAX_ALONE) {
-            let alone = ResolveRequest { requests: vec![wanted.clone()], ..order.clone() };
+        for wanted in set.requests.iter().take(MAX_ALONE) {
+            let alone = RequirementSet { requests: vec![wanted.clone()], ..set.clone() };
             let failed = match self.check_requirements(&alone) {
                 Err(error) => Some(error),
                 Ok(()) if settings.policy.is_only_bundled() => self.bundled(&alone).err(),
@@ -75,21 +75,21 @@ impl Packages {
     }
 
     /// Returns the request with the mounted packages pinned to their versions.
-    fn with_pinned(&self, order: &ResolveRequest, present: &[WheelFileName], upgrade: bool) -> ResolveRequest {
-        let mut order = order.clone();
+    fn with_pinned(&self, set: &RequirementSet, present: &[WheelFileName], upgrade: bool) -> RequirementSet {
+        let mut set = set.clone();
         for wheel in present {
-            let asked = order.requests.iter().find(|request| request.requirement.name == wheel.name);
+            let asked = set.requests.iter().find(|request| request.requirement.name == wheel.name);
             let stays = match asked.map(|request| &request.requirement.source) {
                 None => true,
-                Some(Source::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
-                Some(Source::Url(_)) => false,
+                Some(RequirementSource::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
+                Some(RequirementSource::Url(_)) => false,
             };
             let text = format!("{}=={}", wheel.name, wheel.version);
             if let (true, Ok(constraint)) = (stays, text.parse()) {
-                order.constraints.push(constraint);
+                set.constraints.push(constraint);
             }
         }
-        order
+        set
     }
 }
 

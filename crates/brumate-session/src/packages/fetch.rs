@@ -7,13 +7,13 @@ use brumate_engine_api::Layer;
 use brumate_packages::Requirement;
 use brumate_packages::cache::{Cache, CachedWheel, FetchError};
 use brumate_packages::index::Origin;
-use brumate_packages::resolver::{Locked, OnProgress, Progress, Resolution, Resolver};
+use brumate_packages::resolver::{LockedPackage, OnProgress, Resolution, ResolutionProgress, Resolver};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::broadcast;
 
 use super::bytecode::open_bytecode;
 use super::layer_record::LayerRecord;
-use super::{Installation, InstalledPackage, PackageError, PackageEvent, Packages, ResolveRequest};
+use super::{Installation, InstalledPackage, PackageError, PackageEvent, Packages, RequirementSet};
 
 /// Wheels of one set that are fetched at the same time.
 const FETCHED_AT_ONCE: usize = 8;
@@ -23,26 +23,26 @@ const EVENT_BYTES: u64 = 1 << 20;
 impl Packages {
     pub(super) async fn find_and_fetch(
         &self,
-        order: ResolveRequest,
+        set: RequirementSet,
         events: broadcast::Sender<PackageEvent>,
     ) -> Result<Installation, PackageError> {
         let _slot = self.inner.slots.acquire().await.map_err(PackageError::internal)?;
         let resolution = match &self.inner.settings.lock {
             Some(lock) => lock.resolution.clone(),
             None => {
-                let _ = events.send(PackageEvent::Resolving { requirements: order.requests.len() });
+                let _ = events.send(PackageEvent::Resolving { requirements: set.requests.len() });
                 let sender = events.clone();
                 let progress: OnProgress = Arc::new(move |step| {
-                    if let Progress::Listing { name } = step {
+                    if let ResolutionProgress::Listing { name } = step {
                         // All receivers may be gone; the same below.
                         let _ = sender.send(PackageEvent::Looking { name: name.to_owned() });
                     }
                 });
-                self.search(&order, progress).await?
+                self.search(&set, progress).await?
             }
         };
-        self.check_resolution(&order, &resolution)?;
-        let (cache, resolver) = (self.cache().await?, self.resolver(order.pre).await?);
+        self.check_resolution(&set, &resolution)?;
+        let (cache, resolver) = (self.cache().await?, self.resolver(set.pre).await?);
         let fetched: Vec<(InstalledPackage, Option<Layer>)> = stream::iter(resolution.packages)
             .map(|package| self.get(package, cache, resolver, &events))
             .buffered(FETCHED_AT_ONCE)
@@ -60,17 +60,13 @@ impl Packages {
     }
 
     /// Resolves a request to exact wheels.
-    pub(super) async fn search(
-        &self,
-        order: &ResolveRequest,
-        progress: OnProgress,
-    ) -> Result<Resolution, PackageError> {
-        let mut resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
-        if order.no_deps {
+    pub(super) async fn search(&self, set: &RequirementSet, progress: OnProgress) -> Result<Resolution, PackageError> {
+        let mut resolver = self.resolver(set.pre).await?.clone().with_progress(progress);
+        if set.no_deps {
             resolver = resolver.without_dependencies();
         }
-        let constraints: Vec<Requirement> = self.constraints(order).cloned().collect();
-        Ok(resolver.resolve(&order.requirements(), &constraints, self.resolver_policy()).await?)
+        let constraints: Vec<Requirement> = self.constraints(set).cloned().collect();
+        Ok(resolver.resolve(&set.requirements(), &constraints, self.resolver_policy()).await?)
     }
 
     /// Returns the bundle's wheels among `packages`, in the order in which they are prepared.
@@ -82,7 +78,7 @@ impl Packages {
 
     async fn get(
         &self,
-        package: Locked,
+        package: LockedPackage,
         cache: &Cache,
         resolver: &Resolver,
         events: &broadcast::Sender<PackageEvent>,
@@ -107,7 +103,7 @@ impl Packages {
 
 /// Returns a wheel, from the cache or downloaded.
 pub(super) async fn fetch(
-    package: &Locked,
+    package: &LockedPackage,
     cache: &Cache,
     resolver: &Resolver,
     events: &broadcast::Sender<PackageEvent>,

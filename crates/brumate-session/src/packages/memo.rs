@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Installation, PackageError, PackageEvent, Packages, ResolveRequest};
+use super::{Installation, PackageError, PackageEvent, Packages, RequirementSet};
 
 /// Sets that are kept.
 const MAX_REMEMBERED: usize = 64;
@@ -82,10 +82,10 @@ impl Packages {
     /// Returns a kept set, or joins the installation that is under way, or starts one.
     pub(super) async fn shared_install(
         &self,
-        order: ResolveRequest,
+        set: RequirementSet,
         event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        let key = key(&order);
+        let key = key(&set);
         let (install, mut events) = {
             let mut memo = self.memo();
             if let Some(entry) = memo.get(&key) {
@@ -99,7 +99,7 @@ impl Packages {
                 None => {
                     let (sender, receiver) = broadcast::channel(EVENT_QUEUE);
                     let weak_sender = sender.downgrade();
-                    let install = self.start_install(order, key.clone(), sender);
+                    let install = self.start_install(set, key.clone(), sender);
                     if let Some(weak) = install.downgrade() {
                         memo.running.insert(key, (weak, weak_sender));
                     }
@@ -132,13 +132,13 @@ impl Packages {
 
     fn start_install(
         &self,
-        order: ResolveRequest,
+        set: RequirementSet,
         key: String,
         events: broadcast::Sender<PackageEvent>,
     ) -> SharedInstall {
         let packages = self.clone();
         async move {
-            let installation = Arc::new(packages.find_and_fetch(order, events).await?);
+            let installation = Arc::new(packages.find_and_fetch(set, events).await?);
             packages.memo().insert(key, Arc::clone(&installation));
             packages.compile_in_background(&installation);
             Ok(installation)
@@ -149,16 +149,16 @@ impl Packages {
 }
 
 /// Returns a key that is equal for equivalent requests.
-fn key(order: &ResolveRequest) -> String {
-    let mut requirements: Vec<String> = order.requests.iter().map(|request| request.requirement.to_string()).collect();
+fn key(set: &RequirementSet) -> String {
+    let mut requirements: Vec<String> = set.requests.iter().map(|request| request.requirement.to_string()).collect();
     requirements.sort_unstable();
     requirements.dedup();
-    let mut constraints: Vec<String> = order.constraints.iter().map(ToString::to_string).collect();
+    let mut constraints: Vec<String> = set.constraints.iter().map(ToString::to_string).collect();
     constraints.sort_unstable();
     constraints.dedup();
     // A requirement contains no NUL.
     let (requirements, constraints) = (requirements.join("\0"), constraints.join("\0"));
-    format!("{requirements}\0\0{constraints}\0\0{}\0{}", order.pre, order.no_deps)
+    format!("{requirements}\0\0{constraints}\0\0{}\0{}", set.pre, set.no_deps)
 }
 
 #[cfg(test)]
@@ -189,15 +189,15 @@ mod tests {
 
     #[test]
     fn orders_that_mean_the_same_have_one_key() {
-        let order = |texts: &[&str]| {
-            ResolveRequest::new(
+        let requirements = |texts: &[&str]| {
+            RequirementSet::new(
                 texts.iter().map(|text| text.parse::<brumate_packages::Requirement>().unwrap().into()).collect(),
             )
         };
-        assert_eq!(key(&order(&["a", "b>1", "a"])), key(&order(&["b>1", "a"])));
-        assert_ne!(key(&order(&["a"])), key(&ResolveRequest { pre: true, ..order(&["a"]) }));
-        assert_ne!(key(&order(&["a"])), key(&ResolveRequest { no_deps: true, ..order(&["a"]) }));
-        let constrained = ResolveRequest { constraints: vec!["b>1".parse().unwrap()], ..order(&["a"]) };
-        assert_ne!(key(&order(&["a", "b>1"])), key(&constrained));
+        assert_eq!(key(&requirements(&["a", "b>1", "a"])), key(&requirements(&["b>1", "a"])));
+        assert_ne!(key(&requirements(&["a"])), key(&RequirementSet { pre: true, ..requirements(&["a"]) }));
+        assert_ne!(key(&requirements(&["a"])), key(&RequirementSet { no_deps: true, ..requirements(&["a"]) }));
+        let constrained = RequirementSet { constraints: vec!["b>1".parse().unwrap()], ..requirements(&["a"]) };
+        assert_ne!(key(&requirements(&["a", "b>1"])), key(&constrained));
     }
 }

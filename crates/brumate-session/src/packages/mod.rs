@@ -103,7 +103,7 @@ pub struct InstalledPackage {
 
 /// Requirements with their constraints and options.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ResolveRequest {
+pub(crate) struct RequirementSet {
     pub(crate) requests: Vec<PackageRequest>,
     pub(crate) constraints: Vec<Requirement>,
     /// Takes prereleases.
@@ -112,7 +112,7 @@ pub(crate) struct ResolveRequest {
     pub(crate) no_deps: bool,
 }
 
-impl ResolveRequest {
+impl RequirementSet {
     pub(crate) fn new(requests: Vec<PackageRequest>) -> Self {
         Self { requests, ..Self::default() }
     }
@@ -168,9 +168,9 @@ impl Packages {
         requests: Vec<PackageRequest>,
         event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        let order = ResolveRequest::new(requests);
-        let outcome = self.install_set(order.clone(), event_sink).await;
-        outcome.map_err(|error| modules::with_guess_hint(&order, error))
+        let set = RequirementSet::new(requests);
+        let outcome = self.install_set(set.clone(), event_sink).await;
+        outcome.map_err(|error| modules::with_guess_hint(&set, error))
     }
 
     /// Finds exact wheels for requirements, for a lock. Fetches metadata only.
@@ -179,45 +179,45 @@ impl Packages {
     ///
     /// As [`Packages::install`].
     pub async fn resolve(&self, requests: Vec<PackageRequest>) -> Result<Resolution, PackageError> {
-        let order = ResolveRequest::new(requests);
-        self.check_requirements(&order)?;
-        let resolution = self.search(&order, Arc::new(|_| {})).await?;
-        self.check_resolution(&order, &resolution)?;
+        let set = RequirementSet::new(requests);
+        self.check_requirements(&set)?;
+        let resolution = self.search(&set, Arc::new(|_| {})).await?;
+        self.check_resolution(&set, &resolution)?;
         Ok(resolution)
     }
 
     pub(crate) async fn install_set(
         &self,
-        order: ResolveRequest,
+        set: RequirementSet,
         event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
         if let Some(lock) = &self.inner.settings.lock {
-            self.check_requirements(&order)?;
-            lock.check(&order.requirements())?;
-            return self.shared_install(ResolveRequest::default(), event_sink).await;
+            self.check_requirements(&set)?;
+            lock.check(&set.requirements())?;
+            return self.shared_install(RequirementSet::default(), event_sink).await;
         }
-        if order.requests.is_empty() {
+        if set.requests.is_empty() {
             return Ok(Arc::default());
         }
-        self.check_requirements(&order)?;
-        match self.bundled(&order) {
+        self.check_requirements(&set)?;
+        match self.bundled(&set) {
             Ok(installation) => Ok(Arc::new(installation)),
             Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
             Err(_) => {
-                let installation = self.shared_install(order.clone(), event_sink).await?;
-                modules::check_guesses(&order, &installation)?;
+                let installation = self.shared_install(set.clone(), event_sink).await?;
+                modules::check_guesses(&set, &installation)?;
                 Ok(installation)
             }
         }
     }
 
     /// Meets a request from the bundle alone.
-    fn bundled(&self, order: &ResolveRequest) -> Result<Installation, PackageError> {
+    fn bundled(&self, set: &RequirementSet) -> Result<Installation, PackageError> {
         let bundle = &self.inner.bundle;
-        let resolution = bundle.resolve(&order.requirements())?;
+        let resolution = bundle.resolve(&set.requirements())?;
         let packages: Vec<InstalledPackage> =
             resolution.wheels.iter().filter_map(|key| self.bundled_package(key)).collect();
-        self.check_bundled(order, &packages)?;
+        self.check_bundled(set, &packages)?;
         Ok(Installation { wheels: resolution.wheels, layers: Vec::new(), packages })
     }
 

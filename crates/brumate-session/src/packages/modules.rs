@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brumate_engine_api::MissingModule;
 use brumate_packages::{Bundle, DistributionName, Requirement, import_names};
 
-use super::{Installation, PackageError, PackageRequest, Packages, ResolveRequest};
+use super::{Installation, PackageError, PackageRequest, Packages, RequirementSet};
 
 /// Imported modules for which packages are inferred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Packages {
         }
         let find_links_modules = self.inner.find_links_modules.get_or_init(|| async {
             let found = match self.resolver(false).await {
-                Ok(resolver) => resolver.linked_modules().await.map_err(PackageError::from),
+                Ok(resolver) => resolver.find_links_modules().await.map_err(PackageError::from),
                 Err(error) => Err(error),
             };
             Arc::new(found.unwrap_or_else(|error| {
@@ -132,8 +132,8 @@ impl InferenceScope {
 /// # Errors
 ///
 /// [`PackageError::Requirement`] for the first that does not.
-pub(super) fn check_guesses(order: &ResolveRequest, installation: &Installation) -> Result<(), PackageError> {
-    for wanted in order.requests.iter().filter(|request| request.is_guess) {
+pub(super) fn check_guesses(set: &RequirementSet, installation: &Installation) -> Result<(), PackageError> {
+    for wanted in set.requests.iter().filter(|request| request.is_guess) {
         let Some(module) = &wanted.module else { continue };
         let named = wanted.requirement.name.as_str();
         let package = installation.packages.iter().find(|package| package.name == named);
@@ -148,8 +148,8 @@ pub(super) fn check_guesses(order: &ResolveRequest, installation: &Installation)
 }
 
 /// Adds to an error that packages were guessed from the names of modules, and how to name others.
-pub(super) fn with_guess_hint(order: &ResolveRequest, error: PackageError) -> PackageError {
-    let guessed: Vec<String> = order
+pub(super) fn with_guess_hint(set: &RequirementSet, error: PackageError) -> PackageError {
+    let guessed: Vec<String> = set
         .wanted
         .iter()
         .filter(|request| request.is_guess)

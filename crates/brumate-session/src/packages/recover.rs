@@ -6,7 +6,7 @@ use brumate_engine_api::{Layer, LayerId};
 use brumate_packages::DistributionName;
 use brumate_packages::cache::Sha256Hash;
 use brumate_packages::index::Origin;
-use brumate_packages::resolver::Locked;
+use brumate_packages::resolver::LockedPackage;
 use brumate_packages::wheel::WheelFileName;
 use tokio::sync::broadcast;
 use url::Url;
@@ -56,7 +56,7 @@ impl Packages {
         let Some(url) = known.url.as_deref().and_then(|url| Url::parse(url).ok()) else {
             return Err(PackageError::internal("where it was from is not known"));
         };
-        let package = Locked {
+        let package = LockedPackage {
             name: DistributionName::new(name.name.as_str()).ok_or_else(|| PackageError::internal("its name"))?,
             version: name.version.clone(),
             extras: Vec::new(),

@@ -1,7 +1,7 @@
 //! Package requests: requirements with their reason.
 
 use brumate_packages::Requirement;
-use brumate_packages::policy::Way;
+use brumate_packages::policy::RequestReason;
 
 /// Requirement of the user or of running code.
 #[derive(Debug, Clone)]
@@ -16,10 +16,10 @@ pub struct PackageRequest {
 
 impl PackageRequest {
     /// Returns the reason of the request, for messages.
-    pub(super) fn way(&self) -> Way<'_> {
+    pub(super) fn reason(&self) -> RequestReason<'_> {
         match &self.module {
-            Some(module) => Way::Imported(module),
-            None => Way::Requested,
+            Some(module) => RequestReason::Imported(module),
+            None => RequestReason::Requested,
         }
     }
 }

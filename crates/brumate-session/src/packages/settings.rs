@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brumate_packages::Requirement;
 use brumate_packages::index::IndexError;
 use brumate_packages::lock::Lock;
-use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
+use brumate_packages::policy::{Policy, PolicyLayer, PolicyTable, RuleOrigin};
 use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
 
 use super::InferenceScope;
@@ -39,7 +39,8 @@ impl PackageSettings {
     pub fn only_bundled() -> Self {
         let table = PolicyTable { only_bundled: true, ..PolicyTable::default() };
         // `PolicyLayer::new` fails only for an index that is not a URL, and there is none.
-        let policy = PolicyLayer::new(table, Origin::CommandLine).map(|layer| Policy::new([layer])).unwrap_or_default();
+        let policy =
+            PolicyLayer::new(table, RuleOrigin::CommandLine).map(|layer| Policy::new([layer])).unwrap_or_default();
         Self { policy, ..Self::default() }
     }
 }

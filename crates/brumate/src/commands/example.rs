@@ -1,7 +1,7 @@
 //! `brumate example`: the numpy script of the documentation, with the text that the tool gives.
 
 use brumate_server::result_text;
-use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, RunStatus};
+use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner};
 
 use super::{complain, print};
 use crate::exit_status;

@@ -1,9 +1,9 @@
 //! End record and central directory.
 
 use super::super::WheelProblem;
-use super::super::error::Located;
+use super::super::error::LocatedProblem;
 use super::super::limits::{MAX_DIRECTORY_BYTES, MAX_FILE_BYTES, MAX_PATHS};
-use super::{Packing, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
+use super::{Compression, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const END_RECORD: usize = 22;
 const ZIP64_LOCATOR: usize = 20;
@@ -20,14 +20,14 @@ const UTF8: u16 = 1 << 11;
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 
 /// Bytes of the central directory.
-pub(super) struct Directory {
+pub(super) struct CentralDirectory {
     /// Offset of the directory in the archive.
     pub(super) start: u64,
     bytes: Vec<u8>,
     count: u64,
 }
 
-impl Directory {
+impl CentralDirectory {
     /// Finds the directory by the end record.
     pub(super) fn read<R: ReadAt + ?Sized>(source: &R, size: u64) -> Result<Self, WheelProblem> {
         let bad = WheelProblem::NotAnArchive;
@@ -79,11 +79,11 @@ impl Directory {
     }
 
     /// Parses every header, in order.
-    pub(super) fn headers(&self) -> Result<Vec<Header>, Located> {
+    pub(super) fn headers(&self) -> Result<Vec<DirectoryHeader>, LocatedProblem> {
         let mut headers = Vec::with_capacity((self.count as usize).min(self.bytes.len() / HEADER));
         let mut rest = &self.bytes[..];
         for _ in 0..self.count {
-            let (header, length) = Header::read(rest)?;
+            let (header, length) = DirectoryHeader::read(rest)?;
             headers.push(header);
             rest = &rest[length..];
         }
@@ -143,7 +143,7 @@ impl Zip64End {
 
 /// Header of the directory.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct DirectoryHeader {
     /// Name, with a slash at the end for a directory.
     pub(super) name: String,
     pub(super) flags: u16,
@@ -155,9 +155,9 @@ pub(super) struct Header {
     attributes: u32,
 }
 
-impl Header {
+impl DirectoryHeader {
     /// Parses the header at the start of `bytes`; returns its length as well.
-    fn read(bytes: &[u8]) -> Result<(Self, usize), Located> {
+    fn read(bytes: &[u8]) -> Result<(Self, usize), LocatedProblem> {
         let cut = || WheelProblem::NotAnArchive("the directory is cut off or holds something else");
         let fixed = bytes.get(..HEADER).filter(|fixed| fixed.starts_with(b"PK\x01\x02")).ok_or_else(cut)?;
         let narrow = |offset| u16_at(fixed, offset).unwrap_or(0);
@@ -167,7 +167,7 @@ impl Header {
         let variable = bytes.get(HEADER..end).ok_or_else(cut)?;
         let (raw_name, extra) = (&variable[..name_len], &variable[name_len..name_len + extra_len]);
         let printable = String::from_utf8_lossy(raw_name);
-        let located = |problem| Located::new(&printable, problem);
+        let located = |problem| LocatedProblem::new(&printable, problem);
         let flags = narrow(8);
         if flags & ENCRYPTED != 0 {
             return Err(located(WheelProblem::Encrypted));
@@ -236,10 +236,10 @@ impl Header {
         }
     }
 
-    pub(super) fn packing(&self) -> Result<Packing, WheelProblem> {
+    pub(super) fn compression(&self) -> Result<Compression, WheelProblem> {
         match self.method {
-            0 => Ok(Packing::Stored),
-            8 => Ok(Packing::Deflated),
+            0 => Ok(Compression::Stored),
+            8 => Ok(Compression::Deflated),
             other => Err(WheelProblem::Method(other)),
         }
     }
@@ -252,11 +252,11 @@ impl Header {
         if self.is_directory() && self.size != 0 {
             return Err(WheelProblem::SpecialFile);
         }
-        match self.packing()? {
-            Packing::Stored if self.packed != self.size => {
+        match self.compression()? {
+            Compression::Stored if self.packed != self.size => {
                 Err(WheelProblem::Corrupt("stored, but its two sizes differ"))
             }
-            Packing::Deflated if !super::is_possible_ratio(self.packed, self.size) => {
+            Compression::Deflated if !super::is_possible_ratio(self.packed, self.size) => {
                 Err(WheelProblem::Bomb { bytes: self.size, limit: self.packed.saturating_mul(super::MAX_FILE_RATIO) })
             }
             _ => Ok(()),

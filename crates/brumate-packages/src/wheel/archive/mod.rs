@@ -14,10 +14,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::error::Located;
+use super::error::LocatedProblem;
 use super::limits::{MAX_FILE_RATIO, MAX_TOTAL_BYTES, MAX_TOTAL_RATIO, UNMEASURED_BYTES};
 use super::{WheelProblem, limits};
-pub(crate) use names::Names;
+pub(crate) use names::PathNames;
 
 /// Bytes of a wheel: a file, or memory.
 pub trait ReadAt {
@@ -59,7 +59,7 @@ impl ReadAt for [u8] {
 
 /// Compression method of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum Compression {
     Stored,
     Deflated,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Entry {
     /// Path without a slash at its end.
     pub(crate) path: String,
     pub(crate) is_directory: bool,
-    pub(crate) packing: Packing,
+    pub(crate) compression: Compression,
     /// Offset of the compressed bytes in the archive.
     pub(crate) start: u64,
     pub(crate) packed: u64,
@@ -90,17 +90,17 @@ impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
     ///
     /// # Errors
     /// The first problem, with the name of its file.
-    pub(crate) fn open(source: &'a R) -> Result<Self, Located> {
+    pub(crate) fn open(source: &'a R) -> Result<Self, LocatedProblem> {
         let size = source.size().map_err(|error| io_problem(&error))?;
         if size > limits::MAX_WHEEL_BYTES {
             return Err(WheelProblem::TooMuch { what: "bytes in a wheel", limit: limits::MAX_WHEEL_BYTES }.into());
         }
-        let directory = directory::Directory::read(source, size)?;
+        let directory = directory::CentralDirectory::read(source, size)?;
         let headers = directory.headers()?;
-        let mut names = Names::default();
+        let mut names = PathNames::default();
         let mut total: u64 = 0;
         for header in &headers {
-            let located = |problem| Located::new(&header.name, problem);
+            let located = |problem| LocatedProblem::new(&header.name, problem);
             let path = header.path();
             names::check(path).map_err(located)?;
             header.check_kind().map_err(located)?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use brumate_engine::client;
-use brumate_session::sessions::{FileFault, Sessions, ProblemSubject};
+use brumate_session::sessions::{FileFault, ProblemSubject, Sessions};
 use brumate_session::units::format_size;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{Limits, StopReason};
-use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, RunnerSettings, RunStatus};
+use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner, RunnerSettings};
 
 use super::{Check, State};
 use crate::engine::{LocalEngine, bundle};

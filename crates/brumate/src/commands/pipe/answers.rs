@@ -1,7 +1,7 @@
 //! Reports as JSON.
 
 use brumate_engine_api::{ReturnValue, StopReason};
-use brumate_session::sessions::{CellReport, SessionRecord, SessionFile};
+use brumate_session::sessions::{CellReport, SessionFile, SessionRecord};
 use brumate_session::{RunReport, RunStatus};
 use serde_json::{Value, json};
 
