@@ -1,8 +1,8 @@
-//! How long it takes to open a set of cached wheels, already verified: `cargo run --release -p brumate-packages --example
-//! cached_set -- WHEEL...`.
+//! Measures how long it takes to open a set of verified wheels in the cache: `cargo run --release -p brumate-packages
+//! --example cached_set -- WHEEL...`.
 //!
-//! Opening means: found, undamaged as far as length, time and ends tell, locked against removal, name, version,
-//! metadata and native modules known. With the list of files: that as well, for every wheel.
+//! Opening checks length, time and ends, locks against removal, and reads name, version, metadata and native modules;
+//! a second measurement reads the list of files of every wheel as well.
 #![allow(clippy::disallowed_methods, reason = "it reads its own files")]
 #![allow(clippy::print_stdout)]
 

@@ -108,7 +108,7 @@ impl Sessions {
                     *to = MachineState::Live(LiveMachine::new(session, place));
                 } else {
                     let image = self.write_image(child, &*live.session).await?;
-                    return self.adopt_image(child, image, SessionState::Asleep).await;
+                    return self.adopt_image(child, image, SessionState::Hibernated).await;
                 }
             }
         }

@@ -38,7 +38,7 @@ pub enum SessionError {
         reason: String,
     },
     /// The session cannot be resumed. Its file is kept.
-    #[error("SessionAsleepError: Session {id} cannot be woken: {reason}. Other sessions are not affected.")]
+    #[error("SessionAsleepError: Session {id} cannot be resumed: {reason}. Other sessions are not affected.")]
     NotResumable {
         /// The session.
         id: SessionId,
@@ -48,7 +48,7 @@ pub enum SessionError {
     /// The session was hibernated by another version of Brumate and cannot be resumed by this one. Its files can be
     /// read.
     #[error(
-        "SessionAsleepError: Session {id} cannot be woken: {reason}. Its files are kept and can be read as before; for a new session \
+        "SessionAsleepError: Session {id} cannot be resumed: {reason}. Its files are kept and can be read as before; for a new session \
          with these files, and without its variables, call fork_session on it."
     )]
     Outdated {
@@ -67,7 +67,7 @@ pub enum SessionError {
     },
     /// Another server owns the session and does not release it.
     #[error(
-        "SessionBusyError: Session {id} is awake in another Brumate{}, and cannot be used here: {reason}. Use it there, or create a \
+        "SessionBusyError: Session {id} is in use by another Brumate{}, and cannot be used here: {reason}. Use it there, or create a \
          new session (use session_id=\"\" or session_id=\"0\").",
         process.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
@@ -87,7 +87,7 @@ pub enum SessionError {
     },
     /// All sessions that may be live are, and none of them can be hibernated.
     #[error(
-        "SessionLimitError: {limit} sessions are awake (set by {MAX_LIVE_SESSIONS}) and cannot be put to sleep; clear one \
+        "SessionLimitError: {limit} sessions are live (set by {MAX_LIVE_SESSIONS}) and cannot be hibernated; clear one \
          that is not needed. The last one says: {reason}"
     )]
     NoneCanHibernate {

@@ -182,11 +182,11 @@ fn examine_sessions(
             let (id, shown) = (&record.id, path.display());
             let text = match wrong {
                 FileFault::Damaged(wrong) => format!(
-                    "session {id} cannot be woken: {shown}: {wrong}; restore the file from a backup, or give the session up with \
+                    "session {id} cannot be resumed: {shown}: {wrong}; restore the file from a backup, or give the session up with \
                      `brumate sessions remove {id}`"
                 ),
                 FileFault::Outdated(wrong) => format!(
-                    "session {id} cannot be woken: {shown}: {wrong}; its files can be read, and fork_session makes a new session \
+                    "session {id} cannot be resumed: {shown}: {wrong}; its files can be read, and fork_session makes a new session \
                      with them (see docs/upgrading.md)"
                 ),
             };
@@ -194,7 +194,7 @@ fn examine_sessions(
         }
     }
     if let Some(more) = damaged.checked_sub(MAX_NAMED + 1) {
-        found.problem(ProblemSubject::Session, format!("{} more sessions cannot be woken", more + 1));
+        found.problem(ProblemSubject::Session, format!("{} more sessions cannot be resumed", more + 1));
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
         ];
         for (name, content) in files {
             let mut record = SessionRecord::new(SessionId::random().unwrap(), "local", 0);
-            record.state = SessionState::Asleep;
+            record.state = SessionState::Hibernated;
             record.image = Some(ImageFile { name: name.to_owned(), bytes: 5, generation: 0 });
             ids.push(record.id.clone());
             if let Some(content) = content {

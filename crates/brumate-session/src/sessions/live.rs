@@ -189,7 +189,7 @@ impl Sessions {
             let sessions = self.clone();
             tokio::spawn(async move {
                 if let Err(error) = sessions.hibernate_one().await {
-                    tracing::debug!(%error, "no session could be put to sleep for another");
+                    tracing::debug!(%error, "no session could be hibernated for another");
                 }
             });
         }
@@ -266,11 +266,11 @@ impl Sessions {
                     return Err(error);
                 }
             };
-            self.adopt_image(slot, image, SessionState::Asleep).await?;
+            self.adopt_image(slot, image, SessionState::Hibernated).await?;
         } else {
             let mut record = slot.record();
             if record.state == SessionState::Live {
-                record.state = SessionState::Asleep;
+                record.state = SessionState::Hibernated;
             }
         }
         *machine = MachineState::Absent;

@@ -114,7 +114,7 @@ impl Sessions {
                 && slot.not_storable().is_none()
                 && let Err(error) = self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await
             {
-                tracing::warn!(session = ?slot.record().id, %error, "a session stays awake");
+                tracing::warn!(session = ?slot.record().id, %error, "a session stays live");
             }
         }
     }
@@ -185,7 +185,7 @@ impl Sessions {
         match self.hibernate(slot, &mut guard, DiskCheck::Skipped).await {
             Err(error @ SessionError::Storage(_)) if attempt == CloseAttempt::First => return Err(error),
             Err(error) => {
-                tracing::error!(session = ?id, %error, "a session could not be put to sleep and is lost");
+                tracing::error!(session = ?id, %error, "a session could not be hibernated and is lost");
                 slot.record().lose(&error.to_string());
             }
             Ok(()) => {}

@@ -67,15 +67,15 @@ impl Sessions {
         let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
-            SessionState::Live | SessionState::Asleep if has_file => record.state = SessionState::Asleep,
+            SessionState::Live | SessionState::Hibernated if has_file => record.state = SessionState::Hibernated,
             // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
-            SessionState::Live | SessionState::Asleep if directory.has_crash_snapshot(&record.id) => {
+            SessionState::Live | SessionState::Hibernated if directory.has_crash_snapshot(&record.id) => {
                 let (name, generation) = (DataDir::crash_snapshot_name(&record.id), record.generation);
                 record.image = Some(ImageFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
-                record.state = SessionState::Asleep;
+                record.state = SessionState::Hibernated;
             }
-            SessionState::Live => record.lose("the server ended without putting it to sleep"),
-            SessionState::Asleep => record.lose("its file is gone"),
+            SessionState::Live => record.lose("the server ended without hibernating it"),
+            SessionState::Hibernated => record.lose("its file is gone"),
         }
         record
     }
@@ -219,7 +219,7 @@ impl Sessions {
 pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> SessionError {
     let (process, reason) = match error {
         LeaseRequestError::Refused { process, reason } => (process, reason),
-        LeaseRequestError::Silent { process } => (process, "that one does not answer".to_owned()),
+        LeaseRequestError::Silent { process } => (process, "it does not answer".to_owned()),
     };
     SessionError::OwnedElsewhere { id, process, reason }
 }

@@ -15,7 +15,7 @@ pub enum SessionState {
     /// The state is in a machine.
     Live,
     /// The state is in a file: the session is hibernated.
-    Asleep,
+    Hibernated,
     /// The state is lost.
     Lost,
 }
@@ -26,13 +26,13 @@ impl SessionState {
         match self {
             SessionState::Fresh => "fresh",
             SessionState::Live => "live",
-            SessionState::Asleep => "asleep",
+            SessionState::Hibernated => "asleep",
             SessionState::Lost => "lost",
         }
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let all = [SessionState::Fresh, SessionState::Live, SessionState::Asleep, SessionState::Lost];
+        let all = [SessionState::Fresh, SessionState::Live, SessionState::Hibernated, SessionState::Lost];
         all.into_iter().find(|state| state.as_str() == text)
     }
 }

@@ -122,7 +122,7 @@ impl Sessions {
         };
         let copied = copy(from, self.inner.directory.image(&name)).await;
         let bytes = copied.inspect_err(|_| self.inner.directory.remove_image(&name))?;
-        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Asleep).await
+        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Hibernated).await
     }
 }
 

@@ -118,7 +118,7 @@ impl Sessions {
         if !kept {
             record.lose(&format!("its interpreter ended: {reason}"));
         } else if record.state == SessionState::Live {
-            record.state = SessionState::Asleep;
+            record.state = SessionState::Hibernated;
         }
         kept
     }

@@ -1,4 +1,4 @@
-//! Runs over the fake engine: what each way of ending becomes in the report.
+//! Runs with the fake engine: reports for each kind of end.
 
 use std::sync::Arc;
 use std::time::Duration;

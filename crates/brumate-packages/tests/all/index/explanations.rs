@@ -63,7 +63,7 @@ async fn where_every_way_ends_at_one_package_that_is_the_reason() {
     assert!(refused("absent").await.starts_with("no source has a package `absent`: is the name right?"));
 }
 
-/// In the long tier only: it takes ten thousand requests.
+/// Runs in the long tier only: it takes ten thousand requests.
 #[tokio::test(flavor = "multi_thread")]
 async fn packages_that_require_others_without_end_are_given_up() {
     if brumate_test_support::count(0, 1) == 0 {

@@ -1,4 +1,4 @@
-//! Where packages come from, in which order, and by which rules.
+//! Sources of packages: their order and their rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use brumate_packages::{Bundle, Distribution, DistributionName, Requirement};
 use super::server::{Reply, Request, Server};
 use super::wheels::{digest, index, metadata, names, page, resolve, resolve_with, settings, wheel};
 
-/// A server of `foo` in these files, each of which requires nothing.
+/// Starts a server of `foo` with these files, which have no dependencies.
 pub(super) async fn foo(files: &[(&str, &str)]) -> Server {
     let files: Vec<(&str, String)> =
         files.iter().map(|(name, more)| (*name, format!("{more}, \"core-metadata\": true"))).collect();

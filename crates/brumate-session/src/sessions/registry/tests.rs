@@ -26,7 +26,7 @@ async fn what_is_written_is_read_also_by_others() {
     let root = tempfile::tempdir().unwrap();
     let directory = DataDir::lock(root.path()).unwrap();
     let registry = Registry::open(&directory).unwrap();
-    let mut asleep = record(SessionState::Asleep);
+    let mut asleep = record(SessionState::Hibernated);
     let lost = record(SessionState::Lost);
     registry.put(asleep.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
     registry.put(lost.clone(), RecordParts::All, CommitSync::Disk).await.unwrap();

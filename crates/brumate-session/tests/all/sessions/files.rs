@@ -1,4 +1,4 @@
-//! Files that cells make, figures, uploads.
+//! Files of cells: written files, figures, uploads.
 
 use brumate_engine_api::{Event, FileError};
 use brumate_session::CancellationToken;
@@ -38,7 +38,7 @@ async fn files_are_reported_once_by_the_cell_that_made_or_changed_them() {
     let removed = host.cell(Some(&id), "remove").await.unwrap();
     assert!(removed.files.is_empty() && removed.files_changed);
     assert_eq!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap(), [file("sub/README", "text/plain", 5)]);
-    // Also after a restart.
+    // The file is known after a restart as well.
     let host = host.restart(true).await;
     assert!(host.cell(Some(&id), "1 + 1").await.unwrap().files.is_empty());
 }
