@@ -183,7 +183,7 @@ impl PackagedMachine {
     }
 }
 
-/// A machine with its packages.
+/// Machine with its packages.
 pub(crate) struct PreparedMachine {
     pub(crate) machine: Box<dyn Machine>,
     /// Requirements as the caller would write them.

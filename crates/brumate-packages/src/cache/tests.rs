@@ -14,7 +14,7 @@ fn name() -> WheelFileName {
     FILE_NAME.parse().unwrap()
 }
 
-/// A sound wheel that differs by `seed`, of about `size` bytes.
+/// Makes a sound wheel that differs by `seed`, of about `size` bytes.
 fn wheel(seed: u8, size: usize) -> (Vec<u8>, Sha256Hash) {
     let bytes = Wheel::new(vec![Entry::stored("demo/data.bin", &vec![seed; size])]).build();
     let hash = Sha256Hash(Sha256::digest(&bytes).into());

@@ -14,7 +14,7 @@ fn policy(text: &str) -> Policy {
     Policy::new([PolicyLayer::from_toml(text, RuleOrigin::CommandLine).unwrap()])
 }
 
-/// The rule that refuses `package` (`name version`), for each way in: it must be the same for all.
+/// Returns the rule that refuses `package` (`name version`), which must be the same for each request reason.
 fn reason(policy: &Policy, package: &str, provenance: Provenance<'_>) -> Option<RefusalReason> {
     let (name_text, version_text) = package.split_once(' ').unwrap();
     let (name, version) = (name(name_text), version(version_text));

@@ -5,7 +5,7 @@ use std::collections::Bound;
 use pep440_rs::{LocalSegment, Operator, Prerelease, Version, VersionSpecifier, VersionSpecifiers};
 use pubgrub::Ranges;
 
-/// A set of versions.
+/// Set of versions.
 pub(crate) type Versions = Ranges<Version>;
 
 /// Bound after every local version: no index serves a local version that ends so (see [`is_reserved`]).

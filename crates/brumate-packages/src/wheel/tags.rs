@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 /// Minor version of the sandbox's Python 3.
 const MINOR: u32 = 14;
-/// The first Python 3 with a stable ABI (PEP 384).
+/// First Python 3 with a stable ABI (PEP 384).
 const FIRST_ABI3: u32 = 2;
-/// The sandbox's platform (PEP 783).
+/// Platform of the sandbox (PEP 783).
 pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
 
 /// Priorities of tags (PEP 425), in pip's order: CPython with this ABI, the stable ABI, pure Python.

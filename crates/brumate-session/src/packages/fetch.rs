@@ -126,7 +126,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// A layer of a wheel, with its bytecode if that has been made.
+/// Returns the layer of a wheel, with its bytecode if that was made.
 pub(super) async fn layer(wheel: &CachedWheel, cache: &Cache) -> Result<Layer, PackageError> {
     let archive = wheel.file().try_clone().map_err(PackageError::internal)?;
     let (name, sha256) = (wheel.summary().file_name.clone(), wheel.hash().0);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_mean_the_same_have_one_key() {
+    fn equivalent_requests_have_one_key() {
         let requirements = |texts: &[&str]| {
             RequirementSet::new(
                 texts.iter().map(|text| text.parse::<brumate_packages::Requirement>().unwrap().into()).collect(),

@@ -68,7 +68,7 @@ impl Sessions {
                 }
             },
         };
-        tracing::warn!(session = ?slot.record().id, %error, "a change was taken back: it could not be stored");
+        tracing::warn!(session = ?slot.record().id, %error, "a change was rolled back: it could not be stored");
         let lost = self.roll_back_change(slot, session, before).await;
         Err(RolledBackChange { error, lost })
     }

@@ -17,38 +17,38 @@ use crate::sessions::WORKSPACE;
 /// Name of a variable with which a session cannot be stored.
 const NOT_STORABLE: &str = "unkeepable";
 
-/// A session of the fake engine.
+/// Session of the fake engine.
 pub(super) struct FakeSession {
     machine: FakeMachine,
     state: Mutex<FakeSessionState>,
     /// State at the beginning of the transaction.
     before: std::sync::Mutex<Option<FakeSessionState>>,
-    will: std::sync::Mutex<Option<PathBuf>>,
+    crash_snapshot: std::sync::Mutex<Option<PathBuf>>,
     layers: std::sync::Mutex<Vec<Layer>>,
 }
 
 impl Drop for FakeSession {
     fn drop(&mut self) {
-        let will = self.will.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(will) = will
+        let crash_snapshot = self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(crash_snapshot) = crash_snapshot
             && !self.machine.state.server_crashed.load(Ordering::SeqCst)
         {
-            let _ = std::fs::remove_file(will);
+            let _ = std::fs::remove_file(crash_snapshot);
         }
     }
 }
 
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, state: FakeSessionState) -> Self {
-        let (will, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
-        Self { machine, state: Mutex::new(state), before: std::sync::Mutex::default(), will, layers }
+        let (crash_snapshot, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
+        Self { machine, state: Mutex::new(state), before: std::sync::Mutex::default(), crash_snapshot, layers }
     }
 
     /// Writes the crash snapshot, if there is to be one. A real session does so when its server has ended.
     fn write_crash_snapshot(&self, state: &FakeSessionState) {
-        if let Some(will) = &*self.will.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(crash_snapshot) = &*self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) {
             let bytes = serde_json::to_vec(state).unwrap_or_default();
-            let _ = std::fs::write(will, bytes);
+            let _ = std::fs::write(crash_snapshot, bytes);
         }
     }
 }
@@ -172,7 +172,7 @@ impl Session for FakeSession {
     fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             let state = self.state.lock().await;
-            *self.will.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
+            *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
             self.write_crash_snapshot(&state);
             Ok(())
         })

@@ -25,9 +25,9 @@ impl FakeSessionState {
 
     #[expect(clippy::disallowed_methods, reason = "it reads what it wrote")]
     pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
-        let will = crash_snapshot_of(path);
-        if will.exists() {
-            std::fs::rename(&will, path).map_err(|error| EngineError::Io(error.to_string()))?;
+        let snapshot = crash_snapshot_of(path);
+        if snapshot.exists() {
+            std::fs::rename(&snapshot, path).map_err(|error| EngineError::Io(error.to_string()))?;
         }
         let bytes = std::fs::read(path).map_err(|error| EngineError::Io(error.to_string()))?;
         let damaged = |_| EngineError::Image("the sleeping session is damaged: its checksum is wrong".to_owned());

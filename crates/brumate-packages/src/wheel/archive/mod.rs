@@ -197,5 +197,5 @@ fn zip64_field(extra: &[u8]) -> Result<Option<&[u8]>, WheelProblem> {
 const ZIP64: u16 = 1;
 /// Info-ZIP's extra fields that give a file another name or comment.
 const UNICODE_NAMES: [u16; 2] = [0x7075, 0x6375];
-/// The value of a 32-bit field whose number is in the zip64 field.
+/// Value of a 32-bit field whose number is in the zip64 field.
 const SATURATED: u64 = 0xffff_ffff;

@@ -8,7 +8,7 @@ use brumate_session::testing::Script;
 use super::support::{Host, engine};
 
 #[tokio::test]
-async fn idle_sessions_sleep_and_wake_by_themselves() {
+async fn idle_sessions_are_hibernated_and_resumed() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
     host.pass(59);
@@ -100,7 +100,7 @@ async fn sessions_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_loses_what_was_awake_and_says_so_but_never_goes_back() {
+async fn a_killed_server_loses_live_sessions_and_never_restores_an_older_state() {
     let host = Host::new().await;
     let (slept, changed) = (host.open("x = 1").await, host.open("x = 1").await);
     host.pass(60);
@@ -115,7 +115,7 @@ async fn a_server_that_is_killed_loses_what_was_awake_and_says_so_but_never_goes
 }
 
 #[tokio::test]
-async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
+async fn a_killed_server_leaves_crash_snapshots_of_its_sessions() {
     let host = Host::with(engine().on("file", Script::silent().writes("a.txt", "hello")), |_| {}).await;
     let (one, two) = (host.open("x = 1").await, host.open("file").await);
     let fork = host.sessions.fork(LOCAL_PRINCIPAL, &one, &CancellationToken::new()).await.unwrap().to_string();
@@ -214,7 +214,7 @@ async fn files_of_nobody_are_removed_at_the_start() {
 }
 
 #[tokio::test]
-async fn forks_are_independent_awake_or_asleep() {
+async fn forks_are_independent_live_or_hibernated() {
     let host = Host::with(engine().on("file", Script::silent().writes("a.txt", "hello").sets("x", "1")), |_| {}).await;
     let cancel = CancellationToken::new();
     let parent = host.open("file").await;

@@ -7,7 +7,7 @@ use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
 use super::support::{Host, engine};
 
 #[tokio::test]
-async fn the_least_recently_used_session_sleeps_for_another() {
+async fn the_least_recently_used_session_is_hibernated_for_another() {
     let host = Host::with(engine(), |settings| settings.max_live = 2).await;
     let one = host.open("x = 1").await;
     host.pass(1);
@@ -84,7 +84,7 @@ async fn sessions_in_all_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_sleep_stays_awake_and_others_make_room() {
+async fn a_session_that_cannot_be_hibernated_stays_live_and_others_make_room() {
     let host = Host::with(engine(), |settings| settings.max_live = 2).await;
     let stuck = host.open("unkeepable").await;
     host.pass(1);
@@ -100,7 +100,7 @@ async fn a_session_that_cannot_sleep_stays_awake_and_others_make_room() {
 }
 
 #[tokio::test]
-async fn when_nobody_can_sleep_the_next_one_learns_why() {
+async fn when_no_session_can_be_hibernated_the_next_call_learns_why() {
     let host = Host::with(engine(), |settings| settings.max_live = 1).await;
     host.open("unkeepable").await;
     let error = host.cell(None, "x = 1").await.unwrap_err();

@@ -81,7 +81,7 @@ async fn what_one_server_empties_or_removes_is_so_for_all() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_sleep_stays_where_it_is() {
+async fn a_session_that_cannot_be_hibernated_is_not_released() {
     let one = Host::new().await;
     let two = one.beside().await;
     let id = one.open("x = 1").await;

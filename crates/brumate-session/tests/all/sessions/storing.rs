@@ -44,7 +44,7 @@ async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
 }
 
 #[tokio::test]
-async fn sessions_that_are_awake_count() {
+async fn live_sessions_count() {
     let host = Host::with(engine_with_big(), |settings| settings.max_disk_bytes = 30_000).await;
     let first = host.open("big").await;
     assert!(host.images().is_empty(), "it is awake");
@@ -325,7 +325,7 @@ async fn a_backup_that_fails_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_backup_has_the_wills_of_a_server_that_was_killed() {
+async fn a_backup_has_the_crash_snapshots_of_a_killed_server() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
     host.engine.set_server_crashed(true);
