@@ -151,28 +151,33 @@ impl Http {
         headers: &HeaderMap,
         limit: u64,
     ) -> Result<(HeaderMap, Option<ResponseBody>), IndexError> {
-        self.retry(url, async |attempts| self.attempt(url, headers, limit, attempts).await).await
-    }
-
-    /// Calls `attempt` with its number, from 1, until it succeeds, fails permanently, or no retries are left. Waits
-    /// between attempts.
-    pub(super) async fn retry<T>(
-        &self,
-        url: &Url,
-        mut attempt: impl AsyncFnMut(u32) -> Result<T, AttemptFailure>,
-    ) -> Result<T, IndexError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match attempt(attempts).await {
+            match self.attempt(url, headers, limit, attempts).await {
+                Err(failure) => self.wait_for_retry(url, failure, attempts).await?,
                 Ok(done) => return Ok(done),
-                Err(failure) if !failure.transient || attempts > self.retries => return Err(failure.error),
-                Err(failure) => {
-                    tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
-                    tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
-                }
             }
         }
+    }
+
+    /// Waits before a retry, after `attempts` attempts.
+    ///
+    /// # Errors
+    ///
+    /// The failure's, if it is permanent or no retries are left.
+    pub(super) async fn wait_for_retry(
+        &self,
+        url: &Url,
+        failure: AttemptFailure,
+        attempts: u32,
+    ) -> Result<(), IndexError> {
+        if !failure.transient || attempts > self.retries {
+            return Err(failure.error);
+        }
+        tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+        tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
+        Ok(())
     }
 
     async fn attempt(

@@ -55,7 +55,14 @@ impl Http {
         headers.insert(header::RANGE, HeaderValue::from_str(&value).expect("digits"));
         // A compressed representation has other offsets.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        self.retry(url, async |attempts| self.part(url, &headers, limit, attempts).await).await
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.part(url, &headers, limit, attempts).await {
+                Err(failure) => self.wait_for_retry(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
+            }
+        }
     }
 
     async fn part(
@@ -87,11 +94,15 @@ impl Http {
 
     /// Downloads the body at `url` to `sink`. A download that fails temporarily starts again.
     pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
-        let attempt = async |attempts| {
-            sink.begin().map_err(AttemptFailure::permanent)?;
-            self.pour(url, limit, sink, attempts).await
-        };
-        self.retry(url, attempt).await
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            sink.begin()?;
+            match self.pour(url, limit, sink, attempts).await {
+                Err(failure) => self.wait_for_retry(url, failure, attempts).await?,
+                Ok(done) => return Ok(done),
+            }
+        }
     }
 
     async fn pour(

@@ -78,7 +78,7 @@ pub struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     /// Makes a candidate of which only the name and the source are known.
     pub fn new(name: &'a DistributionName, provenance: Provenance<'a>, request_reason: RequestReason<'a>) -> Self {
-        Self { name, version: None, provenance, way, bytes: None, has_hash: None }
+        Self { name, version: None, provenance, request_reason, bytes: None, has_hash: None }
     }
 
     /// Sets the version.

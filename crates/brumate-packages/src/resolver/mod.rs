@@ -51,7 +51,7 @@ use crate::settings::Settings;
 
 pub(crate) use direct::same_file;
 use fetcher::Fetcher;
-use provider::Failure;
+use provider::SearchFailure;
 use requirements::Constraints;
 pub(crate) use resolution::in_order;
 pub use resolution::{LockedPackage, Resolution};

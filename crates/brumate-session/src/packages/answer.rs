@@ -58,15 +58,15 @@ impl Packages {
             return error;
         }
         let mut texts: Vec<String> = Vec::new();
-        for wanted in set.requests.iter().take(MAX_ALONE) {
-            let alone = RequirementSet { requests: vec![wanted.clone()], ..set.clone() };
+        for request in set.requests.iter().take(MAX_ALONE) {
+            let alone = RequirementSet { requests: vec![request.clone()], ..set.clone() };
             let failed = match self.check_requirements(&alone) {
                 Err(error) => Some(error),
                 Ok(()) if settings.policy.is_only_bundled() => self.bundled(&alone).err(),
                 Ok(()) if self.bundled(&alone).is_ok() => None,
                 Ok(()) => self.search(&alone, Arc::new(|_| {})).await.err(),
             };
-            texts.extend(failed.map(|error| format!("{}: {error}", wanted.requirement)));
+            texts.extend(failed.map(|error| format!("{}: {error}", request.requirement)));
         }
         match texts.len() {
             0 => error,

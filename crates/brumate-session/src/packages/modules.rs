@@ -133,9 +133,9 @@ impl InferenceScope {
 ///
 /// [`PackageError::Requirement`] for the first that does not.
 pub(super) fn check_guesses(set: &RequirementSet, installation: &Installation) -> Result<(), PackageError> {
-    for wanted in set.requests.iter().filter(|request| request.is_guess) {
-        let Some(module) = &wanted.module else { continue };
-        let named = wanted.requirement.name.as_str();
+    for request in set.requests.iter().filter(|request| request.is_guess) {
+        let Some(module) = &request.module else { continue };
+        let named = request.requirement.name.as_str();
         let package = installation.packages.iter().find(|package| package.name == named);
         // Packages of the bundle have their modules in another table, and are never guessed.
         let has = |names: &Vec<String>| names.is_empty() || names.contains(module);
@@ -150,7 +150,7 @@ pub(super) fn check_guesses(set: &RequirementSet, installation: &Installation) -
 /// Adds to an error that packages were guessed from the names of modules, and how to name others.
 pub(super) fn with_guess_hint(set: &RequirementSet, error: PackageError) -> PackageError {
     let guessed: Vec<String> = set
-        .wanted
+        .requests
         .iter()
         .filter(|request| request.is_guess)
         .filter_map(|request| Some(format!("`{}`", request.module.as_deref()?)))

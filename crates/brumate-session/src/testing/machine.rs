@@ -119,7 +119,8 @@ impl FakeMachine {
         Self::new(self.scripts.clone(), Arc::clone(&self.state))
     }
 
-    fn script(&self, code: &str) -> Result<Script, EngineError> {
+    /// Returns the script of a source text.
+    pub(super) fn script(&self, code: &str) -> Result<Script, EngineError> {
         let missing = || EngineError::Unavailable(format!("the fake engine has no script for {code:?}"));
         self.scripts.get(code).cloned().ok_or_else(missing)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use brumate_packages::index::{Metadata, Origin, metadata_of, parse_page};
 use brumate_packages::lock::{self, Lock};
-use brumate_packages::policy::{Origin as RuleOrigin, PackagePattern, PolicyLayer};
+use brumate_packages::policy::{PackagePattern, PolicyLayer, RuleOrigin};
 use brumate_packages::wheel::{Record, WheelFileName, WheelInfo, parse_entry_points};
 use brumate_packages::{MarkerEnvironment, Requirement, ScriptMetadata};
 use brumate_test_support::{Random, count, seed};
