@@ -13,7 +13,9 @@ use brumate_mcp::lowlevel::TaskHandle;
 use brumate_session::units::format_duration;
 use brumate_session::{InputReply, InputRequest, explain};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, ElicitResult, InputRequest, RequestId, ServerRequest};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitResult, InputRequest as McpInputRequest, RequestId, ServerRequest,
+};
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
 pub(crate) use conversation::{Audience, Conversation, Listener, Step};
@@ -71,7 +73,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: In
 
 /// Asks the client through the task that its call has become.
 pub(crate) async fn ask_in_task(task: TaskHandle, question: InputRequest, patience: Duration) {
-    let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+    let request = McpInputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
     let mut reply = question.reply;
     let answer = tokio::select! {
         // What is wrong with an answer is not repeated: it may hold a password.

@@ -9,7 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brumate_session::{InputReply, InputRequest};
 use rmcp::model::{
-    CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests, InputRequiredResult,
+    CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest as McpInputRequest,
+    InputRequests as McpInputRequests, InputRequiredResult,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -47,7 +48,7 @@ impl std::fmt::Debug for Parked {
 struct Waiting {
     call: Conversation,
     reply: oneshot::Sender<InputReply>,
-    requests: InputRequests,
+    requests: McpInputRequests,
     timer: JoinHandle<()>,
 }
 
@@ -94,8 +95,8 @@ impl Parked {
         question: InputRequest,
         patience: Duration,
     ) -> Result<InputRequiredResult, Conversation> {
-        let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
-        let requests: InputRequests = [(INPUT.to_owned(), request)].into();
+        let request = McpInputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+        let requests: McpInputRequests = [(INPUT.to_owned(), request)].into();
         let mut bytes = [0; STATE_BYTES];
         let mut calls = self.calls();
         if calls.len() >= MAX_PARKED || getrandom::fill(&mut bytes).is_err() {
