@@ -56,7 +56,7 @@ impl std::fmt::Debug for ReadAdmission {
 }
 
 impl Sessions {
-    /// Reads a part of a file, at most [`CHUNK_BYTES`]. Resumes the session.
+    /// Reads a part of a file, at most 1 MiB. Resumes the session.
     ///
     /// # Errors
     ///
