@@ -1,7 +1,7 @@
 //! Any bytes as the text files of a wheel, a wheel's file name, a policy, or a script with inline metadata (PEP 723).
 
 use brumate_packages::ScriptMetadata;
-use brumate_packages::policy::{Origin, PackagePattern, PolicyLayer};
+use brumate_packages::policy::{PackagePattern, PolicyLayer, RuleOrigin};
 use brumate_packages::wheel::{Metadata, Record, WheelFileName, WheelInfo, parse_entry_points};
 
 /// Gives the bytes to every reader of such texts.
@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) -> bool {
         assert_eq!(pattern.to_string().parse(), Ok(pattern));
         accepted = true;
     }
-    accepted |= PolicyLayer::from_toml(text, Origin::CommandLine).is_ok();
+    accepted |= PolicyLayer::from_toml(text, RuleOrigin::CommandLine).is_ok();
     if let Ok(Some(metadata)) = ScriptMetadata::parse(text) {
         let _ = metadata.allows_sandbox_python();
         accepted = true;

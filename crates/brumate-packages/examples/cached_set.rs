@@ -1,8 +1,8 @@
-//! How long it takes to open a set of cached wheels, already verified: `cargo run --release -p brumate-packages --example
-//! cached_set -- WHEEL...`.
+//! Measures how long it takes to open a set of verified wheels in the cache: `cargo run --release -p brumate-packages
+//! --example cached_set -- WHEEL...`.
 //!
-//! Opening means: found, undamaged as far as length, time and ends tell, locked against removal, name, version,
-//! metadata and native modules known. With the list of files: that as well, for every wheel.
+//! Opening checks length, time and ends, locks against removal, and reads name, version, metadata and native modules;
+//! a second measurement reads the list of files of every wheel as well.
 #![allow(clippy::disallowed_methods, reason = "it reads its own files")]
 #![allow(clippy::print_stdout)]
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn store(cache: &Cache, path: &Path) -> Result<(Sha256Hash, WheelFileName), Box<dyn Error>> {
     let name: WheelFileName = path.file_name().and_then(|name| name.to_str()).ok_or("no file name")?.parse()?;
-    let mut fill = cache.fill_unknown(&name)?;
+    let mut fill = cache.writer_without_hash(&name)?;
     fill.write(&std::fs::read(path)?)?;
     Ok((*fill.finish()?.hash(), name))
 }

@@ -1,4 +1,4 @@
-//! The fixed set of wheels that a Brumate ships.
+//! The bundle: the fixed set of wheels that a Brumate ships.
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::error::BundleError;
 use crate::name::DistributionName;
 use crate::requirement::Requirement;
 
-/// One wheel of the bundle, as its metadata describes it.
+/// Wheel of the bundle, as its metadata describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// Name, in any spelling.
@@ -23,7 +23,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// A distribution that provides nothing and requires nothing yet.
+    /// Makes a distribution that provides and requires nothing.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
@@ -45,8 +45,8 @@ impl Distribution {
 
 /// A wheel with its table entries parsed.
 #[derive(Debug)]
-pub(crate) struct Wheel {
-    /// The name under which the bundle's owner knows it.
+pub(crate) struct BundledWheel {
+    /// Name that the bundle's owner uses for the wheel.
     pub(crate) key: String,
     pub(crate) version: Version,
     pub(crate) requires: Vec<Requirement>,
@@ -55,7 +55,7 @@ pub(crate) struct Wheel {
 /// All wheels, by normalised name and by import name.
 #[derive(Debug)]
 pub struct Bundle {
-    pub(crate) wheels: BTreeMap<DistributionName, Wheel>,
+    pub(crate) wheels: BTreeMap<DistributionName, BundledWheel>,
     modules: HashMap<String, DistributionName>,
     summary: String,
 }
@@ -83,7 +83,7 @@ impl Bundle {
             for module in &distribution.import_names {
                 modules.insert(module.clone(), name.clone());
             }
-            let wheel = Wheel { key: distribution.name.clone(), version, requires };
+            let wheel = BundledWheel { key: distribution.name.clone(), version, requires };
             if wheels.insert(name, wheel).is_some() {
                 return Err(fail("appears twice".to_owned()));
             }
@@ -92,43 +92,43 @@ impl Bundle {
         Ok(Self { wheels, modules, summary })
     }
 
-    /// The distribution that provides the top-level module `module`.
+    /// Returns the distribution that provides a top-level module.
     pub fn distribution_of(&self, module: &str) -> Option<&DistributionName> {
         self.modules.get(module)
     }
 
-    /// The version of a distribution, if it is in the bundle.
+    /// Returns the version of a distribution; `None` if it is not in the bundle.
     pub fn version(&self, name: &DistributionName) -> Option<&Version> {
         self.wheels.get(name).map(|wheel| &wheel.version)
     }
 
-    /// The name under which the bundle's owner knows a distribution, in whatever spelling.
+    /// Returns the key of a distribution, by its name in any spelling.
     pub fn key(&self, name: &str) -> Option<&str> {
         self.wheels.get(&DistributionName::new(name)?).map(|wheel| wheel.key.as_str())
     }
 
-    /// Name and version of the wheel that the bundle's owner knows as `key`.
+    /// Returns the name and version of the wheel with this key.
     pub fn wheel(&self, key: &str) -> Option<(&DistributionName, &Version)> {
         self.wheels.get_key_value(&DistributionName::new(key)?).map(|(name, wheel)| (name, &wheel.version))
     }
 
-    /// Names and versions, for people: `numpy 2.4.6, pandas 3.0.2`.
+    /// Returns names and versions for messages: `numpy 2.4.6, pandas 3.0.2`.
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// Import names and the distributions that provide them, in no order.
+    /// Returns the import names with the distributions that provide them, in no order.
     pub(crate) fn modules(&self) -> impl Iterator<Item = (&str, &DistributionName)> {
         self.modules.iter().map(|(module, name)| (module.as_str(), name))
     }
 
-    /// Every distribution, sorted by name.
+    /// Returns the names of all distributions, sorted.
     pub fn names(&self) -> impl Iterator<Item = &DistributionName> {
         self.wheels.keys()
     }
 }
 
-fn summary(wheels: &BTreeMap<DistributionName, Wheel>) -> String {
+fn summary(wheels: &BTreeMap<DistributionName, BundledWheel>) -> String {
     if wheels.is_empty() {
         return "which is empty".to_owned();
     }

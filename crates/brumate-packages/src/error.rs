@@ -1,33 +1,33 @@
-//! What can be wrong with a request for packages. Every message names the way out.
+//! Errors of requests for packages. Every message names a fix.
 
 use thiserror::Error;
 
-/// A requirement that cannot be used.
+/// Error of a requirement that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{requirement}` is not a valid requirement: {reason}")]
 pub struct RequirementError {
-    /// The text, cut when it is very long.
+    /// The text, shortened.
     pub requirement: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// Inline script metadata (PEP 723) that cannot be used.
+/// Error of inline script metadata (PEP 723) that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScriptMetadataError {
     /// More than one `# /// script` block.
     #[error("the code has {count} `# /// script` blocks; exactly one is allowed")]
     SeveralBlocks {
-        /// How many there are.
+        /// Number of blocks.
         count: usize,
     },
     /// The block is too large.
     #[error("the `# /// script` block has {bytes} bytes; at most {limit} are allowed")]
     TooLarge {
-        /// Size of the block.
+        /// Size of the block in bytes.
         bytes: usize,
-        /// The limit.
+        /// Most bytes.
         limit: usize,
     },
     /// The block is not TOML, or its keys have the wrong types.
@@ -43,7 +43,7 @@ pub enum ScriptMetadataError {
     },
 }
 
-/// A bundle table that contradicts itself. It is part of the program, so this is a packaging defect.
+/// Error of a bundle's table that contradicts itself. The table is part of the program, so this is a packaging defect.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the bundle's entry `{entry}` is unusable: {reason}")]
 pub struct BundleError {
@@ -53,35 +53,35 @@ pub struct BundleError {
     pub reason: String,
 }
 
-/// Requirements that the bundle cannot meet: every problem, not only the first.
+/// Requirements that the bundle cannot meet, with all problems.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", self.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ResolveError {
-    /// In the order in which they were met; never empty.
-    pub problems: Vec<Problem>,
+    /// Problems in the order in which they were met; never empty.
+    pub problems: Vec<ResolveProblem>,
 }
 
 /// One reason why the bundle cannot meet the requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Problem {
-    /// No distribution of that name.
+pub enum ResolveProblem {
+    /// The bundle has no distribution of that name.
     #[error(
         "`{name}`{} is not in the bundle of this Brumate ({bundle}), and nothing else may be used here. {}",
         because(.required_by),
         hint(.provided_by)
     )]
     NotInBundle {
-        /// The name as normalised.
+        /// Normalised name.
         name: String,
-        /// The distribution that asked for it; `None` when the user did.
+        /// Distribution that requires it; `None` if the user does.
         required_by: Option<String>,
-        /// Names and versions of what is in the bundle.
+        /// Names and versions of the bundle's distributions.
         bundle: String,
-        /// A distribution that provides a module of this name.
+        /// Distribution that provides a module of this name.
         provided_by: Option<String>,
     },
-    /// No distribution provides an imported module, as far as is known.
+    /// No known distribution provides an imported module.
     #[error(
         "the code imports `{module}`, which is neither in the standard library, nor in the bundle of this Brumate \
          ({bundle}), nor a module of a well-known package. If a package provides it, name the package in a comment at the \
@@ -91,10 +91,10 @@ pub enum Problem {
     UnknownModule {
         /// The module's top-level name.
         module: String,
-        /// Names and versions of what is in the bundle.
+        /// Names and versions of the bundle's distributions.
         bundle: String,
     },
-    /// The bundle holds another version.
+    /// The bundle has another version.
     #[error(
         "`{requirement}`{} cannot be met: the bundle of this Brumate has exactly one version, {name} {version}. \
          Relax the version, or leave it out.",
@@ -105,27 +105,27 @@ pub enum Problem {
         requirement: String,
         /// Normalised name.
         name: String,
-        /// The version that is there.
+        /// Version in the bundle.
         version: String,
-        /// The distribution that asked for it; `None` when the user did.
+        /// Distribution that requires it; `None` if the user does.
         required_by: Option<String>,
     },
-    /// A direct reference (`name @ https://…`).
+    /// The requirement is a direct reference (`name @ https://…`).
     #[error(
         "`{requirement}` points at a URL; only the bundle of this Brumate can be used ({bundle}). Write the name alone."
     )]
     DirectUrl {
         /// The requirement as written.
         requirement: String,
-        /// Names and versions of what is in the bundle.
+        /// Names and versions of the bundle's distributions.
         bundle: String,
     },
-    /// More requirements than anyone writes by hand.
+    /// There are too many requirements.
     #[error("{count} requirements were given; at most {limit} are allowed")]
     TooMany {
-        /// How many were given.
+        /// Number of requirements.
         count: usize,
-        /// The limit.
+        /// Most requirements.
         limit: usize,
     },
 }

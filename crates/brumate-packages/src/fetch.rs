@@ -1,30 +1,30 @@
-//! Wheels of a resolution, fetched into the cache.
+//! Downloads of a resolution's wheels into the cache.
 
 use std::time::Duration;
 
-use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Fill, Sha256Hash};
-use crate::index::{IndexClient, IndexError, Sink, blocking};
-use crate::resolver::{Locked, Resolver};
+use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Sha256Hash, WheelWriter};
+use crate::index::{DownloadSink, IndexClient, IndexError, blocking};
+use crate::resolver::{LockedPackage, Resolver};
 use crate::wheel::WheelFileName;
 
 /// First wait for a wheel that another process fetches; it doubles up to [`MAX_POLL`].
 const FIRST_POLL: Duration = Duration::from_millis(10);
-/// Longest wait between two looks.
+/// Longest wait between two attempts.
 const MAX_POLL: Duration = Duration::from_millis(250);
 
 impl Resolver {
-    /// The wheel of `package` in `cache`, verified: from there, else from where the package says. `progress` hears how many
-    /// bytes have come.
+    /// Returns the verified wheel of `package` from `cache`, or downloads it. `progress` receives the number of
+    /// downloaded bytes.
     ///
-    /// A wheel without a known hash is fetched each time: it cannot be recognised.
+    /// A wheel without a known hash is downloaded each time, because it cannot be found in the cache.
     ///
     /// # Errors
     ///
-    /// [`FetchError::Download`] when it cannot be had, also for a package of the bundle, which needs no fetching;
-    /// [`FetchError::Cache`] when it is refused, above all because it has another hash.
+    /// [`FetchError::Download`] when the download fails, also for a package of the bundle, which needs none;
+    /// [`FetchError::Cache`] when the wheel is refused, most often because of another hash.
     pub async fn fetch(
         &self,
-        package: &Locked,
+        package: &LockedPackage,
         cache: &Cache,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<CachedWheel, FetchError<IndexError>> {
@@ -38,7 +38,7 @@ impl Resolver {
             },
             None => {
                 let cache = cache.clone();
-                blocking(move || cache.fill_unknown(&name)).await?
+                blocking(move || cache.writer_without_hash(&name)).await?
             }
         };
         let fill = download(self.client(), package, fill, progress).await?;
@@ -46,7 +46,7 @@ impl Resolver {
     }
 }
 
-/// [`Cache::claim`] without a thread that waits: a caller that loses interest leaves nothing behind.
+/// Claims as [`Cache::claim`] does, without a thread that waits: a caller that is dropped leaves nothing behind.
 async fn claim(cache: &Cache, hash: Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
     let mut poll = FIRST_POLL;
     loop {
@@ -61,16 +61,16 @@ async fn claim(cache: &Cache, hash: Sha256Hash, name: &WheelFileName) -> Result<
 
 async fn download(
     client: &IndexClient,
-    package: &Locked,
-    fill: Fill,
+    package: &LockedPackage,
+    fill: WheelWriter,
     progress: &(dyn Fn(u64) + Send + Sync),
-) -> Result<Fill, FetchError<IndexError>> {
+) -> Result<WheelWriter, FetchError<IndexError>> {
     let Some(url) = &package.url else {
         let reason = "it is part of the bundle, or its place is not known".to_owned();
         return Err(FetchError::Download(IndexError::File { path: package.file_name.clone(), reason }));
     };
     let limit = fill.limit();
-    let mut sink = Filling { fill, refused: None, progress };
+    let mut sink = WheelDownload { fill, refused: None, progress };
     let ended = client.download(url, limit, &mut sink).await;
     match (ended, sink.refused) {
         (_, Some(refused)) => Err(FetchError::Cache(refused)),
@@ -79,15 +79,15 @@ async fn download(
     }
 }
 
-/// A wheel that is being written.
-struct Filling<'a> {
-    fill: Fill,
-    /// Why the cache takes no more.
+/// Wheel that is being downloaded.
+struct WheelDownload<'a> {
+    fill: WheelWriter,
+    /// Reason why the cache refused further bytes.
     refused: Option<CacheError>,
     progress: &'a (dyn Fn(u64) + Send + Sync),
 }
 
-impl Filling<'_> {
+impl WheelDownload<'_> {
     fn refuse(&mut self, error: CacheError) -> IndexError {
         let reason = error.to_string();
         self.refused = Some(error);
@@ -95,7 +95,7 @@ impl Filling<'_> {
     }
 }
 
-impl Sink for Filling<'_> {
+impl DownloadSink for WheelDownload<'_> {
     fn begin(&mut self) -> Result<(), IndexError> {
         self.fill.restart().map_err(|error| self.refuse(error))
     }

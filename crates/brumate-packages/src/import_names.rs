@@ -1,4 +1,4 @@
-//! Which project provides a module, for code that imports what it does not say it depends on.
+//! Projects that provide modules, for code that does not state its dependencies.
 //!
 //! ```
 //! use brumate_packages::import_names::distribution_for;
@@ -8,20 +8,20 @@
 //! assert_eq!(distribution_for("reqeusts"), None);
 //! ```
 //!
-//! The table is `import-names/import-names.tsv`, made by `import-names/generate.py` from the projects' published metadata,
-//! the most downloaded project first. A module that is not in it is not guessed at: names that are mistyped often are
-//! registered by strangers.
+//! The table `import-names/import-names.tsv` is made by `import-names/generate.py` from the projects' published
+//! metadata, the most downloaded project first. Modules that are not in it have no project: names that are easily
+//! mistyped are registered by strangers.
 
 use std::sync::LazyLock;
 
-/// Module, tab, project; sorted by module.
+/// Rows of module, tab, project; sorted by module.
 static TABLE: &str = include_str!("../import-names/import-names.tsv");
 
 static ROWS: LazyLock<Vec<(&str, &str)>> =
     LazyLock::new(|| TABLE.lines().filter_map(|line| line.split_once('\t')).collect());
 
-/// The project, as it spells its name, whose distribution provides `module`; of a dotted name, the one that provides the
-/// longest part of it from the left. Modules of the standard library and namespaces that projects share have none.
+/// Returns the project, as it spells its name, whose distribution provides `module`; for a dotted name, the project of
+/// its longest known prefix. `None` for modules of the standard library and for namespaces that projects share.
 pub fn distribution_for(module: &str) -> Option<&'static str> {
     let mut part = module;
     loop {
@@ -32,7 +32,7 @@ pub fn distribution_for(module: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether several projects share a package of this name, each with a module in it.
+/// Returns whether several projects share a package of this name, each with modules in it.
 pub fn is_namespace(module: &str) -> bool {
     let prefix = format!("{module}.");
     let first = ROWS.partition_point(|(name, _)| *name < prefix.as_str());

@@ -1,4 +1,4 @@
-//! Requirements as old metadata spells them: common slips that other installers forgive.
+//! Lenient parsing of requirements in old metadata: forgives the mistakes that other installers forgive.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use pep440_rs::VersionSpecifiers;
 use crate::error::RequirementError;
 use crate::requirement::Requirement;
 
-/// Reads a `Requires-Dist` value; when it is not valid (PEP 508), once more with the slips mended.
+/// Parses a `Requires-Dist` value. A value that is not valid (PEP 508) is corrected and parsed again.
 pub(crate) fn requirement(text: &str) -> Result<Requirement, RequirementError> {
     text.parse().or_else(|error| {
         let (specification, marker) = text.split_once(';').map_or((text, None), |(left, right)| (left, Some(right)));
@@ -27,15 +27,16 @@ pub(crate) fn requirement(text: &str) -> Result<Requirement, RequirementError> {
     })
 }
 
-/// Reads version specifiers (PEP 440), mended when they are not valid as they stand.
+/// Parses version specifiers (PEP 440). Specifiers that are not valid are corrected and parsed again.
 pub(crate) fn specifiers(text: &str) -> Option<VersionSpecifiers> {
     VersionSpecifiers::from_str(text).or_else(|_| VersionSpecifiers::from_str(&mend(text))).ok()
 }
 
-/// Quotes and parentheses away, `>=1.0.*` → `>=1.0`, `!=1.0*` → `!=1.0.*`, empty parts and missing commas.
+/// Corrects common mistakes: quotes and parentheses, `>=1.0.*` → `>=1.0`, `!=1.0*` → `!=1.0.*`, empty parts and
+/// missing commas.
 fn mend(text: &str) -> String {
     let bare: String = text.chars().filter(|character| !matches!(character, '(' | ')' | '\'' | '"')).collect();
-    // A comma before every operator that does not follow another operator's character.
+    // Inserts a comma before every operator that does not continue another operator.
     let mut separated = String::with_capacity(bare.len() + 4);
     let mut previous_is_operator = false;
     for character in bare.chars() {

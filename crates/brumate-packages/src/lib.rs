@@ -1,4 +1,4 @@
-//! From what a script asks for to the wheels that give it.
+//! Resolves the requirements of scripts to wheels.
 //!
 //! ```
 //! use brumate_packages::{Bundle, Distribution, Requirement, ScriptMetadata};
@@ -12,13 +12,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Vocabulary, as PyPA uses it: a *distribution* is what has a name and a version and comes as a *wheel*; a
-//! *requirement* (PEP 508) names a distribution and restricts its version (PEP 440) and the environments in which it
-//! counts (*markers*); an *import name* is what code writes after `import`. The *bundle* is the fixed set of wheels that
-//! a Brumate ships.
+//! Vocabulary, as PyPA uses it: a *distribution* has a name and a version and comes as a *wheel*. A *requirement* (PEP
+//! 508) names a distribution and restricts its version (PEP 440) and its environments (*markers*). An *import name* is
+//! what code writes after `import`. The *bundle* is the fixed set of wheels that a Brumate ships.
 //!
-//! Requirements come from strangers, so everything here is bounded and free of global state: markers are evaluated
-//! as they are parsed instead of being interned, which is why the PEP 508 parser is our own.
+//! Requirements come from strangers, so everything here has limits and no global state. Markers are evaluated while
+//! they are parsed instead of being interned, which is why this crate has its own PEP 508 parser.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -43,11 +42,11 @@ pub mod settings;
 pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};
-pub use error::{BundleError, Problem, RequirementError, ResolveError, ScriptMetadataError};
+pub use error::{BundleError, RequirementError, ResolveError, ResolveProblem, ScriptMetadataError};
 pub use marker::{MarkerEnvironment, PYTHON_FULL_VERSION, PYTHON_VERSION};
 pub use name::DistributionName;
 /// A version (PEP 440).
 pub use pep440_rs::Version;
-pub use requirement::{Requirement, Source};
-pub use resolve::Resolution;
+pub use requirement::{Requirement, RequirementSource};
+pub use resolve::BundleResolution;
 pub use script::{MAX_SCRIPT_METADATA_BYTES, ScriptMetadata};

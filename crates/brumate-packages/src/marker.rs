@@ -1,6 +1,6 @@
-//! Environment markers (PEP 508): parsed and evaluated in one pass.
+//! Environment markers (PEP 508), parsed and evaluated in one pass.
 //!
-//! Nothing is kept, so a stranger's marker costs time linear in its length and no memory afterwards.
+//! Nothing is kept: a stranger's marker costs time linear in its length, and no memory afterwards.
 
 use std::str::FromStr;
 
@@ -9,22 +9,22 @@ use pep440_rs::{Operator, Version, VersionPattern, VersionSpecifier};
 use crate::name::DistributionName;
 use crate::scan::Scanner;
 
-/// `python_version` in the sandbox.
+/// Value of `python_version` in the sandbox.
 pub const PYTHON_VERSION: &str = "3.14";
-/// `python_full_version` in the sandbox.
+/// Value of `python_full_version` in the sandbox.
 pub const PYTHON_FULL_VERSION: &str = "3.14.2";
 
 /// Deepest nesting of parentheses in a marker; evaluation is recursive.
 const MAX_DEPTH: usize = 32;
 
-/// The values of the marker variables. `Default` is the sandbox: CPython 3.14 on Emscripten.
+/// Values of the marker variables. The default is the sandbox: CPython 3.14 on Emscripten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkerEnvironment {
     extras: Vec<DistributionName>,
 }
 
 impl MarkerEnvironment {
-    /// The sandbox, with the variable `extra` equal to each of `extras`.
+    /// Makes the sandbox's environment, in which the variable `extra` equals each of `extras`.
     pub fn with_extras(extras: impl IntoIterator<Item = DistributionName>) -> Self {
         Self { extras: extras.into_iter().collect() }
     }
@@ -52,7 +52,7 @@ impl Default for MarkerEnvironment {
     }
 }
 
-/// One side of a comparison.
+/// Side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Operand<'a> {
     Variable(&'a str, &'static str),
@@ -72,7 +72,7 @@ fn disjunction(scanner: &mut Scanner<'_>, environment: &MarkerEnvironment, depth
         if !scanner.take_word("or") {
             return Ok(value);
         }
-        // No short circuit: the right side has to be read, and its errors reported, in any case.
+        // No short circuit: the right side must be parsed, and its errors reported, in any case.
         value |= conjunction(scanner, environment, depth)?;
     }
 }
@@ -126,7 +126,7 @@ fn operand<'a>(scanner: &mut Scanner<'a>) -> Result<Operand<'a>, String> {
     }
 }
 
-/// Two-character operators first, so that `<=` is not read as `<`.
+/// Comparison operators, those with more characters first, so that `<=` is not read as `<`.
 const OPERATORS: [&str; 8] = ["===", "<=", ">=", "==", "!=", "~=", "<", ">"];
 
 fn operator(scanner: &mut Scanner<'_>) -> Result<&'static str, String> {
@@ -191,7 +191,8 @@ fn text_of(operand: Operand<'_>) -> &str {
     }
 }
 
-/// PEP 440's order, when the left side is a version and the right side a version or a pattern like `3.*`.
+/// Compares by PEP 440 if the left side is a version and the right side a version or a pattern like `3.*`; `None`
+/// otherwise.
 fn compare_versions(left: Operand<'_>, left_text: &str, operator: &str, right: &str) -> Option<bool> {
     let version_variable =
         |name: &str| matches!(name, "python_version" | "python_full_version" | "implementation_version");

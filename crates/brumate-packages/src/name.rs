@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Longest name that is accepted; the longest on PyPI has fewer than 100 characters.
+/// Most bytes of a name; the longest on PyPI has fewer than 100 characters.
 const MAX_NAME_BYTES: usize = 200;
 
-/// A distribution name in its normalised form: lower case, runs of `-`, `_` and `.` written as one `-`
-/// (the name normalisation of the PyPA specifications, once PEP 503).
+/// Normalised name of a distribution or extra: lower case, runs of `-`, `_` and `.` written as one `-` (name
+/// normalisation of the PyPA specifications, formerly PEP 503).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DistributionName(String);
 
 impl DistributionName {
-    /// Normalises `name`, or `None` when it is not a valid name.
+    /// Normalises `name`; `None` if it is not a valid name.
     ///
     /// Valid names are ASCII letters, digits, `-`, `_` and `.`, and start and end with a letter or digit.
     pub fn new(name: &str) -> Option<Self> {
@@ -35,7 +35,7 @@ impl DistributionName {
         Some(Self(normalised))
     }
 
-    /// The normalised name.
+    /// Returns the normalised name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,7 +47,7 @@ impl fmt::Display for DistributionName {
     }
 }
 
-/// May `byte` appear inside a name?
+/// Returns whether `byte` may be part of a name.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }

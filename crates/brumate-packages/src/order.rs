@@ -1,15 +1,17 @@
-//! The order to install in.
+//! Order of installation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Depth first: each after everything that it requires by `edges` (circles aside), else in the order of `roots`.
+/// Sorts depth first: each item after the items that it requires by `edges` (except in cycles), otherwise in the order
+/// of `roots`.
 pub(crate) fn requirements_first<'a, T: Ord>(
     roots: impl IntoIterator<Item = &'a T>,
     edges: &BTreeMap<&'a T, Vec<&'a T>>,
 ) -> Vec<&'a T> {
     let mut ordered = Vec::new();
     let mut seen = BTreeSet::new();
-    // (item, index of its next requirement): an explicit stack, so that no index and no table can exhaust ours.
+    // Pairs of an item and the index of its next requirement. The stack is explicit, so that deep graphs cannot
+    // overflow the thread's stack.
     let mut stack: Vec<(&T, usize)> = Vec::new();
     for root in roots {
         if seen.insert(root) {

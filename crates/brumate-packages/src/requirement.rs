@@ -1,4 +1,4 @@
-//! One requirement (PEP 508).
+//! Requirements (PEP 508).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,66 +10,66 @@ use crate::marker::{self, MarkerEnvironment};
 use crate::name::{DistributionName, is_name_byte};
 use crate::scan::Scanner;
 
-/// Longest requirement that is read. Direct references can be long; nobody writes 4 KiB by hand.
+/// Most bytes of a requirement. Direct references can be long; nobody writes 4 KiB by hand.
 const MAX_REQUIREMENT_BYTES: usize = 4096;
-/// How much of a bad requirement an error repeats.
+/// Most characters of an invalid requirement that an error repeats.
 const MAX_SHOWN_CHARACTERS: usize = 120;
-/// Extras in one requirement.
+/// Most extras of one requirement.
 const MAX_EXTRAS: usize = 64;
 
-/// Which distribution is wanted, in which versions, under which conditions.
+/// Requirement: a distribution with its versions and conditions.
 #[derive(Debug, Clone)]
 pub struct Requirement {
     /// Normalised name.
     pub name: DistributionName,
-    /// Extras asked for.
+    /// Requested extras.
     pub extras: Vec<DistributionName>,
-    /// Where it may come from.
-    pub source: Source,
+    /// Versions or URL.
+    pub source: RequirementSource,
     text: String,
     /// Byte offset of the marker in `text`.
     marker: Option<usize>,
 }
 
-/// The middle part of a requirement.
+/// Versions or URL of a requirement.
 #[derive(Debug, Clone)]
-pub enum Source {
-    /// Any index, in these versions; empty specifiers allow all.
+pub enum RequirementSource {
+    /// These versions, from any index; empty specifiers allow all.
     Versions(VersionSpecifiers),
     /// A direct reference (`name @ URL`).
     Url(String),
 }
 
 impl Requirement {
-    /// A requirement for any version of `name`.
+    /// Makes a requirement for any version of `name`.
     pub fn any(name: &DistributionName) -> Self {
         Self {
             name: name.clone(),
             extras: Vec::new(),
-            source: Source::Versions(VersionSpecifiers::empty()),
+            source: RequirementSource::Versions(VersionSpecifiers::empty()),
             text: name.to_string(),
             marker: None,
         }
     }
 
-    /// Does the requirement count in `environment`? True when it has no marker.
+    /// Returns whether the requirement counts in `environment`. True without a marker.
     pub fn applies_in(&self, environment: &MarkerEnvironment) -> bool {
         match self.marker {
             None => true,
-            // The same text was read without an error when the requirement was made.
+            // The same text was parsed without an error when the requirement was made.
             Some(offset) => marker::evaluate(&mut Scanner::new(&self.text[offset..]), environment).unwrap_or(false),
         }
     }
 
-    /// Nothing but a name: no extras, versions, URL or marker.
+    /// Returns whether the requirement is just a name: without extras, versions, URL and marker.
     pub fn is_bare(&self) -> bool {
-        let any_version = matches!(&self.source, Source::Versions(versions) if versions.is_empty());
+        let any_version = matches!(&self.source, RequirementSource::Versions(versions) if versions.is_empty());
         any_version && self.extras.is_empty() && self.marker.is_none()
     }
 }
 
 impl fmt::Display for Requirement {
-    /// The text as it was given, without white space around it.
+    /// Writes the text as it was given, without white space around it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
@@ -98,9 +98,9 @@ fn parse(text: &str) -> Result<Requirement, String> {
         if url.is_empty() {
             return Err("there is no URL after `@`".to_owned());
         }
-        Source::Url(url.to_owned())
+        RequirementSource::Url(url.to_owned())
     } else {
-        Source::Versions(take_versions(&mut scanner)?)
+        RequirementSource::Versions(take_versions(&mut scanner)?)
     };
     scanner.skip_whitespace();
     let marker = if scanner.take(";") {
@@ -161,12 +161,12 @@ fn take_versions(scanner: &mut Scanner<'_>) -> Result<VersionSpecifiers, String>
     VersionSpecifiers::from_str(text).map_err(|error| first_line(&error.to_string()))
 }
 
-/// PEP 440 errors draw an arrow under the text; one line is enough inside a sentence.
+/// Returns the first line of an error of PEP 440's parser, which draws an arrow under the text.
 pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
-/// `text` for an error message: short, on one line.
+/// Formats `text` for an error message: short, on one line.
 fn shown(text: &str) -> String {
     let mut characters = text.trim().chars().map(|character| if character.is_control() { ' ' } else { character });
     let mut shown: String = characters.by_ref().take(MAX_SHOWN_CHARACTERS).collect();
@@ -188,8 +188,8 @@ mod tests {
 
     fn allows(text: &str, version: &str) -> bool {
         match requirement(text).source {
-            Source::Versions(versions) => versions.contains(&Version::from_str(version).unwrap()),
-            Source::Url(url) => panic!("{text} is a URL: {url}"),
+            RequirementSource::Versions(versions) => versions.contains(&Version::from_str(version).unwrap()),
+            RequirementSource::Url(url) => panic!("{text} is a URL: {url}"),
         }
     }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn direct_references_keep_their_url() {
         let direct = requirement("pip @ https://example.org/pip.whl ; os_name == 'posix'");
-        assert!(matches!(direct.source, Source::Url(url) if url == "https://example.org/pip.whl"));
+        assert!(matches!(direct.source, RequirementSource::Url(url) if url == "https://example.org/pip.whl"));
     }
 
     #[test]

@@ -1,47 +1,47 @@
-//! Requirements → wheels of the bundle.
+//! Resolution against the bundle.
 //!
-//! The bundle has one version of everything, so there is nothing to search: each requirement is met or it is not.
+//! The bundle has one version of each distribution, so there is no search: each requirement is met or it is not.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::bundle::Bundle;
-use crate::error::{Problem, ResolveError};
+use crate::error::{ResolveError, ResolveProblem};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
 use crate::order::requirements_first;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 
-/// Requirements that one script may state.
+/// Most requirements of one script.
 const MAX_REQUIREMENTS: usize = 256;
 
-/// What has to be loaded.
+/// Wheels to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resolution {
-    /// Names of the bundle's wheels, each after everything it requires (cycles aside).
+pub struct BundleResolution {
+    /// Keys of the bundle's wheels, each after the wheels that it requires (except in cycles).
     pub wheels: Vec<String>,
 }
 
-/// A requirement and who stated it.
+/// Requirement that has to be met.
 struct Pending<'a> {
     requirement: &'a Requirement,
-    /// `None`: the user.
+    /// Distribution that requires it; `None` for the user.
     required_by: Option<&'a DistributionName>,
-    /// Extras under which the requirement's marker is read.
+    /// Extras with which the requirement's marker is evaluated.
     extras: Vec<DistributionName>,
 }
 
 impl Bundle {
-    /// Finds the wheels that meet `requirements` and what these require in turn.
+    /// Finds the wheels that meet `requirements`, with their dependencies.
     ///
-    /// Requirements whose marker does not hold in the sandbox are left out. An extra that a distribution does not
-    /// have adds nothing, as with pip.
+    /// Requirements whose marker does not hold in the sandbox are left out. An extra that a distribution does not have
+    /// adds nothing, as with pip.
     ///
     /// # Errors
     ///
     /// [`ResolveError`] with every requirement that the bundle cannot meet.
-    pub fn resolve(&self, requirements: &[Requirement]) -> Result<Resolution, ResolveError> {
+    pub fn resolve(&self, requirements: &[Requirement]) -> Result<BundleResolution, ResolveError> {
         if requirements.len() > MAX_REQUIREMENTS {
-            let problem = Problem::TooMany { count: requirements.len(), limit: MAX_REQUIREMENTS };
+            let problem = ResolveProblem::TooMany { count: requirements.len(), limit: MAX_REQUIREMENTS };
             return Err(ResolveError { problems: vec![problem] });
         }
         let mut queue: VecDeque<Pending<'_>> = requirements
@@ -49,7 +49,7 @@ impl Bundle {
             .map(|requirement| Pending { requirement, required_by: None, extras: Vec::new() })
             .collect();
         let mut problems = Vec::new();
-        // For each wheel the extras that were already expanded, and what it requires.
+        // Extras of each wheel that were expanded already, and its requirements.
         let mut expanded: BTreeMap<&DistributionName, BTreeSet<DistributionName>> = BTreeMap::new();
         let mut edges: BTreeMap<&DistributionName, Vec<&DistributionName>> = BTreeMap::new();
         let mut roots: Vec<&DistributionName> = Vec::new();
@@ -86,22 +86,22 @@ impl Bundle {
             return Err(ResolveError { problems });
         }
         let ordered = requirements_first(roots, &edges);
-        Ok(Resolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
+        Ok(BundleResolution { wheels: ordered.into_iter().map(|name| self.wheels[name].key.clone()).collect() })
     }
 
-    /// The wheel that meets `requirement`, or why there is none.
+    /// Returns the wheel that meets `requirement`, or the problem.
     fn check(
         &self,
         requirement: &Requirement,
         required_by: Option<&DistributionName>,
-    ) -> Result<&DistributionName, Problem> {
+    ) -> Result<&DistributionName, ResolveProblem> {
         let required_by = required_by.map(ToString::to_string);
-        let Source::Versions(versions) = &requirement.source else {
+        let RequirementSource::Versions(versions) = &requirement.source else {
             let bundle = self.summary().to_owned();
-            return Err(Problem::DirectUrl { requirement: requirement.to_string(), bundle });
+            return Err(ResolveProblem::DirectUrl { requirement: requirement.to_string(), bundle });
         };
         let Some((name, wheel)) = self.wheels.get_key_value(&requirement.name) else {
-            return Err(Problem::NotInBundle {
+            return Err(ResolveProblem::NotInBundle {
                 name: requirement.name.to_string(),
                 required_by,
                 bundle: self.summary().to_owned(),
@@ -109,7 +109,7 @@ impl Bundle {
             });
         };
         if !versions.contains(&wheel.version) {
-            return Err(Problem::WrongVersion {
+            return Err(ResolveProblem::WrongVersion {
                 requirement: requirement.to_string(),
                 name: name.to_string(),
                 version: wheel.version.to_string(),
@@ -119,7 +119,7 @@ impl Bundle {
         Ok(name)
     }
 
-    /// For someone who wrote the module's name instead of the distribution's: `PIL` for `pillow`.
+    /// Returns the distribution that provides a module with the wanted name: `pillow` for `PIL`.
     fn provider_of(&self, wanted: &DistributionName) -> Option<String> {
         self.modules()
             .filter(|(module, _)| DistributionName::new(module).as_ref() == Some(wanted))

@@ -1,6 +1,6 @@
-//! A cursor over the text of a requirement.
+//! Cursor over the text of a requirement.
 
-/// The part of a requirement that is not read yet.
+/// Unread part of a requirement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
@@ -12,7 +12,7 @@ impl<'a> Scanner<'a> {
         Self { text, position: 0 }
     }
 
-    /// Byte offset of the next character.
+    /// Returns the byte offset of the next character.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
@@ -33,7 +33,7 @@ impl<'a> Scanner<'a> {
         self.take_while(|character| matches!(character, ' ' | '\t' | '\n' | '\r'));
     }
 
-    /// Consumes `token` when it comes next.
+    /// Consumes `token` if it comes next.
     pub(crate) fn take(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
@@ -42,7 +42,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Consumes `word` when it comes next and no identifier character follows it.
+    /// Consumes `word` if it comes next and no identifier character follows.
     pub(crate) fn take_word(&mut self, word: &str) -> bool {
         let follows = self.rest().strip_prefix(word).map(|rest| rest.chars().next());
         let found = match follows {
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Consumes the longest run of characters for which `accept` holds.
+    /// Consumes the longest run of characters for which `accept` is true.
     pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let length = rest.find(|character| !accept(character)).unwrap_or(rest.len());

@@ -9,28 +9,28 @@ use crate::error::ScriptMetadataError;
 use crate::marker::PYTHON_FULL_VERSION;
 use crate::requirement::first_line;
 
-/// Largest metadata block that is read.
+/// Largest metadata block, in bytes.
 pub const MAX_SCRIPT_METADATA_BYTES: usize = 64 << 10;
 
-/// What a script says about itself.
+/// Inline metadata of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptMetadata {
-    /// The requirements as written; `None` when the key is missing, which leaves them to inference.
+    /// Requirements as written; `None` without the key, which leaves them to inference.
     pub dependencies: Option<Vec<String>>,
-    /// The `requires-python` specifier as written.
+    /// `requires-python` specifier as written.
     pub requires_python: Option<String>,
 }
 
-/// The block's TOML. Other keys, `[tool]` above all, belong to other programs.
+/// TOML of the block. Other keys, most of all `[tool]`, belong to other programs.
 #[derive(Deserialize)]
-struct Document {
+struct MetadataBlock {
     dependencies: Option<Vec<String>>,
     #[serde(rename = "requires-python")]
     requires_python: Option<String>,
 }
 
 impl ScriptMetadata {
-    /// Reads the `script` block of `code`; `None` when there is none. Unclosed blocks and blocks of other types are
+    /// Parses the `script` block of `code`; `None` if there is none. Unclosed blocks and blocks of other types are
     /// ignored, as the specification demands.
     ///
     /// # Errors
@@ -50,14 +50,14 @@ impl ScriptMetadata {
             return Err(ScriptMetadataError::TooLarge { bytes, limit: MAX_SCRIPT_METADATA_BYTES });
         }
         let text: String = content.iter().flat_map(|line| [without_marker(line), "\n"]).collect();
-        let document: Document = toml::from_str(&text)
+        let document: MetadataBlock = toml::from_str(&text)
             .map_err(|error| ScriptMetadataError::Toml(error.to_string().trim_end().to_owned()))?;
         let metadata = Self { dependencies: document.dependencies, requires_python: document.requires_python };
         metadata.python_specifiers()?;
         Ok(Some(metadata))
     }
 
-    /// Does the sandbox's Python satisfy `requires-python`? True when the key is missing.
+    /// Returns whether the sandbox's Python satisfies `requires-python`. True without the key.
     pub fn allows_sandbox_python(&self) -> bool {
         let version = Version::from_str(PYTHON_FULL_VERSION);
         match (self.python_specifiers(), version) {
@@ -76,10 +76,10 @@ impl ScriptMetadata {
     }
 }
 
-/// All metadata blocks: type and content lines, still with their `#`.
+/// Returns all metadata blocks: their type and content lines, still with their `#`.
 ///
-/// Same language as the specification's regular expression: a block begins at a line `# /// TYPE`, goes on over
-/// lines that are `#` or start with `# `, and ends at the *last* line `# ///` of that run, with at least one line
+/// Accepts the same texts as the specification's regular expression: a block begins at a line `# /// TYPE`, continues
+/// over lines that are `#` or start with `# `, and ends at the *last* line `# ///` of that run, with at least one line
 /// in between.
 fn blocks<'a>(lines: &[&'a str]) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut blocks = Vec::new();
@@ -96,7 +96,7 @@ fn blocks<'a>(lines: &[&'a str]) -> Vec<(&'a str, Vec<&'a str>)> {
                 blocks.push((kind, run[..end].to_vec()));
                 index = first + end + 1;
             }
-            // No block that begins inside this run can end either; looking again would take quadratic time.
+            // No other block inside this run can be closed either; searching again would take quadratic time.
             None => index = first + length,
         }
     }

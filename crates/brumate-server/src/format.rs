@@ -1,7 +1,7 @@
 //! The result of the tool as text and as JSON.
 
 use brumate_engine_api::Limits;
-use brumate_session::{RunReport, Status, compact_json, strict_json};
+use brumate_session::{RunReport, RunStatus, compact_json, strict_json};
 use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
@@ -89,7 +89,7 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
 
 /// A result for a run that could not take place, in the same form as any other.
 pub(crate) fn failure_text(message: &str, mode: ReturnMode) -> String {
-    let status = Status::RunError.as_str();
+    let status = RunStatus::RunError.as_str();
     match mode {
         ReturnMode::Xml => format!("<status>{status}</status>\n{}", section("error", message)),
         ReturnMode::Json => json!({"status": status, "output": [], "error": message}).to_string(),

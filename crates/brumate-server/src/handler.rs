@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::lowlevel::{self, Tasks, is_modern};
-use brumate_session::sessions::{Admit, CellRequest, LOCAL_PRINCIPAL, Sessions};
-use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest, Runner};
+use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, ReadAdmission, Sessions};
+use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -327,11 +327,11 @@ impl PythonServer {
         cancel: &CancellationToken,
         onlooker: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
-        let request = request.of_principal(&*self.principal);
+        let request = request.with_principal(&*self.principal);
         match self.runner.run(request, cancel, onlooker).await {
             Ok(report) => self.report_result(report).await,
             Err(failure) => {
-                if let Failure::Engine(error) = &failure {
+                if let RunError::Engine(error) = &failure {
                     tracing::error!(%error, "a run failed in the engine");
                 }
                 error_result(failure_text(&failure.to_string(), self.mode))
@@ -512,7 +512,7 @@ impl ServerHandler for PythonServer {
             self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
         let cancel = self.stop.child_token();
         let asked = context.clone();
-        let admit = Admit::new(move |bytes| {
+        let admit = ReadAdmission::new(move |bytes| {
             Box::pin(async move { lowlevel::reserve_answer(&asked, answer_bytes(bytes)).await })
         });
         let read = interpreter.read(&request.uri, is_modern(&context), admit, &cancel);

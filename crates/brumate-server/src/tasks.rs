@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brumate_mcp::lowlevel::{NewTask, TaskEnd, TaskHandle};
-use brumate_session::{Question, RunEvent};
+use brumate_session::{InputRequest, RunEvent};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, CreateTaskResult};
 use rmcp::service::RequestContext;
@@ -72,7 +72,7 @@ impl PythonServer {
         &self,
         task: NewTask,
         call: Conversation,
-        question: Option<Question>,
+        question: Option<InputRequest>,
         tail: Arc<Tail>,
         context: &RequestContext<RoleServer>,
     ) -> CreateTaskResult {
@@ -90,7 +90,7 @@ impl PythonServer {
     }
 
     /// Accompanies a call to its end. A task that is cancelled interrupts the code, whose output is kept.
-    async fn accompany(&self, mut call: Conversation, mut question: Option<Question>, task: TaskHandle) -> TaskEnd {
+    async fn accompany(&self, mut call: Conversation, mut question: Option<InputRequest>, task: TaskHandle) -> TaskEnd {
         let cancel = call.cancel();
         let ended = loop {
             if let Some(question) = question.take() {

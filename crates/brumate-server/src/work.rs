@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brumate_session::sessions::CellRequest;
-use brumate_session::{Phases, Questions, RunRequest};
+use brumate_session::{InputRequests, Phases, RunRequest};
 
 use crate::interpreter::{Call, Interpreter};
 
@@ -25,10 +25,10 @@ impl Work {
     }
 
     /// The same work, whose code's questions go to `questions`, and which notes in `phases` what it waits for.
-    pub(crate) fn heard_by(self, questions: Option<Questions>, phases: Option<Arc<Phases>>) -> Self {
-        let cell = |cell: CellRequest, questions, phases| cell.with_questions(questions).with_phases(phases);
+    pub(crate) fn heard_by(self, questions: Option<InputRequests>, phases: Option<Arc<Phases>>) -> Self {
+        let cell = |cell: CellRequest, questions, phases| cell.with_input_requests(questions).with_phases(phases);
         match self {
-            Work::Run(request) => Work::Run(request.with_questions(questions).with_phases(phases)),
+            Work::Run(request) => Work::Run(request.with_input_requests(questions).with_phases(phases)),
             Work::RunInSession(interpreter, request) => {
                 Work::RunInSession(interpreter, cell(request, questions, phases))
             }

@@ -1,4 +1,4 @@
-//! What each principal may use, and what is said when it has.
+//! Allowances of principals, and the errors when one is used up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use tokio::time::Instant;
 
 use crate::units::{format_duration, format_size};
 
-/// After this time all that was spent has come back.
+/// Time after which all used CPU time is available again.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// What one principal may use; what is not said has no limit of its own.
+/// Allowance of one principal. `None` means no limit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowance {
-    /// Runs at the same time; four times as many may wait.
+    /// Most runs at the same time; four times as many may wait.
     pub runs: Option<usize>,
-    /// Sessions, awake or asleep.
+    /// Most sessions, live and asleep.
     pub sessions: Option<usize>,
-    /// Bytes of its sessions on disk; those that are awake count with what they would take.
+    /// Most bytes of its sessions on disk. A live session counts with the estimated size of its file.
     pub disk_bytes: Option<u64>,
-    /// CPU time that code may take in an hour. As much may be taken at once; it comes back evenly.
+    /// CPU time per hour. It may be used all at once, and comes back evenly.
     pub cpu_per_hour: Option<Duration>,
-    /// It may use nothing any more: no run begins, and none that waits. [`Admission::revoke`](crate::Admission::revoke) ends those that
-    /// are under way.
+    /// Whether the principal's access is revoked: no run starts, and waiting calls are refused.
+    /// [`Admission::revoke`](crate::Admission::revoke) ends runs that are under way.
     pub revoked: bool,
 }
 
-/// What all of them may use.
+/// Allowances of all principals. The default has no limits.
 #[derive(Clone, Default)]
-pub struct Allowances(Option<Arc<Of>>);
+pub struct Allowances(Option<Arc<AllowanceLookup>>);
 
-type Of = dyn Fn(&str) -> Allowance + Send + Sync;
+type AllowanceLookup = dyn Fn(&str) -> Allowance + Send + Sync;
 
 impl std::fmt::Debug for Allowances {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,44 +40,44 @@ impl std::fmt::Debug for Allowances {
 }
 
 impl Allowances {
-    /// What `of` says of a principal. It is asked with each call, and may change its mind.
+    /// Looks allowances up with `of`, once for each call. Its answers may change over time.
     pub fn new(of: impl Fn(&str) -> Allowance + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(of)))
     }
 
-    /// What a principal may use.
+    /// Returns the allowance of a principal.
     pub fn of(&self, principal: &str) -> Allowance {
         self.0.as_ref().map_or_else(Allowance::default, |of| of(principal))
     }
 }
 
-/// A principal has used what it may. The texts are read by models, which decide by them what to do next.
+/// Allowance that is used up. Models read these texts and decide by them what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverLimit {
-    /// Too many runs.
+    /// Too many runs at the same time.
     #[error("you have {running} runs under way and {waiting} waiting, as many as you may; try again in a few seconds")]
     Runs {
-        /// Under way.
+        /// Runs under way.
         running: usize,
-        /// Waiting.
+        /// Waiting calls.
         waiting: usize,
     },
-    /// Too much CPU time.
+    /// Too much CPU time in the last hour.
     #[error(
         "you have used {} of CPU time, as much as you may in an hour; try again in {}",
         format_duration(*limit), format_duration(*retry_after)
     )]
     Cpu {
-        /// What may be used in an hour.
+        /// CPU time per hour.
         limit: Duration,
-        /// When a call is let in again.
+        /// Time until a call is admitted again.
         retry_after: Duration,
     },
     /// Too many sessions.
     #[error("you have {limit} sessions, as many as you may; clear one that is not needed")]
     Sessions {
-        /// How many.
+        /// Most sessions of the principal.
         limit: usize,
     },
     /// Too much disk space.
@@ -86,13 +86,13 @@ pub enum OverLimit {
         format_size(*limit)
     )]
     Disk {
-        /// Bytes.
+        /// Most bytes on disk.
         limit: u64,
     },
 }
 
 impl OverLimit {
-    /// How errors of sessions begin that are like this one.
+    /// Returns the error class that an error text begins with, as those of sessions do.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             OverLimit::Runs { .. } | OverLimit::Cpu { .. } => "SessionBusyError",
@@ -101,15 +101,15 @@ impl OverLimit {
     }
 }
 
-/// CPU time that was spent and has not come back yet.
+/// CPU time that was used and is not available again yet.
 #[derive(Debug, Default)]
-pub(crate) struct Spent {
+pub(crate) struct CpuUsage {
     level: Duration,
     at: Option<Instant>,
 }
 
-impl Spent {
-    /// What is left of it at `now`, when `limit` comes back in an hour.
+impl CpuUsage {
+    /// Subtracts what has become available until `now`, at the rate of `limit` in an hour.
     fn settle(&mut self, limit: Duration, now: Instant) {
         let since = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         let back = limit.mul_f64((since.as_secs_f64() / HOUR.as_secs_f64()).min(1e6));
@@ -117,8 +117,8 @@ impl Spent {
         self.at = Some(now);
     }
 
-    /// Nothing; what was spent would have to be settled first to be sure.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// Returns whether no CPU time counts as used. Call it after `CpuUsage::settle` for an exact answer.
+    pub(crate) fn is_zero(&self) -> bool {
         self.level.is_zero()
     }
 
@@ -127,8 +127,8 @@ impl Spent {
         self.level = self.level.saturating_add(time);
     }
 
-    /// When there is some left again, if there is none now: whole seconds, rounded up.
-    pub(crate) fn exceeds(&mut self, limit: Duration, now: Instant) -> Option<Duration> {
+    /// Returns how long to wait, in whole seconds rounded up, if `limit` is used up; `None` if it is not.
+    pub(crate) fn retry_after(&mut self, limit: Duration, now: Instant) -> Option<Duration> {
         self.settle(limit, now);
         let over = self.level.checked_sub(limit)?;
         let seconds = over.as_secs_f64() / limit.as_secs_f64().max(1e-3) * HOUR.as_secs_f64();

@@ -1,24 +1,25 @@
-//! Which image a run is forked from.
+//! Choice of the image that a run is forked from.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use brumate_engine_api::Image;
 
-/// Returns that of `images` of which `imports` are most; plain, when they are of none. A wrong guess costs time, nothing else.
+/// Returns the image with most of `imports`, or the plain image if none has any of them. A wrong choice only costs
+/// time.
 pub(crate) fn image_for(imports: &BTreeSet<String>, images: &[Image]) -> Image {
     let used = |image: &&Image| image.modules().iter().filter(|module| imports.contains(*module)).count();
     let best = images.iter().max_by_key(|image| (used(image), Reverse(image.modules().len())));
     best.filter(|image| used(image) > 0).cloned().unwrap_or_default()
 }
 
-/// Returns the top-level modules that code imports. The text is only skimmed: import statements at the beginning of a line or after a
-/// `;` count.
+/// Returns the top-level modules that code imports. The text is only skimmed: import statements count at the beginning
+/// of a line and after a `;`.
 pub(crate) fn imports_of(code: &str) -> BTreeSet<String> {
     code.split(['\n', ';']).flat_map(imported).map(str::to_owned).collect()
 }
 
-/// Top-level modules that one statement imports.
+/// Returns the top-level modules that one statement imports.
 fn imported(statement: &str) -> impl Iterator<Item = &str> {
     let statement = statement.trim_start();
     let (list, from) = match (statement.strip_prefix("import "), statement.strip_prefix("from ")) {

@@ -1,36 +1,36 @@
-//! Which packages a run needs: given at start, stated in the code (PEP 723), or inferred from its imports.
+//! Packages that a run needs: given at start, stated in the code (PEP 723), or inferred from its imports.
 
 use std::collections::HashSet;
 
 use brumate_engine_api::Analysis;
-use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Problem, Requirement, ScriptMetadata};
+use brumate_packages::{Bundle, PYTHON_FULL_VERSION, Requirement, ResolveProblem, ScriptMetadata};
 
-use crate::packages::{Modules, Wanted};
+use crate::packages::{ModuleIndex, PackageRequest};
 
-/// What to do with imported modules that nobody provides.
+/// Handling of imported modules that no known package provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inference {
-    /// They are an install error: the caller learns it before anything runs. The project of a module's name is tried first.
+    /// The run fails with an install error before code runs. The project with the module's name is tried first.
     Strict,
-    /// They are left to Python, which may find them in a mounted directory, or ask for them when it imports them.
+    /// Python handles the import: it may find the module in a mounted directory, or ask for its package then.
     Lenient,
 }
 
-/// The requirements that are known without asking the guest's parser.
+/// Requirements that are known before the guest parses the code.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stated {
-    /// From the start, then from the code.
+pub(crate) struct StatedRequirements {
+    /// Requirements given at start, then those in the code.
     pub(crate) requirements: Vec<Requirement>,
-    /// The code has no `dependencies` of its own, so its imports count.
+    /// Whether imports count: the code states no `dependencies`.
     pub(crate) infer: bool,
 }
 
-/// Reads the requirements given at start and those in the code.
+/// Reads the requirements given at start and those in the code (PEP 723).
 ///
 /// # Errors
 ///
-/// A text for the caller.
-pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
+/// A text for the caller about the first requirement that cannot be read.
+pub(crate) fn read_stated(startup: &[String], code: &str) -> Result<StatedRequirements, String> {
     let mut requirements = Vec::new();
     for text in startup {
         add(&mut requirements, read(text)?);
@@ -47,38 +47,38 @@ pub(crate) fn stated(startup: &[String], code: &str) -> Result<Stated, String> {
     for text in metadata.dependencies.unwrap_or_default() {
         add(&mut requirements, read(&text)?);
     }
-    Ok(Stated { requirements, infer })
+    Ok(StatedRequirements { requirements, infer })
 }
 
 fn read(text: &str) -> Result<Requirement, String> {
     text.parse().map_err(|error: brumate_packages::RequirementError| error.to_string())
 }
 
-impl Stated {
-    /// What is stated, as wanted.
-    pub(crate) fn wanted(&self) -> Vec<Wanted> {
-        self.requirements.iter().cloned().map(Wanted::from).collect()
+impl StatedRequirements {
+    /// Returns the stated requirements as package requests.
+    pub(crate) fn requests(&self) -> Vec<PackageRequest> {
+        self.requirements.iter().cloned().map(PackageRequest::from).collect()
     }
 
-    /// Returns what is stated, and the packages that provide what the code imports.
+    /// Returns the stated requirements, and those for the packages that provide what the code imports.
     ///
-    /// What may be missing (`try: import …`) is taken from the bundle only; the code asks for the rest when it gets there. Modules in
-    /// `provided` are there already.
+    /// Optional imports (`try: import …`) are met from the bundle only; the code asks for others when it runs. Modules
+    /// in `provided` are installed already.
     ///
     /// # Errors
     ///
-    /// A text for the caller: every module that nothing is known of.
+    /// A text for the caller that lists every module that no known package provides.
     pub(crate) fn with_imports(
         &self,
         bundle: &Bundle,
-        modules: &Modules,
+        modules: &ModuleIndex,
         analysis: &Analysis,
         inference: Inference,
         provided: &HashSet<&str>,
-    ) -> Result<Vec<Wanted>, String> {
-        let mut wanted = self.wanted();
+    ) -> Result<Vec<PackageRequest>, String> {
+        let mut requests = self.requests();
         let mut problems = Vec::new();
-        // A guest is free to report a module in both lists; one `try` around it makes it optional.
+        // The guest may report a module in both lists. One `try` around it makes it optional.
         let optional: HashSet<&String> = analysis.optional_imports.iter().collect();
         let required = analysis.imports.iter().filter(|module| !optional.contains(module));
         for (module, is_required) in
@@ -94,23 +94,24 @@ impl Stated {
             let provider = provider.filter(|provider| inference == Inference::Strict || !provider.is_guess);
             let is_guess = provider.as_ref().is_some_and(|provider| provider.is_guess);
             let requirement = provider.and_then(|provider| provider.name.parse::<Requirement>().ok());
-            let is_new = |requirement: &Requirement| !wanted.iter().any(|old| old.requirement.name == requirement.name);
+            let is_new =
+                |requirement: &Requirement| !requests.iter().any(|old| old.requirement.name == requirement.name);
             match requirement {
                 Some(requirement) if is_new(&requirement) => {
-                    wanted.push(Wanted { requirement, module: Some(module.clone()), is_guess });
+                    requests.push(PackageRequest { requirement, module: Some(module.clone()), is_guess });
                 }
                 None if is_required && inference == Inference::Strict => {
                     let (module, bundle) = (module.clone(), bundle.summary().to_owned());
-                    problems.push(Problem::UnknownModule { module, bundle }.to_string());
+                    problems.push(ResolveProblem::UnknownModule { module, bundle }.to_string());
                 }
                 _ => {}
             }
         }
-        if problems.is_empty() { Ok(wanted) } else { Err(problems.join("\n")) }
+        if problems.is_empty() { Ok(requests) } else { Err(problems.join("\n")) }
     }
 }
 
-/// Adds `new` unless it says nothing that `requirements` do not say already.
+/// Adds `new`, unless `requirements` have it already.
 fn add(requirements: &mut Vec<Requirement>, new: Requirement) {
     let known =
         requirements.iter().any(|old| old.name == new.name && (new.is_bare() || old.to_string() == new.to_string()));
@@ -124,7 +125,7 @@ mod tests {
     use brumate_packages::Distribution;
 
     use super::*;
-    use crate::packages::Infer;
+    use crate::packages::InferenceScope;
 
     fn bundle() -> Bundle {
         Bundle::new([
@@ -150,13 +151,13 @@ mod tests {
         inference: Inference,
     ) -> Result<Vec<String>, String> {
         let startup: Vec<String> = startup.iter().map(ToString::to_string).collect();
-        let stated = stated(&startup, code)?;
+        let stated = read_stated(&startup, code)?;
         let wanted = match stated.infer {
             true => {
-                let modules = Modules::of(Infer::Known);
+                let modules = ModuleIndex::with_scope(InferenceScope::Known);
                 stated.with_imports(&bundle(), &modules, analysis, inference, &HashSet::from(["provided"]))?
             }
-            false => stated.wanted(),
+            false => stated.requests(),
         };
         Ok(wanted.iter().map(|wanted| wanted.requirement.to_string()).collect())
     }

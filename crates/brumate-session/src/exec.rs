@@ -1,4 +1,4 @@
-//! Running a script as a shell does: arguments, standard input, an exit status.
+//! Scripts with arguments, standard input and an exit status, as a shell runs them.
 
 use std::os::fd::OwnedFd;
 
@@ -8,147 +8,148 @@ use tokio_util::sync::CancellationToken;
 
 use crate::choice::imports_of;
 use crate::dependencies::Inference;
+use crate::execution::execute_request;
 use crate::explain;
-use crate::new_files::{Copied, FileSink, NewFiles};
-use crate::question::Asker;
+use crate::input::InputForwarder;
+use crate::job::{Job, JobOutcome};
+use crate::new_files::{CopyReport, FileSink, NewFiles};
 use crate::report::RunEnd;
-use crate::request::{Failure, RunEvent};
-use crate::runner::{Job, JobOutcome, Runner};
+use crate::request::{RunError, RunEvent};
+use crate::runner::Runner;
 
-/// Files that a report names.
+/// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
 
-/// A script and its surroundings.
+/// Script with its arguments, files and standard input.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ScriptRequest {
     /// Source text.
     pub code: String,
-    /// Shown in tracebacks.
+    /// File name in tracebacks.
     pub file_name: String,
     /// `sys.argv`.
     pub argv: Vec<String>,
-    /// Standard input; `None` is an empty one.
+    /// Standard input; `None` means empty.
     pub stdin: Option<OwnedFd>,
     /// Host directories that the script may use.
     pub mounts: Vec<Mount>,
-    /// Receives copies of the files that the script made; `None`: they end with the sandbox.
+    /// Receives copies of the files that the script wrote; `None` discards them with the sandbox.
     pub sink: Option<Box<dyn FileSink>>,
 }
 
 impl ScriptRequest {
-    /// A script with `argv[0]` equal to its file name and nothing else.
+    /// Makes a request for `code` whose `argv` is the file name alone.
     pub fn new(code: impl Into<String>, file_name: impl Into<String>) -> Self {
         let file_name = file_name.into();
         Self { code: code.into(), argv: vec![file_name.clone()], file_name, ..Self::default() }
     }
 }
 
-/// What became of a script.
+/// Result of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptReport {
-    /// How it ended.
+    /// How the script ended.
     pub end: ScriptEnd,
-    /// Files that it made or wrote to, outside of granted directories. None are known of a script that took its machine with it.
+    /// Files that the script made or wrote to outside of mounts. Empty if the machine ended with the script.
     pub new_files: NewFiles,
-    /// Which of them were copied to [`ScriptRequest::sink`].
-    pub copied: Copied,
+    /// Files that were copied to [`ScriptRequest::sink`].
+    pub copied: CopyReport,
 }
 
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScriptEnd {
-    /// To its end, or by `SystemExit` or `os._exit`.
+    /// The script ran to its end, or ended by `SystemExit` or `os._exit`.
     Exited {
         /// Exit code, 0 to 255.
         code: u8,
-        /// What Python prints for it.
+        /// Text that Python prints for the exit; may be empty.
         message: String,
     },
-    /// An exception reached the top.
+    /// An uncaught exception ended the script.
     Raised {
-        /// CPython's traceback, perhaps with a note about a limit.
+        /// CPython's traceback, with a note if a limit or a missing package caused it.
         traceback: String,
     },
-    /// A limit or the user ended it.
+    /// A limit or a cancellation stopped the script.
     Stopped {
-        /// Which.
+        /// What stopped it.
         reason: StopReason,
-        /// The traceback, if the script could still raise one, and why it ended.
+        /// Traceback, if the script could still raise one, and the reason.
         text: String,
     },
-    /// The machine is gone for another reason.
+    /// The machine ended for another reason.
     Killed {
-        /// Why.
+        /// The reason, for the user.
         text: String,
     },
-    /// A package that the script needs cannot be had; nothing ran.
+    /// A needed package cannot be installed. No code ran.
     InstallError {
-        /// Which and why.
+        /// Which package, and the reason.
         text: String,
     },
 }
 
 impl Runner {
-    /// Runs a script. Its output goes to `events` as it comes; a slow consumer slows the script down.
+    /// Runs a script and sends its output to `events`. A slow receiver slows the script down.
     ///
-    /// Imported modules that no known package has are left to Python, which may find them in a mount.
+    /// Imports that no known package provides are left to Python, which may find them in a mount.
     ///
     /// # Errors
     ///
-    /// [`Failure`] when the script could not be run at all.
+    /// [`RunError`] when the script could not be run at all.
     pub async fn exec(
         &self,
         request: ScriptRequest,
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
-    ) -> Result<ScriptReport, Failure> {
+    ) -> Result<ScriptReport, RunError> {
+        let input = InputForwarder::new(None);
         let execute = Execute {
-            code: request.code,
             file_name: request.file_name,
             argv: request.argv,
             script: true,
-            ..Execute::default()
+            ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);
         let image = self.image_for(&imports);
         let (mounts, stdin) = (request.mounts, request.stdin);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
-        let (inference, asker) = (Inference::Lenient, Asker::new(None));
         let job = Job {
             spec,
             execute,
             imports,
-            inference,
-            asker,
+            inference: Inference::Lenient,
+            input,
             principal: String::new(),
             phases: None,
             sink: request.sink,
         };
-        let driven = self.drive(job, events.clone(), cancel).await?;
-        if let JobOutcome::Ran { end, .. } = &driven {
+        let outcome = self.run_job(job, events.clone(), cancel).await?;
+        if let JobOutcome::Ran { end, .. } = &outcome {
             let dropped = match &**end {
-                RunEnd::Ended { outcome, .. } => outcome.output_dropped,
-                RunEnd::Died { output_dropped, .. } => *output_dropped,
+                RunEnd::Completed { outcome, .. } => outcome.output_dropped,
+                RunEnd::MachineExited { output_dropped, .. } => *output_dropped,
             };
             if dropped > 0 {
                 let text = format!("{}\n", explain::output_dropped(dropped, self.limits()));
-                // Who does not read any more needs not know.
+                // The receiver may be gone.
                 let _ = events.send(RunEvent::Output { name: StreamName::Stderr, text }).await;
             }
         }
-        let (end, copied) = match driven {
+        let (end, copied) = match outcome {
             JobOutcome::InstallError { error } => {
                 let end = ScriptEnd::InstallError { text: error };
-                return Ok(ScriptReport { end, new_files: NewFiles::default(), copied: Copied::default() });
+                return Ok(ScriptReport { end, new_files: NewFiles::default(), copied: CopyReport::default() });
             }
             JobOutcome::Ran { end, copied, .. } => (*end, copied),
         };
         let new_files = match &end {
-            RunEnd::Ended { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
-            RunEnd::Died { .. } => NewFiles::default(),
+            RunEnd::Completed { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
+            RunEnd::MachineExited { .. } => NewFiles::default(),
         };
         Ok(ScriptReport { end: self.script_end(end), new_files, copied })
     }
@@ -156,11 +157,11 @@ impl Runner {
     fn script_end(&self, end: RunEnd) -> ScriptEnd {
         let limits = self.limits();
         let (outcome, missing) = match end {
-            RunEnd::Ended { outcome, missing } => (outcome, missing),
-            RunEnd::Died { reason, peak_memory_bytes, .. } => {
-                let text = explain::died(&reason, peak_memory_bytes, limits);
+            RunEnd::Completed { outcome, missing } => (outcome, missing),
+            RunEnd::MachineExited { reason, peak_memory_bytes, .. } => {
+                let text = explain::machine_exited(&reason, peak_memory_bytes, limits);
                 return match reason {
-                    // Natively the shell says what ended a process.
+                    // A shell prints which signal ended a process.
                     ExitReason::Exit(code) => {
                         let message = explain::signal_of_status(code).map_or_else(String::new, |_| text);
                         ScriptEnd::Exited { code: low_byte(code), message }
@@ -196,7 +197,7 @@ impl Runner {
     }
 }
 
-/// What a parent process sees of an exit code.
+/// Returns the exit code that a parent process sees.
 fn low_byte(code: i32) -> u8 {
     (code & 0xff) as u8
 }

@@ -1,4 +1,4 @@
-//! Texts for runs that a limit or a crash ended. Each names the limit and the flag that moves it.
+//! Texts for runs that a limit or a crash ended. Each names the limit and the flag that changes it.
 
 use brumate_engine_api::{ExitReason, FileError, Limits, StopReason};
 use brumate_packages::import_names;
@@ -6,7 +6,7 @@ use brumate_packages::import_names;
 use crate::installs::MissingModules;
 use crate::units::{format_duration, format_size};
 
-/// Where an operator changes a limit.
+/// Setting of a limit, as operators know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Command line flag.
@@ -39,10 +39,10 @@ pub const MAX_SESSIONS: Setting = Setting { flag: "--max-sessions", variable: "B
 /// Bytes of sleeping sessions on disk.
 pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK" };
 
-/// Time that an answer is waited for.
+/// Time to wait for an answer to an input request.
 pub const INPUT_TIMEOUT: Setting = Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT" };
 
-/// Every setting that a text can name.
+/// All settings that a text can name.
 pub const SETTINGS: [Setting; 12] = [
     TIMEOUT,
     CPU_TIMEOUT,
@@ -64,7 +64,7 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Why the host interrupted a guest that reacted to it.
+/// Explains why the host interrupted a guest that reacted to it.
 pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     match reason {
         StopReason::WallLimit => format!(
@@ -79,9 +79,9 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     }
 }
 
-/// Why a machine is gone, and, where it was killed, how much memory it had at its peak.
-pub fn died(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
-    let text = why(reason, limits);
+/// Explains why a machine ended, with its peak memory if it was killed.
+pub fn machine_exited(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
+    let text = exit_reason(reason, limits);
     let killed = matches!(
         reason,
         ExitReason::MemoryLimit | ExitReason::CpuLimit | ExitReason::TimeLimit | ExitReason::Signal(_)
@@ -92,7 +92,7 @@ pub fn died(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
     }
 }
 
-fn why(reason: &ExitReason, limits: &Limits) -> String {
+fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
     let unmoved =
         || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
     match reason {
@@ -130,7 +130,7 @@ fn why(reason: &ExitReason, limits: &Limits) -> String {
     }
 }
 
-/// Why a file could not be read or written.
+/// Explains why a file could not be read or written.
 pub(crate) fn file(error: &FileError) -> String {
     match error {
         FileError::NoSpace => format!("{error} (set by {FILES})"),
@@ -138,7 +138,7 @@ pub(crate) fn file(error: &FileError) -> String {
     }
 }
 
-/// The code chose to end.
+/// Explains that the code exited by itself.
 pub fn exited(code: i32) -> String {
     match signal_of_status(code) {
         Some(name) => format!("The code exited with status {code}, as a process that {name} ended."),
@@ -146,12 +146,12 @@ pub fn exited(code: i32) -> String {
     }
 }
 
-/// The signal that a shell's status stands for: 128 and its number.
+/// Returns the signal that an exit status of 128 and more stands for in a shell.
 pub(crate) fn signal_of_status(code: i32) -> Option<&'static str> {
     signal_name(code.checked_sub(128)?)
 }
 
-/// What to add to an exception that a limit caused.
+/// Returns a note for an exception that a limit caused.
 pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
         name if is_memory_error(name) => Some(format!("Note: {}.", memory(limits))),
@@ -174,7 +174,7 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
-/// How errors end about an integer that has a place on a platform of 64 bits; the last three are numpy's.
+/// Endings of errors about integers that fit only platforms of 64 bits; the last three are numpy's.
 const TOO_LARGE: [&str; 5] = [
     "too large to convert to C long",
     "too large to convert to C ssize_t",
@@ -183,7 +183,7 @@ const TOO_LARGE: [&str; 5] = [
     "iterator is too large",
 ];
 
-/// Explains these errors.
+/// Note for these errors.
 const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, an index or a C long is at most 2,147,483,647. \
                         Python's own integers and numpy's int64 have no such bound.";
 
@@ -192,17 +192,17 @@ pub(crate) fn script_hint(ename: &str, evalue: &str, missing: &MissingModules, l
     import_note(ename, evalue, missing, CodeContext::Script).or_else(|| hint(ename, evalue, limits))
 }
 
-/// Decides how a note tells its reader to name a package.
+/// How a note tells its reader to name a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeContext {
-    /// A cell of a session: `%pip install`.
+    /// Cell of a session: `%pip install`.
     Cell,
-    /// A script, or a run without a session: inline metadata (PEP 723).
+    /// Script, or a run without a session: inline metadata (PEP 723).
     Script,
 }
 
-/// Returns a note for an exception of an import: why the package was not installed, if that was tried, and how to install it. `None`
-/// for other exceptions.
+/// Returns a note for an import error: why the package was not installed, if that was tried, and how to install it.
+/// `None` for other exceptions.
 pub(crate) fn import_note(ename: &str, evalue: &str, missing: &MissingModules, context: CodeContext) -> Option<String> {
     match ename {
         "ModuleNotFoundError" => missing_module(evalue, missing, context),
@@ -248,12 +248,12 @@ fn installation(name: &str, what: &str, context: CodeContext) -> String {
     }
 }
 
-/// Tells `MemoryError` and numpy's own, `numpy._core._exceptions._ArrayMemoryError`.
+/// Returns whether an exception is `MemoryError` or numpy's own `numpy._core._exceptions._ArrayMemoryError`.
 pub(crate) fn is_memory_error(ename: &str) -> bool {
     ename.ends_with("MemoryError")
 }
 
-/// A line that stands where output was cut.
+/// Returns the line that replaces output beyond the limit.
 pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
     format!(
         "[{} more were cut: only the first {} of output are kept (set by {OUTPUT_LIMIT})]",
@@ -262,17 +262,17 @@ pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
     )
 }
 
-/// A line about files that a cell made outside of its working directory.
+/// Returns a line about files that a cell made outside of its working directory.
 pub fn files_elsewhere(paths: &[String], left_out: u64) -> String {
     format!(
         "Not in the list of files, because outside of {}: {}. Write files there, or move them there, to list and download them.",
         crate::sessions::WORKSPACE,
-        names(paths, left_out)
+        join_paths(paths, left_out)
     )
 }
 
-/// Paths in a sentence, and how many more there are.
-pub fn names(paths: &[String], left_out: u64) -> String {
+/// Joins paths in a sentence, with the number of those left out.
+pub fn join_paths(paths: &[String], left_out: u64) -> String {
     let mut text = paths.iter().map(|path| path.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
     if left_out > 0 {
         text.push_str(&format!(" and {left_out} more"));
@@ -284,7 +284,7 @@ pub(crate) fn memory(limits: &Limits) -> String {
     format!("the code may use at most {} of memory (set by {MEMORY})", format_size(limits.memory_bytes))
 }
 
-/// Names of the signals that end processes on Linux and macOS alike, and SIGSYS, which is a seccomp violation.
+/// Returns the name of a signal that ends processes on Linux and macOS alike, or of SIGSYS (a seccomp violation).
 fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         2 => "SIGINT",
@@ -344,26 +344,29 @@ mod tests {
         for (text, parts) in [
             (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
-            (died(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (machine_exited(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
             (
-                died(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
+                machine_exited(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
                 vec!["10 s", "before it ran", "pars"],
             ),
-            (died(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
-            (died(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
-            (died(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
-            (died(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
-            (died(&ExitReason::Abort, None, &limits), vec!["aborted"]),
-            (died(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
+            (machine_exited(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
+            (machine_exited(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
+            (machine_exited(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
+            (machine_exited(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
+            (machine_exited(&ExitReason::Abort, None, &limits), vec!["aborted"]),
+            (machine_exited(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),
             (
-                died(&ExitReason::Trap("wasm trap: unreachable\n".into()), None, &limits),
+                machine_exited(&ExitReason::Trap("wasm trap: unreachable\n".into()), None, &limits),
                 vec!["wasm trap: unreachable. "],
             ),
             (
-                died(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
+                machine_exited(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
                 vec!["1 GiB", "--memory", "900 MiB of memory at its peak"],
             ),
-            (died(&ExitReason::CpuLimit, Some(1), &limits), vec!["--cpu-timeout", "1 byte of memory at its peak"]),
+            (
+                machine_exited(&ExitReason::CpuLimit, Some(1), &limits),
+                vec!["--cpu-timeout", "1 byte of memory at its peak"],
+            ),
             (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
             (
                 hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
@@ -376,7 +379,7 @@ mod tests {
                 assert!(text.contains(part), "{part:?} is missing in {text:?}");
             }
         }
-        assert!(!died(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
+        assert!(!machine_exited(&ExitReason::Exit(3), Some(1), &limits).contains("peak"));
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),

@@ -1,4 +1,4 @@
-//! Packages that running code asks for: `pip install` and `micropip.install` wait while the service finds them.
+//! Packages that running code asks for: `pip install` and `micropip.install` wait while they are installed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,41 +11,42 @@ use tokio::time::timeout;
 use crate::packages::{PackageEvent, Packages};
 use crate::units::format_duration;
 
-/// Requests of one execution; the next ones are refused. A loop must not keep the service and the indexes busy for ever.
+/// Requests of one execution; further ones are refused. A loop must not keep the service and the indexes busy for
+/// ever.
 pub(crate) const MAX_INSTALLS: usize = 100;
-/// Requests for imported modules of one execution; the next ones are refused.
+/// Requests for imported modules of one execution; further ones are refused.
 const MAX_MODULE_REQUESTS: usize = 100;
-/// Longest time for one request.
+/// Longest time of one request.
 const MAX_TIME: Duration = Duration::from_secs(10 * 60);
-/// Events that may wait; more are dropped.
+/// Events that may wait; further ones are dropped.
 const EVENT_QUEUE: usize = 64;
 
-/// What becomes of a request.
-pub(crate) type Answer = Result<InstallAnswer, String>;
+/// Answer to a request.
+pub(crate) type InstallResult = Result<InstallAnswer, String>;
 
-/// Why modules that code imported could not be installed, by their names.
+/// Modules that code imported and that could not be installed, with the reasons.
 pub(crate) type MissingModules = HashMap<String, String>;
 
-/// The requests of one execution.
+/// Install requests of one execution.
 pub(crate) struct Installer {
     packages: Packages,
     left: usize,
     modules_left: usize,
-    /// The modules that are looked for.
-    looked_for: Vec<String>,
+    /// Modules that the present request is for.
+    requested_modules: Vec<String>,
     missing: MissingModules,
-    work: Option<BoxFuture<'static, Answer>>,
+    work: Option<BoxFuture<'static, InstallResult>>,
     events: Option<mpsc::Receiver<PackageEvent>>,
-    /// Becomes true while something is installed.
+    /// True while a request is under way.
     waiting: watch::Sender<bool>,
 }
 
-/// Something that an installer has to say.
-pub(crate) enum Step {
-    /// It goes on.
+/// Progress of an install request.
+pub(crate) enum InstallProgress {
+    /// A step of the installation.
     Event(PackageEvent),
-    /// It is done.
-    Done(Answer),
+    /// The end of the installation.
+    Done(InstallResult),
 }
 
 impl Installer {
@@ -54,7 +55,7 @@ impl Installer {
             packages,
             left: MAX_INSTALLS,
             modules_left: MAX_MODULE_REQUESTS,
-            looked_for: Vec::new(),
+            requested_modules: Vec::new(),
             missing: MissingModules::new(),
             work: None,
             events: None,
@@ -62,16 +63,16 @@ impl Installer {
         }
     }
 
-    /// Takes the modules that were looked for in vain, with the reasons.
+    /// Takes the modules that could not be installed, with the reasons.
     pub(crate) fn take_missing(&mut self) -> MissingModules {
         std::mem::take(&mut self.missing)
     }
 
-    /// Begins with a request of a machine that has `mounted`. One before it has been given up by the code.
-    pub(crate) fn begin(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
+    /// Starts a request of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
+    pub(crate) fn start(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
         self.waiting.send_replace(true);
-        self.looked_for = request.modules.iter().map(|module| module.name.clone()).collect();
-        let (left, max) = match self.looked_for.is_empty() {
+        self.requested_modules = request.modules.iter().map(|module| module.name.clone()).collect();
+        let (left, max) = match self.requested_modules.is_empty() {
             true => (&mut self.left, MAX_INSTALLS),
             false => (&mut self.modules_left, MAX_MODULE_REQUESTS),
         };
@@ -85,19 +86,19 @@ impl Installer {
         let packages = self.packages.clone();
         self.events = Some(receiver);
         self.work = Some(Box::pin(async move {
-            let tell = move |event| {
-                // Progress that nobody has time for is not missed.
+            let report = move |event| {
+                // A full queue drops progress.
                 let _ = sender.try_send(event);
             };
-            match timeout(MAX_TIME, packages.answer(request, &mounted, &tell)).await {
+            match timeout(MAX_TIME, packages.answer(request, &mounted, &report)).await {
                 Ok(answer) => answer.map_err(|error| error.to_string()),
                 Err(_) => Err(format!("installing took longer than {}", format_duration(MAX_TIME))),
             }
         }));
     }
 
-    /// The next step; never ready when nothing is installed. Nothing is lost when the future is dropped.
-    pub(crate) async fn step(&mut self) -> Step {
+    /// Returns the next progress; never ready while no request is under way. Cancellation-safe.
+    pub(crate) async fn next_progress(&mut self) -> InstallProgress {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let events = &mut self.events;
         let next = async {
@@ -111,15 +112,15 @@ impl Installer {
         };
         let answer = tokio::select! {
             biased;
-            event = next => return Step::Event(event),
+            event = next => return InstallProgress::Event(event),
             answer = work => answer,
         };
         (self.work, self.events) = (None, None);
         self.waiting.send_replace(false);
         if let Err(reason) = &answer {
-            self.missing.extend(self.looked_for.drain(..).map(|module| (module, reason.clone())));
+            self.missing.extend(self.requested_modules.drain(..).map(|module| (module, reason.clone())));
         }
-        Step::Done(answer)
+        InstallProgress::Done(answer)
     }
 }
 
@@ -139,9 +140,9 @@ mod tests {
         let mut installer = Installer::new(packages, watch::Sender::new(false));
         for number in 0..=MAX_INSTALLS {
             let request = InstallRequest { requirements: vec!["unheard".to_owned()], ..InstallRequest::default() };
-            installer.begin(request, Vec::new());
+            installer.start(request, Vec::new());
             let error = loop {
-                if let Step::Done(answer) = installer.step().await {
+                if let InstallProgress::Done(answer) = installer.next_progress().await {
                     break answer.expect_err("nobody has it");
                 }
             };

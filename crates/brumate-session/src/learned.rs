@@ -1,7 +1,8 @@
-//! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from it.
+//! Images of what code imports: packages that are imported together twice get an image, and later runs are forked from
+//! it.
 //!
-//! A file in the cache keeps the counts for the next process. They decide how long imports take, and nothing else: a lost or damaged
-//! file is begun again.
+//! A file in the cache keeps the counts for the next process. They only decide how long imports take: a lost or
+//! damaged file is started anew.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,29 +12,29 @@ use std::time::{Duration, Instant};
 use brumate_engine_api::Image;
 use serde::{Deserialize, Serialize};
 
-/// Images that are kept; the one that was used least recently is removed.
+/// Images that are kept; the least recently used one is removed.
 const MAX_IMAGES: usize = 6;
-/// Sets of imports that are counted; the one that was seen least recently is forgotten.
+/// Sets of imports that are counted; the least recently seen one is forgotten.
 const MAX_SETS: usize = 64;
-/// Modules of one image. Code that imports more is rarely the same twice.
+/// Most modules of one image. Code that imports more is rarely the same twice.
 const MAX_MODULES: usize = 12;
 /// Imports of a set after which it gets an image.
 const USES: u32 = 2;
-/// Time between two builds: code that always imports other things must not keep a processor busy.
+/// Shortest time between two builds: code that always imports other things must not keep a processor busy.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Largest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The process that builds images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Builder {
-    /// None: no import is counted.
+pub enum ImageBuilder {
+    /// No process. Imports are not counted.
     #[default]
-    Nobody,
+    Disabled,
     /// This process, in the background.
-    Here,
-    /// Another process: [`Runner::image_to_build`](crate::Runner::image_to_build) says what.
-    Elsewhere,
+    ThisProcess,
+    /// Another process, for the image that [`Runner::image_to_build`](crate::Runner::image_to_build) returns.
+    OtherProcess,
 }
 
 /// A set of modules that code imports.
@@ -41,121 +42,127 @@ pub enum Builder {
 struct ImportSet {
     modules: Vec<String>,
     uses: u32,
-    status: Status,
+    status: ImportSetStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Status {
+enum ImportSetStatus {
     Counted,
     Built,
-    /// It could not be built, and is not tried again.
+    /// The image could not be built. It is not tried again.
     Failed,
 }
 
-/// Counts the sets of modules that runs import, and knows the images that were built of them.
+/// Counts of the sets of modules that runs import, and the images that were built of them.
 #[derive(Debug)]
 pub(crate) struct LearnedImages {
-    builder: Builder,
+    builder: ImageBuilder,
     path: Option<PathBuf>,
-    known: Mutex<Known>,
+    counts: Mutex<ImportCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    /// In the order of their last imports.
+struct ImportCounts {
+    /// Sorted by their last imports, the latest last.
     sets: Vec<ImportSet>,
-    /// When the last build began.
-    began: Option<Instant>,
-    /// The image that another process is asked to build.
-    wanted: Option<Image>,
-    /// The file lacks a change.
+    /// Start of the last build.
+    build_started: Option<Instant>,
+    /// Image that another process is asked to build.
+    image_to_build: Option<Image>,
+    /// Whether the file lacks a change.
     changed: bool,
 }
 
 impl LearnedImages {
-    /// Reads what earlier processes have learned from the file `path`.
-    pub(crate) fn open(builder: Builder, path: Option<PathBuf>) -> LearnedImages {
-        let sets = path.as_deref().filter(|_| builder != Builder::Nobody).and_then(read).unwrap_or_default();
-        LearnedImages { builder, path, known: Mutex::new(Known { sets, ..Known::default() }) }
+    /// Reads the counts of earlier processes from the file `path`.
+    pub(crate) fn open(builder: ImageBuilder, path: Option<PathBuf>) -> LearnedImages {
+        let sets = path.as_deref().filter(|_| builder != ImageBuilder::Disabled).and_then(read).unwrap_or_default();
+        LearnedImages { builder, path, counts: Mutex::new(ImportCounts { sets, ..ImportCounts::default() }) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, ImportCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the images that were built.
     pub(crate) fn images(&self) -> Vec<Image> {
-        self.known().sets.iter().filter(|set| set.status == Status::Built).map(|set| image_of(&set.modules)).collect()
+        self.counts()
+            .sets
+            .iter()
+            .filter(|set| set.status == ImportSetStatus::Built)
+            .map(|set| image_of(&set.modules))
+            .collect()
     }
 
-    /// Counts an import of `modules`, which packages of the bundle have. Returns the image that this process has to build now.
-    pub(crate) fn note(&self, modules: BTreeSet<String>) -> Option<Image> {
+    /// Counts an import of `modules`, all of the bundle. Returns the image that this process has to build now.
+    pub(crate) fn count_import(&self, modules: BTreeSet<String>) -> Option<Image> {
         let is_data = modules.iter().all(|module| Image::DATA.contains(&module.as_str()));
-        if self.builder == Builder::Nobody || is_data || modules.len() > MAX_MODULES {
+        if self.builder == ImageBuilder::Disabled || is_data || modules.len() > MAX_MODULES {
             return None;
         }
         let modules: Vec<String> = modules.into_iter().collect();
-        let mut known = self.known();
-        let at = known.sets.iter().position(|set| set.modules == modules);
+        let mut counts = self.counts();
+        let at = counts.sets.iter().position(|set| set.modules == modules);
         let mut set = match at {
-            Some(at) => known.sets.remove(at),
-            None => ImportSet { modules, uses: 0, status: Status::Counted },
+            Some(at) => counts.sets.remove(at),
+            None => ImportSet { modules, uses: 0, status: ImportSetStatus::Counted },
         };
         set.uses = set.uses.saturating_add(1);
-        // Nothing depends on the number any more once there is an image.
-        known.changed |= set.status == Status::Counted;
-        let rested = known.began.is_none_or(|began| began.elapsed() >= PAUSE);
-        // Scripts that run while another process builds must not all start one more; one that was killed is missed later.
-        let asked = self.builder == Builder::Elsewhere && !set.uses.is_power_of_two();
-        let due = set.status == Status::Counted && set.uses >= USES && rested && !asked;
+        // The count does not matter any more once there is an image.
+        counts.changed |= set.status == ImportSetStatus::Counted;
+        let rested = counts.build_started.is_none_or(|build_started| build_started.elapsed() >= PAUSE);
+        // Scripts that run while another process builds must not start further builds. Powers of two retry a build
+        // that was killed.
+        let asked = self.builder == ImageBuilder::OtherProcess && !set.uses.is_power_of_two();
+        let due = set.status == ImportSetStatus::Counted && set.uses >= USES && rested && !asked;
         let image = due.then(|| image_of(&set.modules));
-        known.sets.push(set);
-        if known.sets.len() > MAX_SETS
-            && let Some(oldest) = known.sets.iter().position(|set| set.status != Status::Built)
+        counts.sets.push(set);
+        if counts.sets.len() > MAX_SETS
+            && let Some(oldest) = counts.sets.iter().position(|set| set.status != ImportSetStatus::Built)
         {
-            known.sets.remove(oldest);
+            counts.sets.remove(oldest);
         }
         let image = image?;
-        known.began = Some(Instant::now());
-        if self.builder == Builder::Elsewhere {
-            known.wanted = Some(image);
+        counts.build_started = Some(Instant::now());
+        if self.builder == ImageBuilder::OtherProcess {
+            counts.image_to_build = Some(image);
             return None;
         }
         Some(image)
     }
 
-    /// Returns who builds images.
-    pub(crate) fn builder(&self) -> Builder {
+    /// Returns the process that builds images.
+    pub(crate) fn builder(&self) -> ImageBuilder {
         self.builder
     }
 
-    /// Takes the image that another process is asked to build.
-    pub(crate) fn take_wanted(&self) -> Option<Image> {
-        self.known().wanted.take()
+    /// Takes the image that another process has to build.
+    pub(crate) fn take_image_to_build(&self) -> Option<Image> {
+        self.counts().image_to_build.take()
     }
 
-    /// Notes the result of a build. Returns the image that has to be removed, if there is one too many.
-    pub(crate) fn finished(&self, image: &Image, built: bool) -> Option<Image> {
-        let mut known = self.known();
-        for set in known.sets.iter_mut().filter(|set| image_of(&set.modules) == *image) {
-            set.status = if built { Status::Built } else { Status::Failed };
+    /// Notes the result of a build. Returns an image that has to be removed because there are too many.
+    pub(crate) fn record_build(&self, image: &Image, built: bool) -> Option<Image> {
+        let mut counts = self.counts();
+        for set in counts.sets.iter_mut().filter(|set| image_of(&set.modules) == *image) {
+            set.status = if built { ImportSetStatus::Built } else { ImportSetStatus::Failed };
         }
-        known.changed = true;
-        let count = known.sets.iter().filter(|set| set.status == Status::Built).count();
-        let oldest = known.sets.iter().position(|set| set.status == Status::Built);
+        counts.changed = true;
+        let count = counts.sets.iter().filter(|set| set.status == ImportSetStatus::Built).count();
+        let oldest = counts.sets.iter().position(|set| set.status == ImportSetStatus::Built);
         let oldest = oldest.filter(|_| count > MAX_IMAGES)?;
-        Some(image_of(&known.sets.remove(oldest).modules))
+        Some(image_of(&counts.sets.remove(oldest).modules))
     }
 
-    /// Writes what is known for other processes. A failure costs time later, and is no error.
+    /// Writes the counts for other processes. A failure only costs time later.
     pub(crate) fn save(&self) {
         let Some(path) = &self.path else { return };
         let sets = {
-            let mut known = self.known();
-            if !std::mem::take(&mut known.changed) {
+            let mut counts = self.counts();
+            if !std::mem::take(&mut counts.changed) {
                 return;
             }
-            known.sets.clone()
+            counts.sets.clone()
         };
         let written = serde_json::to_vec(&sets).map_err(std::io::Error::other).and_then(|text| {
             let new = path.with_extension(format!("{}.new", std::process::id()));
@@ -168,7 +175,7 @@ impl LearnedImages {
     }
 }
 
-/// Returns the image with these modules. Those of [`Image::data`] come first: others need them.
+/// Returns the image with these modules. Those of [`Image::data`] come first, because others import them.
 fn image_of(modules: &[String]) -> Image {
     let has = |module: &&str| modules.iter().any(|own| own == module);
     let data = Image::DATA.into_iter().filter(has).map(str::to_owned);
@@ -198,86 +205,86 @@ mod tests {
 
     #[test]
     fn what_is_imported_twice_gets_an_image() {
-        let learned = LearnedImages::open(Builder::Here, None);
-        assert_eq!(learned.note(names(&["sklearn", "numpy"])), None);
-        assert_eq!(learned.note(names(&["networkx"])), None);
-        let image = learned.note(names(&["numpy", "sklearn"])).expect("an image");
+        let learned = LearnedImages::open(ImageBuilder::ThisProcess, None);
+        assert_eq!(learned.count_import(names(&["sklearn", "numpy"])), None);
+        assert_eq!(learned.count_import(names(&["networkx"])), None);
+        let image = learned.count_import(names(&["numpy", "sklearn"])).expect("an image");
         assert_eq!(image, Image::of(["numpy", "sklearn"]));
         assert_eq!(learned.images(), []);
-        assert_eq!(learned.finished(&image, true), None);
+        assert_eq!(learned.record_build(&image, true), None);
         assert_eq!(learned.images(), [image]);
-        assert_eq!(learned.note(names(&["numpy", "sklearn"])), None, "it is there");
+        assert_eq!(learned.count_import(names(&["numpy", "sklearn"])), None, "it is there");
     }
 
     #[test]
     fn what_has_an_image_already_or_cannot_have_one_gets_none() {
-        let learned = LearnedImages::open(Builder::Here, None);
+        let learned = LearnedImages::open(ImageBuilder::ThisProcess, None);
         let many: BTreeSet<String> = (0..=MAX_MODULES).map(|number| format!("m{number}")).collect();
         for modules in [names(&[]), names(&["numpy"]), names(&["pandas", "matplotlib", "numpy"]), many] {
             for _ in 0..5 {
-                assert_eq!(learned.note(modules.clone()), None, "{modules:?}");
+                assert_eq!(learned.count_import(modules.clone()), None, "{modules:?}");
             }
         }
-        learned.note(names(&["broken"]));
-        let broken = learned.note(names(&["broken"])).expect("an image");
-        learned.finished(&broken, false);
-        learned.known().began = None;
-        assert_eq!(learned.note(names(&["broken"])), None);
-        let nobody = LearnedImages::open(Builder::Nobody, None);
-        assert_eq!((nobody.note(names(&["a"])), nobody.note(names(&["a"]))), (None, None));
+        learned.count_import(names(&["broken"]));
+        let broken = learned.count_import(names(&["broken"])).expect("an image");
+        learned.record_build(&broken, false);
+        learned.counts().build_started = None;
+        assert_eq!(learned.count_import(names(&["broken"])), None);
+        let nobody = LearnedImages::open(ImageBuilder::Disabled, None);
+        assert_eq!((nobody.count_import(names(&["a"])), nobody.count_import(names(&["a"]))), (None, None));
     }
 
     #[test]
     fn images_and_sets_are_bounded() {
-        let learned = LearnedImages::open(Builder::Here, None);
+        let learned = LearnedImages::open(ImageBuilder::ThisProcess, None);
         let mut removed = Vec::new();
         for number in 0..MAX_IMAGES + 2 {
             let modules = BTreeSet::from([format!("m{number}")]);
-            learned.known().began = None;
-            learned.note(modules.clone());
-            let image = learned.note(modules).expect("an image");
-            removed.extend(learned.finished(&image, true));
+            learned.counts().build_started = None;
+            learned.count_import(modules.clone());
+            let image = learned.count_import(modules).expect("an image");
+            removed.extend(learned.record_build(&image, true));
         }
         assert_eq!(removed, [Image::of(["m0"]), Image::of(["m1"])]);
         for number in 0..1000 {
-            learned.note(BTreeSet::from([format!("n{number}")]));
+            learned.count_import(BTreeSet::from([format!("n{number}")]));
         }
-        assert_eq!((learned.images().len(), learned.known().sets.len()), (MAX_IMAGES, MAX_SETS));
-        // One build after the other, with a pause.
-        learned.known().began = Some(Instant::now());
-        learned.note(names(&["late"]));
-        assert_eq!(learned.note(names(&["late"])), None);
+        assert_eq!((learned.images().len(), learned.counts().sets.len()), (MAX_IMAGES, MAX_SETS));
+        // One build after the other, with a pause between them.
+        learned.counts().build_started = Some(Instant::now());
+        learned.count_import(names(&["late"]));
+        assert_eq!(learned.count_import(names(&["late"])), None);
     }
 
     #[test]
     fn scripts_that_run_during_a_build_start_no_other() {
-        let learned = LearnedImages::open(Builder::Elsewhere, None);
-        let mut wanted = Vec::new();
+        let learned = LearnedImages::open(ImageBuilder::OtherProcess, None);
+        let mut image_to_build = Vec::new();
         for use_number in 1..=16 {
-            learned.known().began = None;
-            learned.note(names(&["sympy"]));
-            wanted.extend(learned.take_wanted().map(|_| use_number));
+            learned.counts().build_started = None;
+            learned.count_import(names(&["sympy"]));
+            image_to_build.extend(learned.take_image_to_build().map(|_| use_number));
         }
-        assert_eq!(wanted, [2, 4, 8, 16]);
+        assert_eq!(image_to_build, [2, 4, 8, 16]);
     }
 
     #[test]
     fn another_process_knows_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("imports.json");
-        let first = LearnedImages::open(Builder::Elsewhere, Some(path.clone()));
-        first.note(names(&["sympy"]));
+        let first = LearnedImages::open(ImageBuilder::OtherProcess, Some(path.clone()));
+        first.count_import(names(&["sympy"]));
         first.save();
-        let second = LearnedImages::open(Builder::Elsewhere, Some(path.clone()));
-        assert_eq!(second.note(names(&["sympy"])), None);
-        let wanted = second.take_wanted().expect("an image");
-        assert_eq!((&wanted, second.take_wanted()), (&Image::of(["sympy"]), None));
-        second.finished(&wanted, true);
+        let second = LearnedImages::open(ImageBuilder::OtherProcess, Some(path.clone()));
+        assert_eq!(second.count_import(names(&["sympy"])), None);
+        let image_to_build = second.take_image_to_build().expect("an image");
+        assert_eq!((&image_to_build, second.take_image_to_build()), (&Image::of(["sympy"]), None));
+        second.record_build(&image_to_build, true);
         second.save();
-        assert_eq!(LearnedImages::open(Builder::Here, Some(path.clone())).images(), [wanted]);
+        assert_eq!(LearnedImages::open(ImageBuilder::ThisProcess, Some(path.clone())).images(), [image_to_build]);
         for text in ["", "{}", r#"[{"modules": ["../x"], "uses": 2, "status": "Built"}]"#] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(LearnedImages::open(Builder::Here, Some(path.clone())).images(), []);
+            assert_eq!(LearnedImages::open(ImageBuilder::ThisProcess, Some(path.clone())).images(), []);
         }
     }
 }

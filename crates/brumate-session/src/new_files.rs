@@ -1,4 +1,5 @@
-//! Files that code made or wrote to: what a caller is told of them, and how they are copied out before their machine ends.
+//! Files that code made or wrote to: which of them a report names, and how they are copied out before the machine
+//! ends.
 
 use std::fmt::Debug;
 use std::io;
@@ -10,21 +11,21 @@ use crate::units::format_size;
 /// Length of the random part of names that Python's `tempfile` makes.
 const TEMPORARY_NAME_CHARS: usize = 8;
 
-/// Where libraries keep what they can make again.
+/// Directory in which libraries keep what they can make again.
 const CACHES: &str = "/var/cache/";
 
-/// Files that code made or wrote to, by their absolute paths in the sandbox. Temporary files under the names that `tempfile` gives
-/// and caches are left out.
+/// Files that code made or wrote to, as absolute paths in the sandbox. Temporary files with the names that Python's
+/// `tempfile` gives, and caches, are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewFiles {
     /// Paths, sorted.
     pub paths: Vec<String>,
-    /// How many more there are.
+    /// Number of further files.
     pub left_out: u64,
 }
 
 impl NewFiles {
-    /// The files of an outcome, at most `max` of them by name.
+    /// Lists the files of an outcome, at most `max` of them by name.
     pub(crate) fn of(outcome: &Outcome, max: usize) -> Self {
         let mut paths: Vec<String> = reported(outcome).map(|file| file.path.clone()).collect();
         let beyond = paths.len().saturating_sub(max) as u64;
@@ -32,53 +33,54 @@ impl NewFiles {
         Self { paths, left_out: outcome.more_new_files.saturating_add(beyond) }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no such files.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.left_out == 0
     }
 }
 
-/// Receives copies of files, one after the other.
+/// Destination for copies of files, one after the other.
 pub trait FileSink: Debug + Send {
     /// Begins the copy of the file at an absolute path in the sandbox. The path has no `.`, `..` or empty part.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// An I/O error when the copy cannot be written.
     fn begin(&mut self, path: &str) -> io::Result<()>;
 
     /// Appends to the copy.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// An I/O error when the copy cannot be written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Completes the copy. One that is not completed must leave nothing behind.
+    /// Completes the copy. An incomplete copy must leave nothing behind.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// An I/O error when the copy cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// What was copied to a [`FileSink`].
+/// Files that were copied to a [`FileSink`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copied {
-    /// Absolute paths in the sandbox of the files that were copied completely.
+pub struct CopyReport {
+    /// Files that were copied completely, as absolute paths in the sandbox.
     pub paths: Vec<String>,
-    /// Why copying ended before all files were copied.
+    /// Reason why copying ended before all files were copied.
     pub error: Option<String>,
 }
 
-/// Copies the files of `outcome` to `sink`: at most `max_bytes` together. A guest can make a file look much larger than it is stored.
+/// Copies the files of `outcome` to `sink`, at most `max_bytes` in total. A guest can make a file look much larger
+/// than it is stored.
 pub(crate) async fn copy_out(
     machine: &mut dyn Machine,
     outcome: &Outcome,
     sink: &mut dyn FileSink,
     max_bytes: u64,
-) -> Copied {
-    let mut copied = Copied::default();
+) -> CopyReport {
+    let mut copied = CopyReport::default();
     let mut room = max_bytes;
     for file in reported(outcome) {
         match copy_one(machine, file, sink, &mut room).await {
@@ -123,7 +125,7 @@ fn reported(outcome: &Outcome) -> impl Iterator<Item = &FileInfo> {
     outcome.new_files.iter().filter(|file| !is_temporary(&file.path) && !file.path.starts_with(CACHES))
 }
 
-/// Whether a path lies in `/tmp` under a name as `tempfile` makes them.
+/// Returns whether a path is in `/tmp` with a name as `tempfile` makes them.
 fn is_temporary(path: &str) -> bool {
     let Some(random) = path.strip_prefix("/tmp/tmp") else { return false };
     let random = random.split(['/', '.']).next().unwrap_or_default();

@@ -1,76 +1,84 @@
-//! What comes before the code of a run: its packages, and a machine that has them.
+//! Steps before the code of a run: resolves its packages, and makes a machine that has them.
 
 use std::sync::Arc;
 
-use brumate_engine_api::{Analysis, EngineError, ExitReason, Image, Machine, MachineSpec};
+use brumate_engine_api::{Analysis, Engine, EngineError, ExitReason, Image, Limits, Machine, MachineSpec};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::dependencies::{self, Inference};
-use crate::packages::{Installation, Modules, PackageError, Wanted};
-use crate::request::{Failure, RunEvent};
-use crate::runner::Runner;
+use crate::packages::{Installation, ModuleIndex, PackageError, PackageRequest, Packages};
+use crate::request::{RunError, RunEvent};
 
-impl Runner {
-    /// Everything before the code runs.
-    pub(crate) async fn make_ready(
+/// Prepares the machine of a run.
+pub(crate) struct MachinePreparer<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) packages: &'a Packages,
+    /// Requirements of every run.
+    pub(crate) dependencies: &'a [String],
+    pub(crate) limits: &'a Limits,
+    /// Receives progress.
+    pub(crate) events: &'a mpsc::Sender<RunEvent>,
+}
+
+impl MachinePreparer<'_> {
+    /// Resolves the packages that `code` needs and makes a machine with them.
+    pub(crate) async fn prepare(
         &self,
         spec: MachineSpec,
         code: &str,
         inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Ready, Failure> {
-        // Before a machine is taken: most mistakes in metadata cost nothing.
-        let stated = match dependencies::stated(&self.settings.dependencies, code) {
+    ) -> Result<Preparation, RunError> {
+        // Before a machine is made: most mistakes in metadata cost nothing then.
+        let stated = match dependencies::read_stated(self.dependencies, code) {
             Ok(stated) => stated,
-            Err(error) => return Ok(Ready::InstallError(error)),
+            Err(error) => return Ok(Preparation::InstallError(error)),
         };
         let found = match stated.infer {
-            true => self.machine_and_imports(spec, &stated, code, inference, events).await?,
+            true => self.machine_and_imports(spec, &stated, code, inference).await?,
             false => {
-                let wanted = stated.wanted();
-                match self.install(wanted.clone(), events).await {
-                    Err(error) => Found::Nothing(Ready::InstallError(error.to_string())),
+                let requests = stated.requests();
+                match self.install(requests.clone()).await {
+                    Err(error) => PackagedMachine::Unavailable(Preparation::InstallError(error.to_string())),
                     Ok(installation) => {
                         let spec = MachineSpec { layers: installation.layers.clone(), ..spec };
-                        Found::of(self.engine.machine(spec).await, wanted, installation)?
+                        PackagedMachine::pair(self.engine.machine(spec).await, requests, installation)?
                     }
                 }
             }
         };
-        let (machine, wanted, installation) = match found {
-            Found::Nothing(ready) => return Ok(ready),
-            Found::Machine(machine, wanted, installation) => (machine, wanted, installation),
+        let (machine, requests, installation) = match found {
+            PackagedMachine::Unavailable(preparation) => return Ok(preparation),
+            PackagedMachine::Machine(machine, requests, installation) => (machine, requests, installation),
         };
         let wheels = &installation.wheels;
         if !wheels.is_empty() {
-            // An onlooker that is gone is no reason to stop; the same below.
-            let _ = events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
-            self.engine.prepare(wheels).await.map_err(Failure::Engine)?;
-            let _ = events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
+            // The receiver may be gone; the same below.
+            let _ = self.events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
+            self.engine.prepare(wheels).await.map_err(RunError::Engine)?;
+            let _ = self.events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
-        let dependencies = wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
-        Ok(Ready::Machine(Prepared { machine, dependencies }))
+        let dependencies = requests.iter().map(|request| request.requirement.to_string()).collect();
+        Ok(Preparation::Ready(PreparedMachine { machine, dependencies }))
     }
 
-    /// A machine with what is stated and what `code` imports. The parser is in a machine; the packages come into the same one,
-    /// unless its image stands in their way.
+    /// Makes a machine with the stated packages and those that `code` imports. The machine parses the code, and gets
+    /// the packages as well, unless its image conflicts with them.
     async fn machine_and_imports(
         &self,
         spec: MachineSpec,
-        stated: &dependencies::Stated,
+        stated: &dependencies::StatedRequirements,
         code: &str,
         inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Found, Failure> {
-        let mut machine = self.engine.machine(copy(&spec)?).await.map_err(Failure::Engine)?;
+    ) -> Result<PackagedMachine, RunError> {
+        let mut machine = self.engine.machine(copy(&spec)?).await.map_err(RunError::Engine)?;
         let analysis = match self.analyze(&mut *machine, code).await? {
             Ok(analysis) => analysis,
-            Err(died) => return Ok(Found::Nothing(died)),
+            Err(exited) => return Ok(PackagedMachine::Unavailable(exited)),
         };
-        let (wanted, installation) = match self.inferred(stated, &analysis, inference, events).await {
+        let (requests, installation) = match self.inferred(stated, &analysis, inference).await {
             Ok(found) => found,
-            Err(error) => return Ok(Found::Nothing(Ready::InstallError(error))),
+            Err(error) => return Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
         };
         let layers = installation.layers.clone();
         let made = if !self.engine.replaced(&spec.image, &layers).is_empty() {
@@ -81,116 +89,111 @@ impl Runner {
         } else {
             Ok(machine)
         };
-        Found::of(made, wanted, installation)
+        PackagedMachine::pair(made, requests, installation)
     }
 
-    /// The imports of `code`, or the end of the machine that looked for them.
-    async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Ready>, Failure> {
-        // Parsing takes no longer than running may.
-        let analyzed = timeout(self.limits().wall, machine.analyze(code)).await;
+    /// Returns the imports of `code`, or the end of the machine that parsed it.
+    async fn analyze(&self, machine: &mut dyn Machine, code: &str) -> Result<Result<Analysis, Preparation>, RunError> {
+        // Parsing may take as long as running.
+        let analyzed = timeout(self.limits.wall, machine.analyze(code)).await;
         let silent =
             EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped: 0, peak_memory_bytes: None };
         match analyzed.unwrap_or(Err(silent)) {
             Ok(analysis) => Ok(Ok(analysis)),
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                Ok(Err(Ready::Died { reason, output_dropped, peak_memory_bytes }))
+                Ok(Err(Preparation::MachineExited { reason, output_dropped, peak_memory_bytes }))
             }
-            Err(error) => Err(Failure::Engine(error)),
+            Err(error) => Err(RunError::Engine(error)),
         }
     }
 
-    /// What is stated and what imports ask for. With [`Inference::Lenient`], imports whose packages cannot be had are left to Python
-    /// as well, and the log says why.
+    /// Resolves the stated requirements and the imports. With [`Inference::Lenient`], imports whose packages cannot be
+    /// installed are left to Python; the log has the reason.
     async fn inferred(
         &self,
-        stated: &dependencies::Stated,
+        stated: &dependencies::StatedRequirements,
         analysis: &Analysis,
         inference: Inference,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<(Vec<Wanted>, Arc<Installation>), String> {
-        // Modules of what is stated need no package of their own.
+    ) -> Result<(Vec<PackageRequest>, Arc<Installation>), String> {
+        // Modules of stated packages need no package of their own.
         let first = match stated.requirements.is_empty() {
             true => Arc::default(),
-            false => self.install(stated.wanted(), events).await.map_err(|error| error.to_string())?,
+            false => self.install(stated.requests()).await.map_err(|error| error.to_string())?,
         };
         let provided = first.packages.iter().flat_map(|package| &package.import_names).map(String::as_str).collect();
         let bundle = self.packages.bundle();
         let mut imports = analysis.imports.iter().chain(&analysis.optional_imports);
         let modules = match imports.all(|module| bundle.distribution_of(module).is_some()) {
-            true => Modules::default(),
+            true => ModuleIndex::default(),
             false => self.packages.modules().await,
         };
-        let wanted = stated.with_imports(bundle, &modules, analysis, inference, &provided)?;
-        let error = match self.install(wanted.clone(), events).await {
-            Ok(installation) => return Ok((wanted, installation)),
+        let requests = stated.with_imports(bundle, &modules, analysis, inference, &provided)?;
+        let error = match self.install(requests.clone()).await {
+            Ok(installation) => return Ok((requests, installation)),
             Err(error) => error,
         };
-        let is_stated = wanted.iter().all(|wanted| wanted.module.is_none());
+        let is_stated = requests.iter().all(|request| request.module.is_none());
         if inference == Inference::Strict || is_stated {
             return Err(error.to_string());
         }
-        // The error of the import says the same to the user.
+        // Python's import error tells the user the same.
         tracing::debug!(%error, "packages of imported modules cannot be had");
-        let left: Vec<Wanted> = wanted
+        let left: Vec<PackageRequest> = requests
             .into_iter()
-            .filter(|wanted| wanted.module.is_none() || bundle.version(&wanted.requirement.name).is_some())
+            .filter(|request| request.module.is_none() || bundle.version(&request.requirement.name).is_some())
             .collect();
-        let installation = self.install(left.clone(), events).await.map_err(|error| error.to_string())?;
+        let installation = self.install(left.clone()).await.map_err(|error| error.to_string())?;
         Ok((left, installation))
     }
 
-    async fn install(
-        &self,
-        wanted: Vec<Wanted>,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Arc<Installation>, PackageError> {
-        let tell = |event| {
-            // Progress that nobody has time for is not missed.
-            let _ = events.try_send(RunEvent::Packages(event));
+    async fn install(&self, requests: Vec<PackageRequest>) -> Result<Arc<Installation>, PackageError> {
+        let report = |event| {
+            // A full queue drops progress.
+            let _ = self.events.try_send(RunEvent::Packages(event));
         };
-        self.packages.install(wanted, &tell).await
+        self.packages.install(requests, &report).await
     }
 }
 
-/// What [`Runner::make_ready`] ends with.
-pub(crate) enum Ready {
-    Machine(Prepared),
+/// Result of [`MachinePreparer::prepare`].
+pub(crate) enum Preparation {
+    Ready(PreparedMachine),
     InstallError(String),
-    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
+    MachineExited { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
-/// What there is before the bundle's wheels are prepared.
-enum Found {
-    Machine(Box<dyn Machine>, Vec<Wanted>, Arc<Installation>),
-    Nothing(Ready),
+/// Machine with layers, before the bundle's wheels are prepared.
+enum PackagedMachine {
+    Machine(Box<dyn Machine>, Vec<PackageRequest>, Arc<Installation>),
+    Unavailable(Preparation),
 }
 
-impl Found {
-    /// `machine` with the installation's layers, if they could be mounted.
-    fn of(
+impl PackagedMachine {
+    /// Pairs `machine` with its packages, unless its layers could not be mounted.
+    fn pair(
         machine: Result<Box<dyn Machine>, EngineError>,
-        wanted: Vec<Wanted>,
+        requests: Vec<PackageRequest>,
         installation: Arc<Installation>,
-    ) -> Result<Found, Failure> {
+    ) -> Result<PackagedMachine, RunError> {
         match machine {
-            Ok(machine) => Ok(Found::Machine(machine, wanted, installation)),
-            Err(EngineError::Layer(error)) => Ok(Found::Nothing(Ready::InstallError(error))),
-            Err(error) => Err(Failure::Engine(error)),
+            Ok(machine) => Ok(PackagedMachine::Machine(machine, requests, installation)),
+            Err(EngineError::Layer(error)) => Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
+            Err(error) => Err(RunError::Engine(error)),
         }
     }
 }
 
-/// A machine with its packages.
-pub(crate) struct Prepared {
+/// Machine with its packages.
+pub(crate) struct PreparedMachine {
     pub(crate) machine: Box<dyn Machine>,
-    /// The requirements, as the caller would write them.
+    /// Requirements as the caller would write them.
     pub(crate) dependencies: Vec<String>,
 }
 
-/// The same again: the first machine may not do.
-fn copy(spec: &MachineSpec) -> Result<MachineSpec, Failure> {
+/// Clones a specification, for a second machine if the first one does not suit.
+fn copy(spec: &MachineSpec) -> Result<MachineSpec, RunError> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
-    let stdin = stdin.map_err(|error| Failure::Engine(EngineError::Io(error.to_string())))?;
+    let stdin = stdin.map_err(|error| RunError::Engine(EngineError::Io(error.to_string())))?;
     let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
     Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, layers })
 }

@@ -1,4 +1,4 @@
-//! What became of a run.
+//! Results of runs.
 
 use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue, StopReason, StreamName};
 use serde::Serialize;
@@ -9,30 +9,30 @@ use crate::installs::MissingModules;
 use crate::json::strict_json;
 use crate::sessions::figures::text_of;
 
-/// Pictures of one run that are kept.
+/// Most pictures of one run.
 pub const MAX_RUN_FIGURES: usize = 32;
-/// Bytes of all pictures of one run that are kept.
+/// Most bytes of all pictures of one run.
 pub const MAX_RUN_FIGURE_BYTES: usize = 64 << 20;
 
-/// How a run ended, in the words of the tool's contract.
+/// Status of a run, as the tool's output schema has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum RunStatus {
     /// The code ran to its end.
     Success,
-    /// A package that the code needs cannot be had; nothing ran.
+    /// A needed package cannot be installed. No code ran.
     InstallError,
-    /// The code raised, exited with an error, passed a limit or crashed.
+    /// The code raised, exited with an error, exceeded a limit or crashed.
     RunError,
 }
 
-impl Status {
-    /// The status as the tool writes it.
+impl RunStatus {
+    /// Returns the status as the tool writes it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Success => "success",
-            Status::InstallError => "install-error",
-            Status::RunError => "run-error",
+            RunStatus::Success => "success",
+            RunStatus::InstallError => "install-error",
+            RunStatus::RunError => "run-error",
         }
     }
 }
@@ -40,39 +40,39 @@ impl Status {
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
-    /// Where it was written to.
+    /// Stream that it was written to.
     pub name: StreamName,
-    /// What was written.
+    /// The text.
     pub text: String,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunReport {
-    /// How it ended.
-    pub status: Status,
-    /// The requirements that were loaded, as the caller would write them.
+    /// How the run ended.
+    pub status: RunStatus,
+    /// Requirements that were loaded, as the caller would write them.
     pub dependencies: Vec<String>,
-    /// stdout and stderr in the order in which they were written; neighbours are of different streams.
+    /// stdout and stderr in the order of writing. Neighbours are of different streams.
     pub output: Vec<OutputChunk>,
-    /// Bytes of output that were cut at the limit.
+    /// Bytes of output beyond the limit, which were dropped.
     pub output_dropped: u64,
-    /// Value of the last expression; `None` for `None`.
+    /// Value of the last expression; `None` if it is Python's `None`.
     pub return_value: Option<ReturnValue>,
-    /// What went wrong, for the caller; set unless the status is [`Status::Success`].
+    /// Error text for the caller; set unless the status is [`RunStatus::Success`].
     pub error: Option<String>,
-    /// Set when a limit or a cancellation ended the run.
+    /// Limit or cancellation that ended the run.
     pub stopped: Option<StopReason>,
-    /// Pictures that the code showed (PNG, JPEG or GIF, unchecked), the earliest first: at most [`MAX_RUN_FIGURES`] of together
-    /// [`MAX_RUN_FIGURE_BYTES`].
+    /// Pictures that the code showed (PNG, JPEG or GIF, not validated), the earliest first: at most
+    /// [`MAX_RUN_FIGURES`], with [`MAX_RUN_FIGURE_BYTES`] in total.
     pub figures: Vec<Vec<u8>>,
 }
 
 impl RunReport {
     pub(crate) fn install_error(dependencies: Vec<String>, error: String) -> Self {
         Self {
-            status: Status::InstallError,
+            status: RunStatus::InstallError,
             dependencies,
             output: Vec::new(),
             output_dropped: 0,
@@ -83,7 +83,7 @@ impl RunReport {
         }
     }
 
-    /// Output as a terminal would show it, with a last line that says what was cut.
+    /// Returns the output as a terminal shows it, with a last line about dropped bytes.
     pub fn output_text(&self, limits: &Limits) -> String {
         let mut text: String = self.output.iter().map(|chunk| chunk.text.as_str()).collect();
         if self.output_dropped > 0 {
@@ -96,26 +96,26 @@ impl RunReport {
     }
 }
 
-/// Gathers the output of a run. Counts for itself: what a machine says about its limits is not proof.
+/// Collects the output of a run and enforces the limits itself: the guest's own counts are not trusted.
 #[derive(Debug)]
-pub(crate) struct Collector {
+pub(crate) struct OutputCollector {
     chunks: Vec<OutputChunk>,
     room: usize,
     dropped: u64,
     figures: Vec<Vec<u8>>,
 }
 
-impl Collector {
+impl OutputCollector {
     pub(crate) fn new(limits: &Limits) -> Self {
         let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
         Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new() }
     }
 
-    /// Keeps as much of `text` as there is room for and returns that part.
+    /// Keeps as much of `text` as fits, and returns that part.
     pub(crate) fn push<'a>(&mut self, name: StreamName, text: &'a str) -> &'a str {
         let kept = prefix(text, self.room);
         self.dropped = self.dropped.saturating_add((text.len() - kept.len()) as u64);
-        // Once something is cut, nothing that comes later may close the gap.
+        // After a cut nothing more is kept, so that the output has no gap.
         self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
         match self.chunks.last_mut() {
             _ if kept.is_empty() => {}
@@ -125,7 +125,7 @@ impl Collector {
         kept
     }
 
-    /// Keeps a picture, if there is room for it.
+    /// Keeps a picture, if it fits.
     pub(crate) fn show(&mut self, bytes: Vec<u8>) {
         let all = self.figures.iter().map(Vec::len).sum::<usize>() + bytes.len();
         if self.figures.len() < MAX_RUN_FIGURES && all <= MAX_RUN_FIGURE_BYTES {
@@ -133,10 +133,10 @@ impl Collector {
         }
     }
 
-    /// The report of an execution.
+    /// Makes the report of an execution.
     pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
         let mut report = RunReport {
-            status: Status::Success,
+            status: RunStatus::Success,
             dependencies,
             output: self.chunks,
             output_dropped: self.dropped,
@@ -146,26 +146,26 @@ impl Collector {
             figures: self.figures,
         };
         match end {
-            RunEnd::Ended { outcome, missing } => {
+            RunEnd::Completed { outcome, missing } => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
-                match judged(outcome, &missing, limits) {
+                match outcome_value(outcome, &missing, limits) {
                     Ok(value) => report.return_value = value,
                     Err(error) => report.error = Some(error),
                 }
             }
-            // `os._exit(0)` skips what Python does at its end, but it is no failure.
-            RunEnd::Died { reason: ExitReason::Exit(0), output_dropped, .. } => {
+            // `os._exit(0)` skips Python's own exit, but is no failure.
+            RunEnd::MachineExited { reason: ExitReason::Exit(0), output_dropped, .. } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped)
             }
-            RunEnd::Died { reason, output_dropped, peak_memory_bytes } => {
+            RunEnd::MachineExited { reason, output_dropped, peak_memory_bytes } => {
                 report.output_dropped = report.output_dropped.saturating_add(output_dropped);
                 report.stopped = stop_reason(&reason);
-                report.error = Some(explain::died(&reason, peak_memory_bytes, limits));
+                report.error = Some(explain::machine_exited(&reason, peak_memory_bytes, limits));
             }
         }
         if report.error.is_some() {
-            report.status = Status::RunError;
+            report.status = RunStatus::RunError;
         }
         report
     }
@@ -174,18 +174,18 @@ impl Collector {
 /// How an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// The machine answered. Code imported the `missing` modules in vain.
-    Ended { outcome: Outcome, missing: MissingModules },
-    /// The machine is gone.
-    Died { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
+    /// The machine answered. Imports of the `missing` modules failed.
+    Completed { outcome: Outcome, missing: MissingModules },
+    /// The machine ended.
+    MachineExited { reason: ExitReason, output_dropped: u64, peak_memory_bytes: Option<u64> },
 }
 
-/// Value or error text of an outcome.
-fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
+/// Returns the value of an outcome, or its error text.
+fn outcome_value(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
     let stop = outcome.stopped.map(|reason| explain::stopped(reason, limits));
     match (outcome.ended, stop) {
-        (Ended::Returned(value), None) => value.map(|value| checked(value, limits)).transpose(),
-        // The guest swallowed the interrupt and finished. It still passed a limit, and the caller must learn that.
+        (Ended::Returned(value), None) => value.map(|value| check_value(value, limits)).transpose(),
+        // The guest swallowed the interrupt and finished. The caller must still learn that a limit was exceeded.
         (Ended::Returned(_) | Ended::Exited { .. }, Some(stop)) => Err(stop),
         (Ended::Raised { traceback, .. }, Some(stop)) => {
             Err(bounded_error(format!("{stop}\n{}", traceback.trim_end()), limits))
@@ -208,8 +208,8 @@ fn judged(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result
     }
 }
 
-/// The value if it is JSON and not too large; otherwise what can be shown of it.
-fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
+/// Returns the value if it is JSON within the limit; otherwise an abridged text.
+fn check_value(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
     if serde_json::from_str::<IgnoredAny>(&strict_json(&value.json)).is_err() {
         return Err("The code damaged its interpreter: the return value it sent is not JSON.".to_owned());
     }
@@ -223,7 +223,7 @@ fn checked(value: ReturnValue, limits: &Limits) -> Result<ReturnValue, String> {
     Ok(ReturnValue { json: serde_json::Value::from(format!("{kept}\n{note}")).to_string(), is_str: true })
 }
 
-/// An error text of at most [`Limits::output_bytes`], without its middle: both ends of a traceback matter.
+/// Shortens an error text to at most [`Limits::output_bytes`] by cutting its middle: both ends of a traceback matter.
 fn bounded_error(text: String, limits: &Limits) -> String {
     let limit = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
     if text.len() <= limit {
@@ -238,7 +238,7 @@ fn bounded_error(text: String, limits: &Limits) -> String {
     format!("{head}\n{note}\n{}", &text[tail..])
 }
 
-/// The longest prefix of at most `limit` bytes that ends between characters.
+/// Returns the longest prefix of at most `limit` bytes that ends at a character boundary.
 pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
@@ -256,12 +256,12 @@ pub(crate) fn stop_reason(reason: &ExitReason) -> Option<StopReason> {
     }
 }
 
-/// What an event adds to the output. A displayed object is shown as a terminal shows it: by its text.
+/// Returns the output text of an event. A displayed object is shown by its text, as a terminal shows it.
 pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
     match event {
         Event::Stream { name, text } => Some((name, text)),
         Event::DisplayData { data } => text_of(&data).map(|text| (StreamName::Stdout, format!("{text}\n"))),
-        // The value, the error and the state come with the outcome.
+        // The value, the error and the status come with the outcome.
         Event::ExecuteResult { .. }
         | Event::Error { .. }
         | Event::InputRequest { .. }

@@ -1,4 +1,4 @@
-//! What goes into a run and what is seen of it from outside.
+//! Requests and events of runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -9,9 +9,9 @@ use thiserror::Error;
 
 use crate::allowance::OverLimit;
 use crate::explain;
-use crate::learned::Builder;
+use crate::input::InputRequests;
+use crate::learned::ImageBuilder;
 use crate::packages::PackageEvent;
-use crate::question::Questions;
 
 /// Settings of a [`Runner`](crate::Runner).
 #[derive(Debug, Clone)]
@@ -21,18 +21,19 @@ pub struct RunnerSettings {
     pub limits: Limits,
     /// Requirements that every run gets.
     pub dependencies: Vec<String>,
-    /// Runs at the same time; four times as many may wait.
+    /// Most runs at the same time; four times as many may wait.
     pub max_concurrent: usize,
-    /// Images that runs are forked from when they import something of them.
+    /// Images that runs are forked from when they import some of their modules.
     pub images: Vec<Image>,
-    /// The process that builds images of packages that code imports repeatedly.
-    pub builder: Builder,
-    /// The file that keeps what code imports; `None`: only this process knows it.
+    /// Process that builds images of packages that code imports repeatedly.
+    pub builder: ImageBuilder,
+    /// File with the counts of imports; `None` keeps them in memory.
     pub imports_file: Option<PathBuf>,
 }
 
 impl Default for RunnerSettings {
-    /// The engine's default limits, no dependencies, four runs per processor, the image with numpy, pandas and matplotlib.
+    /// Returns the engine's default limits, no dependencies, four runs for each processor, and the image with numpy,
+    /// pandas and matplotlib.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
@@ -40,31 +41,31 @@ impl Default for RunnerSettings {
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
             images: vec![Image::data()],
-            builder: Builder::default(),
+            builder: ImageBuilder::default(),
             imports_file: None,
         }
     }
 }
 
-/// Code to run.
+/// Code to run, with its options.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunRequest {
     /// Source text.
     pub code: String,
-    /// Shown in tracebacks; `main.py` when empty.
+    /// File name in tracebacks; `main.py` when empty.
     pub file_name: String,
-    /// Globals beside Python's own.
+    /// Globals in addition to Python's own.
     pub globals: serde_json::Map<String, serde_json::Value>,
-    /// Who takes the code's questions; nobody: it finds the end of the input.
-    pub questions: Option<Questions>,
-    /// Whose run it is.
+    /// Sender for the code's input requests; `None` gives the code EOF.
+    pub input_requests: Option<InputRequests>,
+    /// Principal that the run belongs to.
     pub principal: String,
-    /// Where it is noted when the run was let in and when its code began; nowhere.
+    /// Records when the run is admitted and when its code starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
 }
 
-/// When a run was let in and when its code began, for those who want to know how long it waited; the first time counts.
+/// Times at which a run was admitted and its code started. Only the first call of each method counts.
 #[derive(Debug, Default)]
 pub struct Phases {
     admitted: OnceLock<Instant>,
@@ -72,33 +73,33 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// It has its place among those that run at the same time.
+    /// Records the admission.
     pub(crate) fn admit(this: Option<&Arc<Self>>) {
         if let Some(this) = this {
             let _ = this.admitted.set(Instant::now());
         }
     }
 
-    /// Its code begins.
+    /// Records the start of the code.
     pub(crate) fn start(this: Option<&Arc<Self>>) {
         if let Some(this) = this {
             let _ = this.started.set(Instant::now());
         }
     }
 
-    /// When it was let in, if it was.
+    /// Returns the time of the admission.
     pub fn admitted(&self) -> Option<Instant> {
         self.admitted.get().copied()
     }
 
-    /// When its code began, if it did.
+    /// Returns the time at which the code started.
     pub fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
 }
 
 impl RunRequest {
-    /// Code without globals, in `main.py`.
+    /// Makes a request for code without globals, in `main.py`.
     pub fn new(code: impl Into<String>) -> Self {
         Self { code: code.into(), ..Self::default() }
     }
@@ -110,21 +111,21 @@ impl RunRequest {
         self
     }
 
-    /// Code whose questions somebody takes.
+    /// Sets the sender for the code's input requests.
     #[must_use]
-    pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
-        self.questions = questions;
+    pub fn with_input_requests(mut self, input_requests: Option<InputRequests>) -> Self {
+        self.input_requests = input_requests;
         self
     }
 
-    /// Says whose run it is: each principal has its turn, and its limits.
+    /// Sets the principal. Each principal has its own turn and limits.
     #[must_use]
-    pub fn of_principal(mut self, principal: impl Into<String>) -> Self {
+    pub fn with_principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into();
         self
     }
 
-    /// Notes in `phases` when the run is let in and when its code begins.
+    /// Records the times of admission and start in `phases`.
     #[must_use]
     pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
         self.phases = phases;
@@ -139,15 +140,15 @@ impl RunRequest {
     }
 }
 
-/// What an onlooker sees while a run goes on.
+/// Event of a run that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// Packages are found and fetched.
+    /// Packages are being found and fetched.
     Packages(PackageEvent),
-    /// Packages are made ready.
+    /// Packages are being prepared.
     Loading {
-        /// Wheels, requirements first.
+        /// Wheels, dependencies first.
         wheels: Vec<String>,
     },
     /// Packages are ready.
@@ -157,23 +158,23 @@ pub enum RunEvent {
     },
     /// Output of the guest, in order and within the limit.
     Output {
-        /// Which stream.
+        /// Stream that it was written to.
         name: StreamName,
         /// The text.
         text: String,
     },
-    /// Picture that the guest shows: PNG, JPEG or GIF, unchecked. Its text is in the output as well.
+    /// Picture that the guest shows: PNG, JPEG or GIF, not validated. The output has its text as well.
     Figure {
         /// The file's bytes.
         bytes: Vec<u8>,
     },
 }
 
-/// A run that could not take place, or whose result nobody waits for.
+/// Error of a run that could not take place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Failure {
-    /// Too many runs.
+pub enum RunError {
+    /// Too many runs are under way.
     #[error(
         "the server is busy: {running} runs are under way and {waiting} are waiting (set by {}); try again later",
         explain::MAX_CONCURRENT
@@ -184,10 +185,10 @@ pub enum Failure {
         /// Calls that wait.
         waiting: usize,
     },
-    /// The principal has used what it may.
+    /// The principal's allowance is used up.
     #[error("the server is busy: {0}")]
     OverLimit(OverLimit),
-    /// The principal's access was taken away, before or while the code ran.
+    /// The principal's access was revoked, before or while the code ran.
     #[error("the access to this server was revoked")]
     Revoked,
     /// The call was cancelled before the code ran.

@@ -1,43 +1,29 @@
-//! One run: a fresh machine, the packages, the code, the end.
+//! Runner: what all runs of a process share, and the images that they are forked from.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use brumate_engine_api::{
-    Engine, EngineError, Event, Execute, ExitReason, Image, Interrupter, Limits, Machine, MachineSpec, Preparing,
-};
+use brumate_engine_api::{Engine, Image, Limits, Preparing};
 use brumate_packages::Bundle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{Admission, Refused};
+use crate::admission::Admission;
 use crate::allowance::Allowances;
-use crate::choice::{image_for, imports_of};
-use crate::dependencies::{self, Inference};
-use crate::installs::{Installer, Step};
-use crate::learned::{Builder, LearnedImages};
-use crate::new_files::{Copied, FileSink, copy_out};
+use crate::choice::image_for;
+use crate::dependencies;
+use crate::learned::{ImageBuilder, LearnedImages};
 use crate::packages::{Installation, PackageEvent, Packages};
-use crate::prepare::{Prepared, Ready};
-use crate::question::{Asker, pass_on, passed};
-use crate::report::{Collector, RunEnd, RunReport, output_of};
-use crate::request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
-use crate::sessions::figures::picture_of;
+use crate::request::{RunError, RunnerSettings};
 
-/// Machine events that may wait for their consumer; beyond that the guest waits.
-const EVENT_QUEUE: usize = 64;
-/// How much later than its limits allow an engine may answer before the machine is killed over its head.
-const ENGINE_MARGIN: Duration = Duration::from_secs(10);
-
-/// Runs code, each time in a fresh machine. Clones share the limit on runs at the same time.
+/// Runs code, each time in a fresh machine. Clones share the limit on simultaneous runs.
 #[derive(Clone)]
 pub struct Runner {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) packages: Packages,
     pub(crate) settings: Arc<RunnerSettings>,
-    admission: Admission,
-    /// The image with the layers of `dependencies`, once it is built.
+    pub(crate) admission: Admission,
+    /// Image with the layers of `dependencies`, once it is built.
     own_image: Arc<OnceLock<Image>>,
     learned: Arc<LearnedImages>,
 }
@@ -48,29 +34,8 @@ impl std::fmt::Debug for Runner {
     }
 }
 
-/// Everything that [`Runner::drive`] needs to know.
-pub(crate) struct Job {
-    pub(crate) spec: MachineSpec,
-    pub(crate) execute: Execute,
-    /// Top-level modules that the code imports.
-    pub(crate) imports: BTreeSet<String>,
-    pub(crate) inference: Inference,
-    pub(crate) asker: Asker,
-    pub(crate) principal: String,
-    pub(crate) phases: Option<Arc<Phases>>,
-    pub(crate) sink: Option<Box<dyn FileSink>>,
-}
-
-/// How far a job came.
-pub(crate) enum JobOutcome {
-    /// Packages were missing.
-    InstallError { error: String },
-    /// The code ran.
-    Ran { dependencies: Vec<String>, end: Box<RunEnd>, copied: Copied },
-}
-
 impl Runner {
-    /// A runner over `engine` whose machines have the wheels of `bundle`, and no others.
+    /// Makes a runner over `engine` whose machines can use the wheels of `bundle` only.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
         let admission = Admission::new(settings.max_concurrent, Allowances::default());
@@ -78,31 +43,31 @@ impl Runner {
         Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default(), learned }
     }
 
-    /// Takes packages from `packages`.
+    /// Sets the package service.
     #[must_use]
     pub fn with_packages(mut self, packages: Packages) -> Self {
         self.packages = packages;
         self
     }
 
-    /// Lets runs in by `admission`, in the place of its own.
+    /// Sets an admission that is shared with others.
     #[must_use]
     pub fn with_admission(mut self, admission: Admission) -> Self {
         self.admission = admission;
         self
     }
 
-    /// The gate that runs go through.
+    /// Returns the admission that runs wait for.
     pub fn admission(&self) -> &Admission {
         &self.admission
     }
 
-    /// Takes a principal's access away: see [`Admission::revoke`].
+    /// Revokes a principal's access: see [`Admission::revoke`].
     pub fn revoke(&self, principal: &str) {
         self.admission.revoke(principal);
     }
 
-    /// The package service.
+    /// Returns the package service.
     pub fn packages(&self) -> &Packages {
         &self.packages
     }
@@ -112,12 +77,12 @@ impl Runner {
         self.engine.preparing()
     }
 
-    /// The limits of each machine.
+    /// Returns the limits of each machine.
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
     }
 
-    /// Ends what goes on behind the back of runs: bytecode of packages that were new. For a process that is about to end.
+    /// Waits for background work, the compilation of new packages. Call it before the process ends.
     pub async fn settle(&self, cancel: &CancellationToken) {
         tokio::select! {
             biased;
@@ -126,8 +91,8 @@ impl Runner {
         }
     }
 
-    /// One more image that runs are forked from when they import something of it: that of the packages given at start, which is
-    /// known once these are. Only the first one counts.
+    /// Adds an image that runs are forked from: that of the packages given at start, once they are known. Only the
+    /// first call counts.
     pub fn set_own_image(&self, image: Image) {
         let _ = self.own_image.set(image);
     }
@@ -136,285 +101,78 @@ impl Runner {
     pub(crate) fn image_for(&self, imports: &BTreeSet<String>) -> Image {
         let mut images = self.settings.images.clone();
         images.extend(self.own_image.get().cloned());
-        // One that another process has removed is none.
+        // Another process may have removed an image.
         images.extend(self.learned.images().into_iter().filter(|image| self.engine.has_image(image)));
         image_for(imports, &images)
     }
 
-    /// Counts what code imports of the bundle. Builds an image when it is the set's turn.
-    fn learn(&self, imports: BTreeSet<String>) {
+    /// Counts what code imports from the bundle, and builds an image when a set is due.
+    pub(crate) fn learn(&self, imports: BTreeSet<String>) {
         let builder = self.learned.builder();
-        if builder == Builder::Nobody {
+        if builder == ImageBuilder::Disabled {
             return;
         }
         let of_bundle = |module: &String| self.packages.bundle().distribution_of(module).is_some();
-        let wanted = self.learned.note(imports.into_iter().filter(of_bundle).collect());
-        if builder == Builder::Elsewhere {
+        let image_to_build = self.learned.count_import(imports.into_iter().filter(of_bundle).collect());
+        if builder == ImageBuilder::OtherProcess {
             // This process is about to end.
             self.learned.save();
             return;
         }
         let (engine, learned) = (self.engine.clone(), self.learned.clone());
         tokio::spawn(async move {
-            if let Some(image) = wanted {
+            if let Some(image) = image_to_build {
                 let built = engine.warm_ahead(&image).await;
                 if let Err(error) = &built {
                     tracing::debug!(%image, %error, "no image could be built of what code imports");
                 }
-                if let Some(surplus) = learned.finished(&image, built.is_ok()) {
+                if let Some(surplus) = learned.record_build(&image, built.is_ok()) {
                     engine.remove_image(&surplus).await;
                 }
             }
-            // Off the async threads: it is a file.
+            // Writes a file, so it runs in a blocking thread.
             let _ = tokio::task::spawn_blocking(move || learned.save()).await;
         });
     }
 
-    /// Takes the image that another process is asked to build, if there is one.
+    /// Takes the image that another process has to build, if there is one.
     pub fn image_to_build(&self) -> Option<Image> {
-        self.learned.take_wanted()
+        self.learned.take_image_to_build()
     }
 
-    /// Notes the result of building an image that [`Runner::image_to_build`] has returned here or in another process.
+    /// Notes the result of building an image that [`Runner::image_to_build`] returned, here or in another process.
     pub async fn image_was_built(&self, image: &Image, built: bool) {
-        if let Some(surplus) = self.learned.finished(image, built) {
+        if let Some(surplus) = self.learned.record_build(image, built) {
             self.engine.remove_image(&surplus).await;
         }
         self.learned.save();
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &RunnerSettings {
         &self.settings
     }
 
-    /// Runs code and reports what became of it. `onlooker` sees events as they come and must not block.
-    ///
-    /// When `cancel` is cancelled, waiting ends at once, running code is interrupted, and killed when it does not
-    /// react; the report of interrupted code still comes.
+    /// Prepares `requirements` as the first run that needs them would, and waits for their bytecode.
     ///
     /// # Errors
     ///
-    /// [`Failure`] when the code could not be run at all. Whatever the code itself does is a report.
-    pub async fn run(
-        &self,
-        request: RunRequest,
-        cancel: &CancellationToken,
-        onlooker: &mut (dyn FnMut(RunEvent) + Send),
-    ) -> Result<RunReport, Failure> {
-        let globals_json = match request.globals.is_empty() {
-            true => String::new(),
-            false => serde_json::Value::Object(request.globals).to_string(),
-        };
-        let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
-        let imports = imports_of(&request.code);
-        let image = self.image_for(&imports);
-        let asker = Asker::new(request.questions);
-        let execute =
-            Execute { code: request.code, file_name, globals_json, allow_stdin: asker.allows(), ..Execute::default() };
-        let principal = request.principal.as_str().into();
-        let spec = MachineSpec { principal, image, limits: self.settings.limits, ..MachineSpec::default() };
-        // Code that installs packages itself knows of modules that nobody else knows.
-        let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
-        let principal = request.principal;
-        let job = Job { spec, execute, imports, inference, asker, principal, phases: request.phases, sink: None };
-
-        let (events, mut received) = mpsc::channel(EVENT_QUEUE);
-        let mut collector = Collector::new(self.limits());
-        let gather = async {
-            while let Some(event) = received.recv().await {
-                match event {
-                    RunEvent::Output { name, text } => {
-                        let text = collector.push(name, &text).to_owned();
-                        if !text.is_empty() {
-                            onlooker(RunEvent::Output { name, text });
-                        }
-                    }
-                    RunEvent::Figure { bytes } => collector.show(bytes),
-                    other => onlooker(other),
-                }
-            }
-        };
-        let (driven, ()) = tokio::join!(self.drive(job, events, cancel), gather);
-        Ok(match driven? {
-            JobOutcome::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
-            JobOutcome::Ran { dependencies, end, .. } => collector.finish(dependencies, *end, self.limits()),
-        })
-    }
-
-    /// Makes `requirements` ready, as the first run that needs them would, and waits for their bytecode.
-    ///
-    /// # Errors
-    ///
-    /// The outer one is the engine's; the inner one is a text that says which requirements cannot be met.
+    /// The outer error is the engine's. The inner one is a text that says which requirements cannot be met.
     pub async fn warm_up(
         &self,
         requirements: &[String],
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
-    ) -> Result<Result<Arc<Installation>, String>, Failure> {
-        let wanted = match dependencies::stated(requirements, "") {
-            Ok(stated) => stated.wanted(),
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
+    ) -> Result<Result<Arc<Installation>, String>, RunError> {
+        let wanted = match dependencies::read_stated(requirements, "") {
+            Ok(stated) => stated.requests(),
             Err(error) => return Ok(Err(error)),
         };
-        match self.packages.install(wanted, onlooker).await {
+        match self.packages.install(wanted, event_sink).await {
             Err(error) => Ok(Err(error.to_string())),
             Ok(installation) => {
-                self.engine.prepare(&installation.wheels).await.map_err(Failure::Engine)?;
+                self.engine.prepare(&installation.wheels).await.map_err(RunError::Engine)?;
                 Ok(Ok(self.packages.compiled(installation).await))
             }
         }
-    }
-
-    /// The whole way of a job. Events end when this does.
-    pub(crate) async fn drive(
-        &self,
-        job: Job,
-        events: mpsc::Sender<RunEvent>,
-        cancel: &CancellationToken,
-    ) -> Result<JobOutcome, Failure> {
-        let Job { spec, execute, imports, inference, asker, principal, phases, sink } = job;
-        let phases = phases.as_ref();
-        let mut permit = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(Failure::Cancelled),
-            admitted = self.admission.enter(&principal) => admitted.map_err(|refused| match refused {
-                Refused::Busy { running, waiting } => Failure::Busy { running, waiting },
-                Refused::OverLimit(over) => Failure::OverLimit(over),
-                Refused::Revoked => Failure::Revoked,
-            })?,
-        };
-        Phases::admit(phases);
-        let revoked = permit.revoked().clone();
-        let ready = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(Failure::Cancelled),
-            () = revoked.cancelled() => return Err(Failure::Revoked),
-            ready = self.make_ready(spec, &execute.code, inference, &events) => ready?,
-        };
-        let Prepared { mut machine, dependencies } = match ready {
-            Ready::Machine(prepared) => prepared,
-            Ready::InstallError(error) => return Ok(JobOutcome::InstallError { error }),
-            Ready::Died { reason, output_dropped, peak_memory_bytes } => {
-                let end = Box::new(RunEnd::Died { reason, output_dropped, peak_memory_bytes });
-                return Ok(JobOutcome::Ran { dependencies: Vec::new(), end, copied: Copied::default() });
-            }
-        };
-        permit.begins(self.limits().cpu);
-        Phases::start(phases);
-        let stop = KillOnDrop(machine.interrupter());
-        let end = tokio::select! {
-            biased;
-            // The machine ends with this.
-            () = revoked.cancelled() => return Err(Failure::Revoked),
-            end = self.execute(&mut *machine, &*stop.0, execute, asker, &events, cancel) => end?,
-        };
-        if let RunEnd::Ended { outcome, .. } = &end {
-            permit.took(outcome.cpu);
-            self.learn(imports);
-        }
-        let copied = match (&end, sink) {
-            // Also after a cancellation: what an interrupted script has written counts, as it does natively.
-            (RunEnd::Ended { outcome, .. }, Some(mut sink)) => {
-                copy_out(&mut *machine, outcome, &mut *sink, self.limits().mount_bytes).await
-            }
-            _ => Copied::default(),
-        };
-        Ok(JobOutcome::Ran { dependencies, end: Box::new(end), copied })
-    }
-
-    /// Runs the code and passes its output on.
-    async fn execute(
-        &self,
-        machine: &mut dyn Machine,
-        interrupter: &dyn Interrupter,
-        execute: Execute,
-        mut asker: Asker,
-        events: &mpsc::Sender<RunEvent>,
-        cancel: &CancellationToken,
-    ) -> Result<RunEnd, Failure> {
-        let limits = self.limits();
-        let waiting = asker.waiting();
-        let mut installer = Installer::new(self.packages.clone(), asker.waiting_sender());
-        let execute = Execute { allow_install: true, ..execute };
-        let (sender, mut received) = mpsc::channel(EVENT_QUEUE);
-        let pass_on = async {
-            loop {
-                let event = tokio::select! {
-                    event = received.recv() => match event {
-                        None => break,
-                        Some(Event::InputRequest { prompt, password }) => {
-                            asker.ask(prompt, password, interrupter);
-                            continue;
-                        }
-                        Some(Event::Install(request)) => {
-                            installer.begin(request, interrupter.layers());
-                            continue;
-                        }
-                        Some(event) => event,
-                    },
-                    step = installer.step() => {
-                        match step {
-                            Step::Event(event) => {
-                                let _ = events.try_send(RunEvent::Packages(event));
-                            }
-                            // Late for code that has ended.
-                            Step::Done(answer) => drop(interrupter.install(answer)),
-                        }
-                        continue;
-                    }
-                    reply = asker.replied() => {
-                        let Some(event) = pass_on(reply, interrupter) else { continue };
-                        interrupter.interrupt();
-                        event
-                    }
-                };
-                let figure = match &event {
-                    Event::DisplayData { data } => picture_of(data),
-                    _ => None,
-                };
-                if let Some(bytes) = figure {
-                    let _ = events.send(RunEvent::Figure { bytes }).await;
-                }
-                if let Some((name, text)) = output_of(event) {
-                    let _ = events.send(RunEvent::Output { name, text }).await;
-                }
-            }
-        };
-        let running = async { tokio::join!(machine.execute(execute, sender), pass_on).0 };
-        let overdue = async {
-            // Whichever comes first: the time that the engine has in any case, or that after a cancellation.
-            let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
-            tokio::select! {
-                () = cancel.cancelled() => {
-                    interrupter.interrupt();
-                    tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                    ExitReason::Cancelled
-                }
-                () = passed(whole, waiting) => ExitReason::TimeLimit,
-            }
-        };
-        let result = tokio::select! {
-            result = running => result,
-            reason = overdue => {
-                tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
-            }
-        };
-        match result {
-            Ok(outcome) => Ok(RunEnd::Ended { outcome, missing: installer.take_missing() }),
-            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                Ok(RunEnd::Died { reason, output_dropped, peak_memory_bytes })
-            }
-            Err(error) => Err(Failure::Engine(error)),
-        }
-    }
-}
-
-/// Ends the machine when its run is over or nobody waits for it any more.
-struct KillOnDrop(Arc<dyn Interrupter>);
-
-impl Drop for KillOnDrop {
-    fn drop(&mut self) {
-        self.0.kill();
     }
 }

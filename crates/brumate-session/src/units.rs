@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A text that is no size or no duration.
+/// Error for a text that is not a size or a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct UnitError(String);
 
-/// Binary and decimal units, largest first within each family.
+/// Binary and decimal units, the largest first within each family.
 const SIZE_UNITS: [(&str, u64); 9] = [
     ("tib", 1 << 40),
     ("gib", 1 << 30),
@@ -40,7 +40,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     })
 }
 
-/// Nanoseconds of each unit of time; `ms` before `s`, which is its suffix.
+/// Nanoseconds of each unit of time. `ms` comes before `s`, which is its suffix.
 const DURATION_UNITS: [(&str, u64); 6] = [
     ("ms", 1_000_000),
     ("sec", 1_000_000_000),
@@ -66,7 +66,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     })
 }
 
-/// `number` (decimal digits, at most one point) times `unit`, exactly; fractions of one are cut off.
+/// Multiplies `number` (decimal digits, at most one point) by `unit` exactly; fractions of one are cut off.
 fn scaled(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,7 +81,8 @@ fn scaled(number: &str, unit: u64) -> Option<u64> {
     u64::try_from(scaled).ok()
 }
 
-/// `bytes` in the largest binary unit that divides them, else with one decimal: `1 GiB`, `1.5 MiB`, `17 bytes`.
+/// Formats `bytes` in the largest binary unit that divides them, else with one decimal: `1 GiB`, `1.5 MiB`, `17
+/// bytes`.
 pub fn format_size(bytes: u64) -> String {
     let unit = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)].into_iter().find(|(_, unit)| bytes >= *unit);
     match unit {
@@ -95,7 +96,7 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// `duration` in seconds, without zeros at the end: `60 s`, `0.5 s`.
+/// Formats `duration` in seconds, without zeros at the end: `60 s`, `0.5 s`.
 pub fn format_duration(duration: Duration) -> String {
     let millis = duration.as_millis();
     if millis.is_multiple_of(1000) {

@@ -7,7 +7,7 @@ use brumate_engine::client::{StartMode, Tiers};
 use brumate_engine_api::Image;
 use brumate_packages::Requirement;
 use brumate_session::packages::{Installation, PackageEvent, Packages};
-use brumate_session::{Builder, Runner};
+use brumate_session::{ImageBuilder, Runner};
 
 use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 use crate::progress;
@@ -36,7 +36,7 @@ pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 /// As [`sandbox`], for one run: another process compiles what it waited for once more, if one may be started.
 pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));
-    let tiers = if settings.runner.builder == Builder::Elsewhere { Tiers::Deferred } else { Tiers::Optimized };
+    let tiers = if settings.runner.builder == ImageBuilder::OtherProcess { Tiers::Deferred } else { Tiers::Optimized };
     let config = LocalEngineConfig { start: StartMode::Brief, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }

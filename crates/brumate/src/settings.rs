@@ -9,7 +9,7 @@ use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{Builder, RunnerSettings};
+use brumate_session::{ImageBuilder, RunnerSettings};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
 use crate::environment::{Environment, within};
@@ -97,11 +97,11 @@ impl Settings {
         if !options.no_learned_images {
             runner.imports_file = Some(cache_dir.join("imports.json"));
             runner.builder = match mode {
-                Mode::Exec(_) => Builder::Elsewhere,
-                _ if mode.is_server() => Builder::Here,
+                Mode::Exec(_) => ImageBuilder::OtherProcess,
+                _ if mode.is_server() => ImageBuilder::ThisProcess,
                 // It notes what it has built for `exec`.
-                Mode::Warmup(_) => Builder::Elsewhere,
-                _ => Builder::Nobody,
+                Mode::Warmup(_) => ImageBuilder::OtherProcess,
+                _ => ImageBuilder::Disabled,
             };
         }
         let ready = within("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;

@@ -1,4 +1,4 @@
-//! A file with a content hash, and the record of what was found when all of it was read.
+//! File with a content hash, and the record of its verification.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -15,18 +15,18 @@ use super::digest::Sha256Hash;
 use super::lock::{is_at, no_follow};
 use crate::wheel::VERIFIER_VERSION;
 
-/// What a record begins with. Changes with its format.
+/// Beginning of a record. Changes with its format.
 const MAGIC: &[u8; 8] = b"brmpkg\x01\0";
 /// Largest record that is read, in bytes: a wheel of 65,536 files with long paths.
 const MAX_RECORD_BYTES: u64 = 96 << 20;
-/// So many bytes at each end of the file are compared when it is opened.
+/// Bytes at each end of the file that are compared when it is opened.
 const EDGE: usize = 4096;
-/// Uses closer to each other than this are noted once.
+/// Time after which a further use is recorded.
 const USE_GRANULARITY: Duration = Duration::from_secs(600);
 
-/// Checked at every opening.
+/// Properties of a file that are compared when it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct FileStamp {
     verifier: u32,
     sha256: [u8; 32],
     size: u64,
@@ -36,7 +36,7 @@ struct Stamp {
     edges: u32,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(file: &File, sha256: [u8; 32]) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let size = metadata.len();
@@ -52,30 +52,30 @@ impl Stamp {
     }
 }
 
-/// An open file under a shared lock, and its record.
+/// Open file under a shared lock, with its record.
 #[derive(Debug)]
 pub(super) struct Blob {
     pub(super) file: File,
     pub(super) path: PathBuf,
     pub(super) size: u64,
-    pub(super) record: Record,
+    pub(super) record: BlobRecord,
 }
 
-/// What a record holds: a small part that is decoded at once, a large one that is decoded on demand.
+/// Contents of a record: a small part that is decoded at once, and a large part that is decoded on demand.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct BlobRecord {
     bytes: Vec<u8>,
     small: std::ops::Range<usize>,
     large: std::ops::Range<usize>,
     large_crc: u32,
 }
 
-impl Record {
+impl BlobRecord {
     pub(super) fn small(&self) -> &[u8] {
         &self.bytes[self.small.clone()]
     }
 
-    /// The large part; `None` when it is damaged.
+    /// Returns the large part; `None` if it is damaged.
     pub(super) fn large(&self) -> Option<&[u8]> {
         let large = &self.bytes[self.large.clone()];
         (crc_of(large) == self.large_crc).then_some(large)
@@ -83,13 +83,13 @@ impl Record {
 }
 
 impl Blob {
-    /// Opens the file at `path` if its record says that it is the one with the hash `expected` (any, when `None`) and
-    /// nothing has touched it since. The lock is held as long as the file, or a duplicate of it, is open.
+    /// Opens the file at `path` if it is unchanged since its record was written, and its hash is `expected` (any if
+    /// `None`). The lock lasts until the file and all duplicates of its descriptor are closed.
     pub(super) fn open(path: &Path, expected: Option<&Sha256Hash>) -> io::Result<Option<Self>> {
         let Some(file) = open_locked(path)? else { return Ok(None) };
         let Some((stamp, record, record_file)) = read_record(path)? else { return Ok(None) };
         let is_expected = expected.is_none_or(|hash| hash.0 == stamp.sha256);
-        let found = match Stamp::of(&file, stamp.sha256) {
+        let found = match FileStamp::of(&file, stamp.sha256) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             Err(error) => return Err(error),
@@ -97,17 +97,17 @@ impl Blob {
         if !is_expected || found != stamp {
             return Ok(None);
         }
-        note_use(&record_file);
+        record_use(&record_file);
         Ok(Some(Self { file, path: path.to_owned(), size: stamp.size, record }))
     }
 
-    /// Hashes all of it.
+    /// Hashes the whole file.
     pub(super) fn hash(&self) -> io::Result<Sha256Hash> {
         hash_file(&self.file)
     }
 }
 
-/// Opens a file for reading and locks it against removal; `None` when it is not there (any more).
+/// Opens a file for reading and locks it against removal; `None` if it does not exist (any more).
 pub(super) fn open_locked(path: &Path) -> io::Result<Option<File>> {
     let file = match OpenOptions::new().read(true).custom_flags(no_follow()).open(path) {
         Ok(file) => file,
@@ -115,11 +115,11 @@ pub(super) fn open_locked(path: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     };
     file.lock_shared()?;
-    // While the lock was waited for, the file may have been removed or replaced.
+    // The file may have been removed or replaced while the lock was waited for.
     Ok((file.metadata()?.is_file() && is_at(&file, path)).then_some(file))
 }
 
-/// The sha256 of a file's content.
+/// Returns the SHA-256 of a file's content.
 pub(super) fn hash_file(file: &File) -> io::Result<Sha256Hash> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 128 << 10];
@@ -137,13 +137,13 @@ pub(super) fn hash_file(file: &File) -> io::Result<Sha256Hash> {
     }
 }
 
-/// Where the record of the file at `path` is.
+/// Returns the path of the record of the file at `path`.
 pub(super) fn record_path(path: &Path) -> PathBuf {
     path.with_extension("record")
 }
 
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-fn read_record(path: &Path) -> io::Result<Option<(Stamp, Record, File)>> {
+fn read_record(path: &Path) -> io::Result<Option<(FileStamp, BlobRecord, File)>> {
     let file = match OpenOptions::new().read(true).custom_flags(no_follow()).open(record_path(path)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -154,9 +154,9 @@ fn read_record(path: &Path) -> io::Result<Option<(Stamp, Record, File)>> {
     Ok(parse_record(bytes).map(|(stamp, record)| (stamp, record, file)))
 }
 
-/// A record: magic; lengths of stamp, small and large part; checksums of the first two together and of the third;
-/// the parts. Numbers are 32 bits, little-endian.
-fn parse_record(bytes: Vec<u8>) -> Option<(Stamp, Record)> {
+/// Parses a record: magic; lengths of stamp, small and large part; checksums of the first two together and of the
+/// third; the parts. Numbers are 32 bits, little-endian.
+fn parse_record(bytes: Vec<u8>) -> Option<(FileStamp, BlobRecord)> {
     const FIXED: usize = MAGIC.len() + 5 * 4;
     let number = |index: usize| {
         let at = MAGIC.len() + index * 4;
@@ -174,7 +174,7 @@ fn parse_record(bytes: Vec<u8>) -> Option<(Stamp, Record)> {
     }
     let stamp = postcard::from_bytes(&bytes[FIXED..small_at]).ok()?;
     let large_crc = number(4)?;
-    Some((stamp, Record { small: small_at..large_at, large: large_at..end, large_crc, bytes }))
+    Some((stamp, BlobRecord { small: small_at..large_at, large: large_at..end, large_crc, bytes }))
 }
 
 fn crc_of(bytes: &[u8]) -> u32 {
@@ -183,7 +183,7 @@ fn crc_of(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Writes the record of the file at `path`, which is open as `file` and whose content was just found to be `sha256`.
+/// Writes the record of the file at `path`, which is open as `file` and has the hash `sha256`.
 pub(super) fn write_record(
     path: &Path,
     temporary: &Path,
@@ -191,7 +191,7 @@ pub(super) fn write_record(
     sha256: &Sha256Hash,
     parts: [&[u8]; 2],
 ) -> io::Result<()> {
-    let stamp = postcard::to_stdvec(&Stamp::of(file, sha256.0)?).map_err(io::Error::other)?;
+    let stamp = postcard::to_stdvec(&FileStamp::of(file, sha256.0)?).map_err(io::Error::other)?;
     let [small, large] = parts;
     let mut head = Crc::new();
     head.update(&stamp);
@@ -210,13 +210,13 @@ pub(super) fn write_record(
     }
     writer.flush()?;
     drop(writer);
-    // No `fsync`: a record that did not reach the disk has a wrong checksum, and the file is read once more.
+    // No `fsync`: a record that did not reach the disk has a wrong checksum, and the file is verified again.
     new.persist(record_path(path)).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Gives a finished file its name and its record. What is returned holds a shared lock from before the file could be seen:
-/// keep it until the file is open.
+/// Renames a finished file to `path` and writes its record. The returned file holds a shared lock from before the file
+/// became visible: keep it until the file is open.
 pub(super) fn publish(
     new: NamedTempFile,
     path: &Path,
@@ -231,7 +231,7 @@ pub(super) fn publish(
     Ok(writer)
 }
 
-/// Removes the file at `path` and its record, if `file`, which is locked, is still the one there.
+/// Removes the file at `path` and its record, if it is still `file`, which is locked.
 pub(super) fn discard(file: &File, path: &Path) -> io::Result<()> {
     if is_at(file, path) {
         match std::fs::remove_file(record_path(path)) {
@@ -242,7 +242,7 @@ pub(super) fn discard(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary file under a shared lock: whoever gets an exclusive one on such a file may remove it.
+/// Makes a temporary file under a shared lock. A process that gets an exclusive lock on such a file may remove it.
 pub(super) fn new_temporary(directory: &Path) -> io::Result<NamedTempFile> {
     loop {
         let new = tempfile::Builder::new().prefix("new-").tempfile_in(directory)?;
@@ -252,11 +252,11 @@ pub(super) fn new_temporary(directory: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Notes in the record's time that its file is in use.
-fn note_use(record: &File) {
+/// Records in the record's modification time that its file is used.
+fn record_use(record: &File) {
     let is_recent = |modified: SystemTime| modified.elapsed().is_ok_and(|age| age < USE_GRANULARITY);
     if !record.metadata().and_then(|metadata| metadata.modified()).is_ok_and(is_recent) {
-        // A cache that cannot note this removes the wrong entries first, and works.
+        // Without the time, eviction only takes the wrong entries first.
         let _ = record.set_modified(SystemTime::now());
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are made from a wheel once and shared: bytecode, above all.
+//! Derived files: made from a wheel once and shared, most of all bytecode.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use super::blob::{self, Blob, new_temporary};
 use super::digest::Sha256Hash;
-use super::lock::Lock;
+use super::lock::EntryLock;
 use super::{Cache, CacheError, make_private};
 
-/// What is made from wheels, and by which version of its maker.
+/// Kind of a derived file, with the version of its maker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DerivedKind {
     name: &'static str,
@@ -21,11 +21,11 @@ pub struct DerivedKind {
 }
 
 impl DerivedKind {
-    /// A kind of derived file. `version` goes up when the maker would make something else of the same wheel.
+    /// Makes a kind. Raise `version` when the maker's result for the same wheel changes.
     ///
     /// # Panics
     ///
-    /// If `name` has anything but lower-case ASCII letters: names are part of the program. Checked when compiled, for constants.
+    /// If `name` has other characters than lower-case ASCII letters. A constant is checked when it is compiled.
     pub const fn new(name: &'static str, version: u32) -> Self {
         let bytes = name.as_bytes();
         let mut index = 0;
@@ -42,30 +42,30 @@ impl DerivedKind {
     }
 }
 
-/// Why a derived file is not there.
+/// Error of a derived file.
 #[derive(Debug, Error)]
 pub enum DeriveError<E> {
     /// The maker failed.
     #[error(transparent)]
     Maker(E),
-    /// The cache.
+    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
-/// A derived file, in use: it is not removed while this, or a duplicate of its descriptor, exists.
+/// Derived file in use: it is not removed while this value, or a duplicate of its descriptor, exists.
 #[derive(Debug)]
-pub struct Derived {
+pub struct DerivedFile {
     blob: Blob,
 }
 
-impl Derived {
-    /// The file, open for reading: the maker's bytes and nothing else.
+impl DerivedFile {
+    /// Returns the file, open for reading. It has the maker's bytes only.
     pub fn file(&self) -> &File {
         &self.blob.file
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn size(&self) -> u64 {
         self.blob.size
     }
@@ -76,16 +76,17 @@ impl Derived {
 }
 
 impl Cache {
-    /// What was derived from the wheel, if it is there and undamaged as far as length, time and ends tell.
+    /// Returns the derived file of a wheel; `None` if it does not exist, or its length, time or ends are not as
+    /// recorded.
     ///
     /// # Errors
     ///
     /// [`CacheError::Io`].
-    pub fn get_derived(&self, wheel: &Sha256Hash, kind: &DerivedKind) -> Result<Option<Derived>, CacheError> {
-        Derived::open(&self.derived_path(wheel, kind))
+    pub fn get_derived(&self, wheel: &Sha256Hash, kind: &DerivedKind) -> Result<Option<DerivedFile>, CacheError> {
+        DerivedFile::open(&self.derived_path(wheel, kind))
     }
 
-    /// What is derived from the wheel; when it is missing, `make` writes it. One process makes it, others wait.
+    /// Returns the derived file of a wheel. If it is missing, `make` writes it in one process while others wait.
     ///
     /// # Errors
     ///
@@ -95,14 +96,14 @@ impl Cache {
         wheel: &Sha256Hash,
         kind: &DerivedKind,
         make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-    ) -> Result<Derived, DeriveError<E>> {
+    ) -> Result<DerivedFile, DeriveError<E>> {
         let path = self.derived_path(wheel, kind);
-        if let Some(derived) = Derived::open(&path)? {
+        if let Some(derived) = DerivedFile::open(&path)? {
             return Ok(derived);
         }
         let lock_path = self.lock_path(wheel, Some(kind));
-        let lock = Lock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
-        if let Some(derived) = Derived::open(&path)? {
+        let lock = EntryLock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
+        if let Some(derived) = DerivedFile::open(&path)? {
             return Ok(derived);
         }
         if let Some(damaged) = blob::open_locked(&path).map_err(CacheError::io(&path))? {
@@ -115,7 +116,7 @@ impl Cache {
         let temporary = self.temporary();
         let new = new_temporary(&temporary).map_err(CacheError::io(&temporary))?;
         let limit = self.settings.max_derived_bytes;
-        let mut output = Output { new, hasher: Sha256::new(), left: limit, is_full: false };
+        let mut output = BoundedOutput { new, hasher: Sha256::new(), left: limit, is_full: false };
         let made = make(&mut output);
         if output.is_full {
             return Err(CacheError::DerivedTooLarge { limit }.into());
@@ -124,22 +125,22 @@ impl Cache {
         let hash = Sha256Hash(output.hasher.finalize().into());
         let writer = blob::publish(output.new, &path, &temporary, &hash, [&[], &[]]).map_err(CacheError::io(&path))?;
         let vanished = || io::Error::other("it vanished while it was written");
-        let derived = Derived::open(&path)?.ok_or_else(vanished).map_err(CacheError::io(&path))?;
+        let derived = DerivedFile::open(&path)?.ok_or_else(vanished).map_err(CacheError::io(&path))?;
         drop((writer, lock));
         self.trim();
         Ok(derived)
     }
 }
 
-/// Where a maker writes.
-struct Output {
+/// Destination of a maker's bytes, with a limit.
+struct BoundedOutput {
     new: NamedTempFile,
     hasher: Sha256,
     left: u64,
     is_full: bool,
 }
 
-impl Write for Output {
+impl Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() as u64 > self.left {
             self.is_full = true;

@@ -1,15 +1,15 @@
-//! The key of an entry.
+//! SHA-256, the key of an entry.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A sha256: 32 bytes, written as 64 hexadecimal digits.
+/// SHA-256: 32 bytes, written as 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256Hash(pub [u8; 32]);
 
-/// A text that is not 64 hexadecimal digits.
+/// Error for a text that is not 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a sha256 is written as 64 hexadecimal digits")]
 pub struct InvalidHash;

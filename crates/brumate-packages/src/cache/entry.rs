@@ -1,4 +1,4 @@
-//! A wheel of the cache.
+//! Wheels of the cache.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use super::blob::{self, Blob};
 use super::digest::Sha256Hash;
 use crate::wheel::{WheelContents, WheelFile, WheelFileName, WheelProblem, WheelSummary, verify};
 
-/// A verified wheel, in use: while this, or a duplicate of its descriptor, exists, the cache does not remove it.
+/// Verified wheel in use: the cache does not remove it while this value, or a duplicate of its descriptor, exists.
 #[derive(Debug)]
 pub struct CachedWheel {
     hash: Sha256Hash,
@@ -19,16 +19,16 @@ pub struct CachedWheel {
 }
 
 impl CachedWheel {
-    /// Opens the wheel at `path` without reading it, if its record allows that.
+    /// Opens the wheel at `path` without reading it, if its record matches.
     pub(super) fn open(path: &Path, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<Self>, CacheError> {
         let Some(blob) = Blob::open(path, Some(hash)).map_err(CacheError::io(path))? else { return Ok(None) };
         let Ok(summary) = postcard::from_bytes::<WheelSummary>(blob.record.small()) else { return Ok(None) };
-        // The same bytes under another name are another claim: they are verified again.
+        // The same bytes under another name have to be verified again.
         Ok((summary.file_name == name.as_str()).then_some(Self { hash: *hash, blob, summary }))
     }
 
-    /// Reads all of a wheel that is there without a record that can be used, and writes one. `None` when it is not there
-    /// or damaged; then it is removed. The caller holds its claim.
+    /// Verifies a wheel that has no usable record, and writes one. `None` if the wheel does not exist, or is damaged
+    /// and was removed. The caller holds its claim.
     pub(super) fn recover(
         path: &Path,
         temporary: &Path,
@@ -47,38 +47,39 @@ impl CachedWheel {
         Self::open(path, hash, name)
     }
 
-    /// The wheel's sha256.
+    /// Returns the wheel's SHA-256.
     pub fn hash(&self) -> &Sha256Hash {
         &self.hash
     }
 
-    /// All that was found, but for the files.
+    /// Returns what the verification found, without the files.
     pub fn summary(&self) -> &WheelSummary {
         &self.summary
     }
 
-    /// Every file, sorted by its path in the archive.
+    /// Returns every file, sorted by its path in the archive.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Io`] when the record is damaged: [`CachedWheel::check`] makes the cache forget it.
+    /// [`CacheError::Io`] when the record is damaged. [`CachedWheel::check`] removes such an entry.
     pub fn files(&self) -> Result<Vec<WheelFile>, CacheError> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its list of files is damaged");
         let files = self.blob.record.large().and_then(|bytes| postcard::from_bytes(bytes).ok());
         files.ok_or_else(damaged).map_err(CacheError::io(&self.blob.path))
     }
 
-    /// The archive, open for reading; mount it, or map it, from here.
+    /// Returns the archive, open for reading, to mount or map it.
     pub fn file(&self) -> &File {
         &self.blob.file
     }
 
-    /// Where it is, for people. Other processes must not open it by this name: the lock is on [`CachedWheel::file`].
+    /// Returns the path, for messages. Other processes must not open it by this path: the lock is on
+    /// [`CachedWheel::file`].
     pub fn path(&self) -> &PathBuf {
         &self.blob.path
     }
 
-    /// All bytes of the archive.
+    /// Reads the whole archive.
     ///
     /// # Errors
     ///
@@ -89,7 +90,8 @@ impl CachedWheel {
         Ok(bytes)
     }
 
-    /// Hashes all of it. A damaged wheel, or one with a damaged record, is removed: the next claim fetches it again.
+    /// Hashes the whole wheel. A damaged wheel, or one with a damaged record, is removed, so that the next claim
+    /// fetches it again.
     ///
     /// # Errors
     ///
@@ -108,7 +110,7 @@ impl CachedWheel {
     }
 }
 
-/// The two parts of a wheel's record.
+/// Encodes the two parts of a wheel's record.
 pub(super) fn encode(contents: &WheelContents) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let small = postcard::to_stdvec(&contents.summary).map_err(io::Error::other)?;
     let large = postcard::to_stdvec(&contents.files).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Fetching a wheel into the cache.
+//! Downloads of wheels into the cache.
 
 use std::io::{self, Seek, Write};
 
@@ -9,33 +9,33 @@ use thiserror::Error;
 use super::blob::{self, new_temporary};
 use super::digest::Sha256Hash;
 use super::entry::{CachedWheel, encode, wrong_hash};
-use super::lock::Lock;
+use super::lock::EntryLock;
 use super::{Cache, CacheError, make_private};
 use crate::wheel::{WheelFileName, WheelProblem, verify};
 
-/// The answer to a claim.
+/// Result of a claim.
 #[derive(Debug)]
 pub enum Claim {
-    /// It is there.
+    /// The wheel is in the cache.
     Ready(CachedWheel),
-    /// It is not, and this caller alone may fetch it.
-    Missing(Fill),
+    /// The wheel is missing, and only this caller may fetch it.
+    Missing(WheelWriter),
 }
 
-/// Why a fetched wheel is not there.
+/// Error of a fetch.
 #[derive(Debug, Error)]
 pub enum FetchError<E> {
     /// The download failed.
     #[error(transparent)]
     Download(E),
-    /// The cache, or the wheel.
+    /// The cache failed, or refused the wheel.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
-/// A wheel on its way into the cache. Dropped before [`Fill::finish`], nothing of it stays.
+/// Wheel that is being written to the cache. Dropping it before [`WheelWriter::finish`] discards it.
 #[derive(Debug)]
-pub struct Fill {
+pub struct WheelWriter {
     cache: Cache,
     name: WheelFileName,
     expected: Option<Sha256Hash>,
@@ -43,50 +43,50 @@ pub struct Fill {
     bytes: u64,
     new: NamedTempFile,
     /// `None` while the hash is not known.
-    lock: Option<Lock>,
+    lock: Option<EntryLock>,
 }
 
 impl Cache {
-    /// The wheel, or the right to fetch it. Waits while another process, or thread, fetches it.
+    /// Returns the wheel, or the right to fetch it. Waits while another process or thread fetches it.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Wheel`] when it is there and not acceptable under this name, [`CacheError::Io`].
+    /// [`CacheError::Wheel`] when it is in the cache and not acceptable under this name, [`CacheError::Io`].
     pub fn claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Claim, CacheError> {
         if let Some(wheel) = self.get(hash, name)? {
             return Ok(Claim::Ready(wheel));
         }
         let path = self.lock_path(hash, None);
-        let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
-        self.claimed(hash, name, lock)
+        let lock = EntryLock::acquire(&path).map_err(CacheError::io(&path))?;
+        self.claim_locked(hash, name, lock)
     }
 
-    /// As [`Cache::claim`], without waiting: `None` while another fetches it.
+    /// Claims as [`Cache::claim`] does, without waiting: `None` while another process or thread fetches the wheel.
     ///
     /// # Errors
     ///
-    /// As [`Cache::claim`].
+    /// Those of [`Cache::claim`].
     pub fn try_claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<Claim>, CacheError> {
         if let Some(wheel) = self.get(hash, name)? {
             return Ok(Some(Claim::Ready(wheel)));
         }
         let path = self.lock_path(hash, None);
-        match Lock::try_acquire(&path).map_err(CacheError::io(&path))? {
-            Some(lock) => self.claimed(hash, name, lock).map(Some),
+        match EntryLock::try_acquire(&path).map_err(CacheError::io(&path))? {
+            Some(lock) => self.claim_locked(hash, name, lock).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The wheel; when it is missing, `download` writes it.
+    /// Returns the wheel. If it is missing, `download` writes it.
     ///
     /// # Errors
     ///
-    /// [`FetchError::Download`] with the error of `download`; [`FetchError::Cache`], also for a wheel that is refused.
+    /// [`FetchError::Download`] with the error of `download`; [`FetchError::Cache`], also for a refused wheel.
     pub fn fetch<E>(
         &self,
         hash: &Sha256Hash,
         name: &WheelFileName,
-        download: impl FnOnce(&mut Fill) -> Result<(), E>,
+        download: impl FnOnce(&mut WheelWriter) -> Result<(), E>,
     ) -> Result<CachedWheel, FetchError<E>> {
         match self.claim(hash, name)? {
             Claim::Ready(wheel) => Ok(wheel),
@@ -97,45 +97,58 @@ impl Cache {
         }
     }
 
-    /// Starts fetching a wheel whose hash nobody stated. Ask [`CachedWheel::hash`] for it afterwards.
+    /// Starts a download of a wheel whose hash is not known. [`CachedWheel::hash`] has it afterwards.
     ///
     /// # Errors
     ///
     /// [`CacheError::Io`].
-    pub fn fill_unknown(&self, name: &WheelFileName) -> Result<Fill, CacheError> {
-        self.fill(name, None, None)
+    pub fn writer_without_hash(&self, name: &WheelFileName) -> Result<WheelWriter, CacheError> {
+        self.new_writer(name, None, None)
     }
 
-    /// Looks again, now that nobody else is at it.
-    fn claimed(&self, hash: &Sha256Hash, name: &WheelFileName, lock: Lock) -> Result<Claim, CacheError> {
-        match self.look(hash, name)? {
+    /// Claims with the lock of the entry.
+    fn claim_locked(&self, hash: &Sha256Hash, name: &WheelFileName, lock: EntryLock) -> Result<Claim, CacheError> {
+        match self.find(hash, name)? {
             Some(wheel) => Ok(Claim::Ready(wheel)),
-            None => self.fill(name, Some(*hash), Some(lock)).map(Claim::Missing),
+            None => self.new_writer(name, Some(*hash), Some(lock)).map(Claim::Missing),
         }
     }
 
-    /// What is there, also if it has to be read for that. The caller holds the claim.
-    fn look(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
+    /// Returns the wheel if it is in the cache, and verifies it if it has no record. The caller holds the claim.
+    fn find(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<CachedWheel>, CacheError> {
         match self.get(hash, name)? {
             Some(wheel) => Ok(Some(wheel)),
             None => CachedWheel::recover(&self.wheel_path(hash), &self.temporary(), hash, name),
         }
     }
 
-    fn fill(&self, name: &WheelFileName, expected: Option<Sha256Hash>, lock: Option<Lock>) -> Result<Fill, CacheError> {
+    fn new_writer(
+        &self,
+        name: &WheelFileName,
+        expected: Option<Sha256Hash>,
+        lock: Option<EntryLock>,
+    ) -> Result<WheelWriter, CacheError> {
         let temporary = self.temporary();
         self.sweep();
         let new = new_temporary(&temporary).map_err(CacheError::io(&temporary))?;
-        Ok(Fill { cache: self.clone(), name: name.clone(), expected, hasher: Sha256::new(), bytes: 0, new, lock })
+        Ok(WheelWriter {
+            cache: self.clone(),
+            name: name.clone(),
+            expected,
+            hasher: Sha256::new(),
+            bytes: 0,
+            new,
+            lock,
+        })
     }
 }
 
-impl Fill {
-    /// Takes the next bytes.
+impl WheelWriter {
+    /// Appends bytes.
     ///
     /// # Errors
     ///
-    /// [`WheelProblem::TooMuch`] when they are more than a wheel may have: stop the download. [`CacheError::Io`].
+    /// [`WheelProblem::TooMuch`] when they exceed the limit: stop the download. [`CacheError::Io`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), CacheError> {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         let limit = self.cache.settings.max_wheel_bytes;
@@ -146,7 +159,7 @@ impl Fill {
         self.new.as_file_mut().write_all(bytes).map_err(CacheError::io(self.new.path()))
     }
 
-    /// Forgets what was written: the download begins anew.
+    /// Discards the written bytes, for a download that starts again.
     ///
     /// # Errors
     ///
@@ -160,22 +173,22 @@ impl Fill {
         file.set_len(0).and_then(|()| file.rewind()).map_err(CacheError::io(self.new.path()))
     }
 
-    /// Most bytes that are taken.
+    /// Returns the most bytes that are accepted.
     pub fn limit(&self) -> u64 {
         self.cache.settings.max_wheel_bytes
     }
 
-    /// How many bytes have come.
+    /// Returns the number of written bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Compares the hash, verifies the wheel, and makes it part of the cache.
+    /// Compares the hash, verifies the wheel, and adds it to the cache.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Wheel`] for another hash than the expected one and for a wheel that is refused; nothing of it
-    /// stays then. [`CacheError::Io`].
+    /// [`CacheError::Wheel`] for another hash than the expected one and for a refused wheel, which is discarded.
+    /// [`CacheError::Io`].
     pub fn finish(self) -> Result<CachedWheel, CacheError> {
         let Self { cache, name, expected, hasher, new, lock, .. } = self;
         let hash = Sha256Hash(hasher.finalize().into());
@@ -187,9 +200,9 @@ impl Fill {
             Some(lock) => lock,
             None => {
                 let path = cache.lock_path(&hash, None);
-                let lock = Lock::acquire(&path).map_err(CacheError::io(&path))?;
-                // Another may have fetched the same meanwhile. Nothing is put in the place of what is there.
-                if let Some(wheel) = cache.look(&hash, &name)? {
+                let lock = EntryLock::acquire(&path).map_err(CacheError::io(&path))?;
+                // Another process may have fetched the same wheel meanwhile. An existing entry is never replaced.
+                if let Some(wheel) = cache.find(&hash, &name)? {
                     return Ok(wheel);
                 }
                 lock
@@ -211,7 +224,7 @@ impl Fill {
     }
 }
 
-impl Write for Fill {
+impl Write for WheelWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Self::write(self, bytes).map_err(io::Error::other)?;
         Ok(bytes.len())

@@ -1,18 +1,18 @@
-//! Claims: one process, and one thread of it, makes an entry.
+//! Locks of entries: one thread of one process at a time makes an entry.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// An exclusive lock on a file that exists only while someone holds it, or was killed holding it.
+/// Exclusive lock on a file that exists only while it is locked, or after a process was killed while it held the lock.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct EntryLock {
     path: PathBuf,
     _file: File,
 }
 
-impl Lock {
+impl EntryLock {
     /// Waits for the lock.
     pub(super) fn acquire(path: &Path) -> io::Result<Self> {
         loop {
@@ -24,7 +24,7 @@ impl Lock {
         }
     }
 
-    /// The lock, or `None` when someone else has it.
+    /// Tries to take the lock; `None` if another process or thread has it.
     pub(super) fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let file = open(path)?;
@@ -38,8 +38,8 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
-    /// Removes the file before the lock ends: whoever waits for it finds out and starts again.
+impl Drop for EntryLock {
+    /// Removes the file before the lock ends: a waiting process notices that and starts again.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -49,12 +49,12 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(no_follow()).open(path)
 }
 
-/// Flag that refuses a symbolic link as the last part of a path.
+/// Returns the flag that refuses a symbolic link as the last part of a path.
 pub(super) fn no_follow() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits() as i32
 }
 
-/// Is `file` still what `path` names?
+/// Returns whether `path` still names `file`.
 pub(super) fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), std::fs::symlink_metadata(path)) {

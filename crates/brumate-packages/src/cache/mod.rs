@@ -4,7 +4,7 @@
 //! use brumate_packages::cache::{Cache, CacheSettings, CachedWheel, Claim, Sha256Hash};
 //! use brumate_packages::wheel::WheelFileName;
 //!
-//! /// The wheel, which is fetched piece by piece if the cache does not have it.
+//! /// Returns the wheel, which is fetched piece by piece if the cache does not have it.
 //! fn cached(
 //!     hash: &Sha256Hash,
 //!     pieces: impl Iterator<Item = Vec<u8>>,
@@ -25,16 +25,18 @@
 //!
 //! Rules:
 //!
-//! - An entry's name is the sha256 of its content. It appears by `rename`, complete and verified, or not at all.
-//! - A wheel is verified once; what was found is kept in a record beside it, with the verifier's version. Opening compares
-//!   length, time and both ends with the record. Any difference means hashing all of it again, and a wrong hash means
-//!   that the entry is gone.
-//! - Whoever uses an entry holds a shared lock on it ([`CachedWheel`]); what is locked is never removed. Descriptors that
-//!   were passed to other processes hold it as well.
-//! - Who fetches an entry holds its claim; others wait for it, or go on without ([`Cache::try_claim`]). The kernel ends
-//!   locks with their process, so a killed one leaves nothing but a temporary file, which the next one removes.
+//! - The name of an entry is the SHA-256 of its content. The entry appears by `rename`, complete and verified, or not
+//!   at all.
+//! - A wheel is verified once. The result is kept in a record beside it, with the verifier's version. Opening compares
+//!   length, time and both ends with the record. After any difference the wheel is hashed again; a wheel with a wrong
+//!   hash is removed.
+//! - A process that uses an entry holds a shared lock on it ([`CachedWheel`]). A locked entry is never removed.
+//!   Descriptors that were passed to other processes hold the lock as well.
+//! - A process that fetches an entry holds its claim. Others wait for it, or continue without ([`Cache::try_claim`]).
+//!   The kernel ends locks with their process, so a killed process leaves only a temporary file, which the next one
+//!   removes.
 //!
-//! Calls block on the disk and on locks: from asynchronous code, use a blocking thread for all but [`Fill::write`].
+//! Calls block on the disk and on locks. Asynchronous code needs a blocking thread for all but [`WheelWriter::write`].
 
 mod blob;
 mod derived;
@@ -54,25 +56,25 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::wheel::{WheelError, limits};
-pub use derived::{DeriveError, Derived, DerivedKind};
+pub use derived::{DeriveError, DerivedFile, DerivedKind};
 pub use digest::{InvalidHash, Sha256Hash};
 pub use entry::CachedWheel;
-pub use fill::{Claim, FetchError, Fill};
+pub use fill::{Claim, FetchError, WheelWriter};
 
-/// Most bytes that wheels, and most that derived files, take on disk, unless set otherwise.
+/// Default for the most bytes of wheels, and of derived files, on disk.
 pub const DEFAULT_MAX_BYTES: u64 = 4 << 30;
 
-/// Directory of this format below the cache directory.
+/// Directory of this format, below the cache directory.
 const DIRECTORY: &str = "packages-1";
 
-/// How a cache is kept.
+/// Limits of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Most bytes of wheels. The least recently used ones beyond go, unless they are in use.
+    /// Most bytes of wheels. Further ones that are not in use are removed, the least recently used first.
     pub max_bytes: u64,
-    /// Most bytes of derived files, likewise.
+    /// Most bytes of derived files, with the same rule.
     pub max_derived_bytes: u64,
-    /// Largest wheel that is taken, in bytes.
+    /// Largest wheel, in bytes.
     pub max_wheel_bytes: u64,
 }
 
@@ -86,32 +88,32 @@ impl Default for CacheSettings {
     }
 }
 
-/// Why the cache cannot give, or take, an entry.
+/// Error of the cache.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// The disk refuses.
+    /// An I/O error.
     #[error(
         "cannot use the package cache {path}: {source}. Check the disk's space and the permissions, or choose another place with --cache-dir."
     )]
     Io {
         /// File or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Others may write to the cache.
+    /// Other users may write to the cache.
     #[error(
         "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
     )]
     NotPrivate(PathBuf),
-    /// The wheel is refused; nothing of it was kept.
+    /// The wheel was refused and discarded.
     #[error(transparent)]
     Wheel(#[from] WheelError),
-    /// A derived file is larger than all of them may be.
+    /// A derived file exceeds the limit for all of them.
     #[error("a derived file has more than {limit} bytes")]
     DerivedTooLarge {
-        /// The bound.
+        /// The limit in bytes.
         limit: u64,
     },
 }
@@ -122,7 +124,7 @@ impl CacheError {
     }
 }
 
-/// A user's cache of wheels. Cheap to open; holds nothing but paths.
+/// Cache of wheels of one user. Cheap to open; holds paths only.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
@@ -150,11 +152,12 @@ impl Cache {
         Ok(Self { root, settings })
     }
 
-    /// The wheel, if it is there, verified, and undamaged as far as its length, time and ends tell. Never waits.
+    /// Returns the wheel; `None` if it is missing, not verified, or its length, time or ends are not as recorded.
+    /// Never waits.
     ///
     /// # Errors
     ///
-    /// [`CacheError::Io`]. Damage is no error: the wheel is not there then.
+    /// [`CacheError::Io`]. A damaged wheel counts as missing.
     pub fn get(
         &self,
         hash: &Sha256Hash,

@@ -14,7 +14,7 @@ fn name() -> WheelFileName {
     FILE_NAME.parse().unwrap()
 }
 
-/// A sound wheel that differs by `seed`, of about `size` bytes.
+/// Makes a sound wheel that differs by `seed`, of about `size` bytes.
 fn wheel(seed: u8, size: usize) -> (Vec<u8>, Sha256Hash) {
     let bytes = Wheel::new(vec![Entry::stored("demo/data.bin", &vec![seed; size])]).build();
     let hash = Sha256Hash(Sha256::digest(&bytes).into());
@@ -103,7 +103,7 @@ fn an_unknown_hash_is_found_on_the_way() {
     let (bytes, hash) = wheel(1, 1000);
     let cache = cache(directory.path());
     for _ in 0..2 {
-        let mut fill = cache.fill_unknown(&name()).unwrap();
+        let mut fill = cache.writer_without_hash(&name()).unwrap();
         bytes.chunks(7).for_each(|chunk| fill.write(chunk).unwrap());
         assert_eq!(fill.bytes(), bytes.len() as u64);
         assert_eq!(fill.finish().unwrap().hash(), &hash);
@@ -303,7 +303,7 @@ fn derived_files_are_made_once() {
     assert!(cache.get_derived(&hash, &BYTECODE).unwrap().is_none());
     let failed = cache.derive(&hash, &BYTECODE, |_| Err("no compiler"));
     assert_eq!(failed.unwrap_err().to_string(), "no compiler");
-    let content = |derived: &Derived| {
+    let content = |derived: &DerivedFile| {
         let mut bytes = vec![0; derived.size() as usize];
         std::os::unix::fs::FileExt::read_exact_at(derived.file(), &mut bytes, 0).unwrap();
         bytes

@@ -1,4 +1,4 @@
-//! Answers of indexes on disk (RFC 9111, the part that indexes use: `max-age`, `no-store`, ETag, Last-Modified).
+//! Cache of index responses on disk (RFC 9111, the part that indexes use: `max-age`, `no-store`, ETag, Last-Modified).
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,22 +10,23 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::cache::Sha256Hash;
-use crate::index::http::Body;
+use crate::index::body::ResponseBody;
 
-/// Bytes of the description in front of a cached body.
+/// Most bytes of the description in front of a cached body.
 const MAX_HEAD_BYTES: u64 = 64 * 1024;
-/// Longest time for which an answer counts as fresh, whatever its server says: a mistake of a server ends some day.
+/// Longest time for which a response counts as fresh, whatever its server says, so that a server's mistake ends some
+/// day.
 const MAX_FRESH: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A directory of answers, one file each. Processes may share it: files appear whole or not at all.
+/// Directory of responses, one file for each. Processes can share it: files appear complete or not at all.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpCache {
     directory: PathBuf,
 }
 
-/// What is known of a cached answer besides its body.
+/// Description of a cached response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct CachedHead {
     url: String,
     final_url: String,
     content_type: String,
@@ -36,15 +37,15 @@ pub(crate) struct Head {
     size: u64,
 }
 
-/// A cached answer.
+/// Cached response.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) head: Head,
-    pub(crate) body: Body,
+pub(crate) struct CachedResponse {
+    pub(crate) head: CachedHead,
+    pub(crate) body: ResponseBody,
 }
 
 impl HttpCache {
-    /// A cache below `directory`, which is made when something is stored.
+    /// Opens a cache below `directory`, which is made when a response is stored.
     pub(crate) fn new(directory: &Path) -> Self {
         Self { directory: directory.join("index-http-1") }
     }
@@ -58,9 +59,9 @@ impl HttpCache {
         self.directory.join(&name[..2]).join(&name[2..])
     }
 
-    /// The answer to `url`, however old. A file that cannot be read counts as absent.
+    /// Returns the response to `url`, of any age. A file that cannot be read counts as missing.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-    pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<Entry> {
+    pub(crate) fn get(&self, url: &Url, accept: &str, limit: u64) -> Option<CachedResponse> {
         let file = std::fs::File::open(self.path(url, accept)).ok()?;
         let mut reader = std::io::BufReader::new(file);
         let mut length = [0; 4];
@@ -71,7 +72,7 @@ impl HttpCache {
         }
         let mut head = vec![0; usize::try_from(length).ok()?];
         reader.read_exact(&mut head).ok()?;
-        let head: Head = serde_json::from_slice(&head).ok()?;
+        let head: CachedHead = serde_json::from_slice(&head).ok()?;
         if head.url != url.as_str() || head.size > limit {
             return None;
         }
@@ -80,22 +81,22 @@ impl HttpCache {
         if bytes.len() as u64 != head.size {
             return None;
         }
-        let body = Body {
+        let body = ResponseBody {
             final_url: Url::parse(&head.final_url).ok()?,
             content_type: head.content_type.clone(),
             bytes: bytes.into(),
         };
-        Some(Entry { head, body })
+        Some(CachedResponse { head, body })
     }
 
-    /// Keeps an answer when its server allows that. A full disk or the like is no error: the cache only saves time.
-    pub(crate) fn put(&self, url: &Url, accept: &str, headers: &HeaderMap, body: &Body) {
-        let control = Control::read(headers);
+    /// Stores a response if its server allows that. Write errors are only logged: the cache just saves time.
+    pub(crate) fn put(&self, url: &Url, accept: &str, headers: &HeaderMap, body: &ResponseBody) {
+        let control = CacheControl::read(headers);
         if control.no_store {
             return;
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let head = Head {
+        let head = CachedHead {
             url: url.as_str().to_owned(),
             final_url: body.final_url.as_str().to_owned(),
             content_type: body.content_type.clone(),
@@ -109,21 +110,27 @@ impl HttpCache {
         }
     }
 
-    /// The server said that the answer is still right (304).
-    pub(crate) fn refresh(&self, url: &Url, accept: &str, headers: &HeaderMap, mut entry: Entry) -> Body {
-        entry.head.fresh_until = now().saturating_add(Control::read(headers).fresh.as_secs());
+    /// Renews a response that its server confirmed (304).
+    pub(crate) fn refresh(
+        &self,
+        url: &Url,
+        accept: &str,
+        headers: &HeaderMap,
+        mut entry: CachedResponse,
+    ) -> ResponseBody {
+        entry.head.fresh_until = now().saturating_add(CacheControl::read(headers).fresh.as_secs());
         if let Err(error) = self.write(&self.path(url, accept), &entry.head, &entry.body.bytes) {
             tracing::debug!(%error, "the index cache cannot be written");
         }
         entry.body
     }
 
-    fn write(&self, path: &Path, head: &Head, body: &[u8]) -> std::io::Result<()> {
+    fn write(&self, path: &Path, head: &CachedHead, body: &[u8]) -> std::io::Result<()> {
         let directory = path.parent().unwrap_or(&self.directory);
         std::fs::create_dir_all(directory)?;
         let head = serde_json::to_vec(head)?;
         let length = u32::try_from(head.len()).map_err(std::io::Error::other)?;
-        // Temporary files are readable by their owner alone, and stay so: answers may have needed credentials.
+        // Temporary files are readable by their owner alone, and stay so: responses may have needed credentials.
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(&length.to_le_bytes())?;
         file.write_all(&head)?;
@@ -133,12 +140,12 @@ impl HttpCache {
     }
 }
 
-impl Head {
+impl CachedHead {
     pub(crate) fn is_fresh(&self) -> bool {
         now() < self.fresh_until
     }
 
-    /// Fields that ask the server whether this answer is still right.
+    /// Returns the header fields that ask the server whether this response is still valid.
     pub(crate) fn validators(&self) -> impl Iterator<Item = (header::HeaderName, &str)> {
         let etag = self.etag.as_deref().map(|value| (header::IF_NONE_MATCH, value));
         let modified = self.last_modified.as_deref().map(|value| (header::IF_MODIFIED_SINCE, value));
@@ -146,13 +153,13 @@ impl Head {
     }
 }
 
-/// The part of `Cache-Control` that matters here.
-struct Control {
+/// Directives of `Cache-Control` that are used here.
+struct CacheControl {
     no_store: bool,
     fresh: Duration,
 }
 
-impl Control {
+impl CacheControl {
     fn read(headers: &HeaderMap) -> Self {
         let mut control = Self { no_store: false, fresh: Duration::ZERO };
         let values = headers.get_all(header::CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
@@ -196,7 +203,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let cache = HttpCache::new(directory.path());
         let url = Url::parse("https://index.example/simple/foo/").expect("a URL");
-        let body = Body { final_url: url.clone(), content_type: "text/html".to_owned(), bytes: b"abc".to_vec().into() };
+        let body = ResponseBody {
+            final_url: url.clone(),
+            content_type: "text/html".to_owned(),
+            bytes: b"abc".to_vec().into(),
+        };
 
         cache.put(&url, "a", &headers("no-store"), &body);
         assert!(cache.get(&url, "a", 10).is_none());
@@ -218,7 +229,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let cache = HttpCache::new(directory.path());
         let url = Url::parse("https://index.example/simple/foo/").expect("a URL");
-        let body = Body { final_url: url.clone(), content_type: String::new(), bytes: b"abc".to_vec().into() };
+        let body = ResponseBody { final_url: url.clone(), content_type: String::new(), bytes: b"abc".to_vec().into() };
         cache.put(&url, "", &headers("max-age=1"), &body);
         let path = cache.path(&url, "");
         let whole = std::fs::read(&path).expect("written");

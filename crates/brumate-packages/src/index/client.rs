@@ -1,4 +1,4 @@
-//! Asks the sources in their order.
+//! Client of all package sources, in their order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,36 +8,39 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::cache::Sha256Hash;
+use crate::index::blocking::blocking;
+use crate::index::body::ResponseBody;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
-use crate::index::find_links::{self, Flat};
-use crate::index::http::{Body, Http, Sink, blocking};
+use crate::index::find_links::{self, FindLinksFiles};
+use crate::index::http::Http;
 use crate::index::metadata::Metadata;
 use crate::index::pyodide::{self, PyodideLock};
+use crate::index::transfer::DownloadSink;
 use crate::index::{MAX_LOCK_BYTES, MAX_METADATA_BYTES, MAX_PAGE_BYTES, MAX_WHEEL_BYTES, html, simple, sparse};
 use crate::name::DistributionName;
 use crate::settings::{FindLinks, IndexStrategy, Settings};
 
-/// Any media type: files.
+/// `Accept` for files of any media type.
 const ANY: &str = "*/*";
-/// Key under which extracted metadata is kept in the cache; no request has this `Accept`.
+/// Cache key of extracted metadata; no request has this `Accept`.
 const EXTRACTED: &str = "brumate/metadata";
 
-/// The files of one distribution.
+/// Files of one distribution.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// In the order of the sources.
     pub(crate) files: Vec<IndexFile>,
-    /// Was a source not asked because the network is off?
+    /// Whether a source was not asked because the network is off.
     pub(crate) offline: bool,
 }
 
-/// Knows every source that the settings name.
+/// Client of every source that the settings name.
 #[derive(Debug)]
 pub(crate) struct IndexClient {
     http: Http,
     settings: Settings,
-    flat: OnceCell<Flat>,
+    flat: OnceCell<FindLinksFiles>,
     pyodide: OnceCell<PyodideLock>,
 }
 
@@ -50,7 +53,8 @@ impl IndexClient {
         &self.settings
     }
 
-    /// The files of `name`: find-links first, then the indexes, Pyodide's lock last.
+    /// Returns the files of `name`: those of find-links first, then those of the indexes, then those of Pyodide's
+    /// lock.
     pub(crate) async fn listing(&self, name: &DistributionName) -> Result<Listing, IndexError> {
         let flat = self.flat.get_or_try_init(|| self.read_find_links()).await?;
         let mut listing = Listing { files: flat.files(name).to_vec(), offline: flat.offline };
@@ -82,8 +86,9 @@ impl IndexClient {
         Ok(listing)
     }
 
-    /// The modules of the wheels in the directories of find-links, and whose they are; of two, that in the first directory.
-    pub(crate) async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+    /// Returns the modules of the wheels in find-links directories with their distributions. If two have the same
+    /// module, the first directory counts.
+    pub(crate) async fn find_links_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
         let mut modules = HashMap::new();
         for place in &self.settings.find_links {
             if let FindLinks::Directory(path) = place {
@@ -95,7 +100,7 @@ impl IndexClient {
         Ok(modules)
     }
 
-    /// A page of links or a project page.
+    /// Reads a page of links or a project page.
     async fn page(&self, url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
         if url.scheme() == "file" {
             return find_links::local_page(url, origin).await;
@@ -109,8 +114,8 @@ impl IndexClient {
         .await
     }
 
-    async fn read_find_links(&self) -> Result<Flat, IndexError> {
-        let mut flat = Flat::default();
+    async fn read_find_links(&self) -> Result<FindLinksFiles, IndexError> {
+        let mut flat = FindLinksFiles::default();
         for place in &self.settings.find_links {
             let files = match place {
                 FindLinks::Directory(path) => find_links::directory(path.clone()).await,
@@ -143,7 +148,7 @@ impl IndexClient {
             .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
     }
 
-    /// The metadata of the wheel `file`, by the cheapest way that its source has.
+    /// Returns the metadata of the wheel `file`, in the cheapest way that its source offers.
     pub(crate) async fn metadata(&self, file: &IndexFile) -> Result<Metadata, IndexError> {
         let bytes = self.metadata_bytes(file).await?;
         let malformed = |reason: String| IndexError::Malformed { url: shown(&file.url), reason };
@@ -162,12 +167,12 @@ impl IndexClient {
                     check(&url, &body.bytes, sha256.as_deref())?;
                     return Ok(body.bytes);
                 }
-                // Some mirrors pass the promise on and not the file.
+                // Some mirrors announce the file and do not have it.
                 Err(IndexError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        // What was extracted holds as long as the file does, which its hash tells.
+        // Extracted metadata is valid for a hash of the wheel.
         let key = file.sha256.as_ref().map(|sha256| {
             let mut key = file.url.clone();
             key.set_fragment(Some(sha256));
@@ -183,13 +188,13 @@ impl IndexClient {
             None => self.metadata_in_whole_wheel(file).await?,
         };
         if let Some(key) = key {
-            let body = Body { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
+            let body = ResponseBody { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
             self.http.remember(&key, EXTRACTED, body).await;
         }
         Ok(bytes)
     }
 
-    /// The SHA-256 of `file`: what its source states, or for a file of this machine what it has.
+    /// Returns the SHA-256 of `file`: the source's, or that of the content for a local file.
     pub(crate) async fn sha256(&self, file: &IndexFile) -> Result<Option<String>, IndexError> {
         if file.sha256.is_some() || file.url.scheme() != "file" {
             return Ok(file.sha256.clone());
@@ -198,8 +203,8 @@ impl IndexClient {
         Ok(Some(blocking(move || digest(&bytes)).await))
     }
 
-    /// Passes the file at `url` to `sink`.
-    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+    /// Downloads the file at `url` to `sink`.
+    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
         if url.scheme() != "file" {
             return self.http.download(url, limit, sink).await;
         }
@@ -222,8 +227,7 @@ impl IndexClient {
 
 /// Reads a project page or a page of links.
 ///
-/// `content_type` is its media type without parameters, `base` where it was found, `origin` what its files are marked
-/// with.
+/// `content_type` is the media type without parameters, `base` the URL of the page, `origin` the origin of its files.
 ///
 /// # Errors
 ///
@@ -238,7 +242,7 @@ pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Orig
     }
 }
 
-/// Does `bytes` have the promised digest?
+/// Checks that `bytes` have the expected digest.
 fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
     let Some(expected) = expected else { return Ok(()) };
     let actual = digest(bytes);
@@ -248,7 +252,7 @@ fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexErr
     Err(IndexError::Hash { url: shown(url), expected: expected.to_owned(), actual })
 }
 
-/// The SHA-256 of `bytes`, as indexes write it.
+/// Returns the SHA-256 of `bytes`, as indexes write it.
 fn digest(bytes: &[u8]) -> String {
     Sha256Hash(Sha256::digest(bytes).into()).to_string()
 }

@@ -1,107 +1,107 @@
-//! What can go wrong between us and an index.
+//! Errors of package sources.
 
 use thiserror::Error;
 use url::Url;
 
-/// A file or page that could not be had. URLs are shown without credentials, queries and fragments.
+/// Error of a file or page. URLs are shown without credentials, queries and fragments.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// The network is off and the cache has no copy.
+    /// The network is off, and the cache has no copy.
     #[error("{url} is not in the cache, and the network is off (--offline)")]
     Offline {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
     },
-    /// The server does not know it (404, 410).
+    /// The server does not have it (404, 410).
     #[error("{url} does not exist (HTTP {status})")]
     NotFound {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// 404 or 410.
         status: u16,
     },
-    /// The server wants other credentials (401, 403).
+    /// The server requires other credentials (401, 403).
     #[error(
         "{url} is not open to us (HTTP {status}): put the index's credentials into its URL, into the netrc file, or \
          into UV_INDEX_<NAME>_USERNAME and UV_INDEX_<NAME>_PASSWORD"
     )]
     Forbidden {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// 401 or 403.
         status: u16,
     },
-    /// Any other status that is not a success.
+    /// The server answered with another error status.
     #[error("the server of {url} answered HTTP {status}{}", tried(*.attempts))]
     Status {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// The status.
         status: u16,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// Redirected too often or to a place that is not allowed.
+    /// The server redirects too often, or to a place that is not allowed.
     #[error("{url} cannot be reached: {reason}")]
     Redirect {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
-        /// What was wrong with the redirects.
+        /// Reason.
         reason: String,
     },
-    /// No answer, or none to the end, in time.
+    /// The server did not answer completely in time.
     #[error("{url} did not answer within {seconds} s{}; a longer limit can be set with UV_HTTP_TIMEOUT", tried(*.attempts))]
     Timeout {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// The limit.
         seconds: u64,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// The connection could not be made or broke.
+    /// The connection failed.
     #[error("{url} cannot be read: {reason}{}", tried(*.attempts))]
     Transport {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
-        /// The chain of causes.
+        /// Chain of causes.
         reason: String,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// Larger than we are willing to read.
+    /// The response exceeds its limit.
     #[error("{url} is larger than {limit} bytes; nothing of this kind should be")]
     TooLarge {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// The limit in bytes.
         limit: u64,
     },
-    /// Not the file that the index promised.
+    /// The file does not have the digest that its index states.
     #[error("{url} has the SHA-256 {actual}; its index promised {expected}. The file was changed or damaged")]
     Hash {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
-        /// The digest of the index.
+        /// Digest of the index.
         expected: String,
-        /// The digest of what came.
+        /// Digest of the file.
         actual: String,
     },
-    /// It came, but it is not what it should be.
+    /// The content cannot be used.
     #[error("{url} is unusable: {reason}")]
     Malformed {
-        /// What was asked for.
+        /// URL of the request.
         url: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A local file or directory that cannot be read.
+    /// A local file or directory cannot be read.
     #[error("{path} cannot be read: {reason}")]
     File {
         /// The path.
         path: String,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
     /// The settings cannot be used.
@@ -113,10 +113,10 @@ fn tried(attempts: u32) -> String {
     if attempts > 1 { format!(" (tried {attempts} times)") } else { String::new() }
 }
 
-/// `url` for messages: no credentials, no query (it can be signed), no fragment.
+/// Formats `url` for messages: without credentials, query (it can be signed) and fragment.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Fails for URLs that cannot have credentials.
+    // Fails only for URLs that cannot have credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);

@@ -1,4 +1,4 @@
-//! A file that an index offers.
+//! Files that an index offers.
 
 use std::sync::Arc;
 
@@ -8,60 +8,60 @@ use url::Url;
 
 use crate::index::metadata::Metadata;
 
-/// Where a file was found.
+/// Source of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
-    /// In the bundle, under this key.
+    /// The bundle, with the wheel's key.
     Bundle(String),
-    /// On an index (its base URL, without credentials).
+    /// An index, with its base URL without credentials.
     Index(String),
-    /// In a directory or on a page of links.
+    /// A find-links directory or page.
     FindLinks(String),
-    /// In the lock of a Pyodide distribution (its base URL, without credentials).
+    /// The lock of a Pyodide distribution, with its base URL without credentials.
     Pyodide(String),
-    /// At the URL that a requirement gives.
+    /// The URL of a requirement.
     Direct,
 }
 
-/// A distribution file, as its index describes it.
+/// File of a distribution, as its index describes it.
 #[derive(Debug, Clone)]
 pub struct IndexFile {
     /// Name of the file.
     pub filename: String,
-    /// Where to get it; `file:` for files of directories.
+    /// URL of the file; `file:` for files of directories.
     pub url: Url,
     /// SHA-256 of the file, lower-case hexadecimal.
     pub sha256: Option<String>,
     /// Size in bytes.
     pub size: Option<u64>,
-    /// Pythons it is for.
+    /// Pythons that the file is for.
     pub requires_python: Option<VersionSpecifiers>,
-    /// Withdrawn (PEP 592): the reason, empty when none is given.
+    /// Reason for its withdrawal (PEP 592), empty when none is given; `None` if it is not withdrawn.
     pub yanked: Option<String>,
-    /// When it was uploaded (PEP 700).
+    /// Time of the upload (PEP 700).
     pub uploaded: Option<Timestamp>,
-    /// Does the index serve its metadata beside it (PEP 658, 714)?
+    /// Whether the index serves its metadata beside it (PEP 658, 714).
     pub metadata: MetadataFile,
-    /// Where it was found.
+    /// Source of the file.
     pub origin: Arc<Origin>,
-    /// Its metadata, when the source has said it already.
+    /// Metadata that the source has given already.
     pub known: Option<Arc<Metadata>>,
 }
 
-/// The metadata file beside a wheel.
+/// Metadata file beside a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataFile {
-    /// There is none.
+    /// There is no such file.
     Absent,
-    /// At the wheel's URL with `.metadata` appended.
+    /// The file is at the wheel's URL with `.metadata` appended.
     Present {
         /// SHA-256 of the metadata file, lower-case hexadecimal.
         sha256: Option<String>,
     },
 }
 
-/// `text` when it is a SHA-256 in hexadecimal, in lower case.
+/// Returns `text` in lower case if it is a SHA-256 in hexadecimal.
 pub(crate) fn sha256(text: &str) -> Option<String> {
     let valid = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     valid.then(|| text.to_ascii_lowercase())

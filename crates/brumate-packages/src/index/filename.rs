@@ -1,4 +1,4 @@
-//! What the names of distribution files say.
+//! Names of distribution files.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use pep440_rs::Version;
 use crate::name::DistributionName;
 use crate::wheel::{SOURCE_ENDINGS, WheelFileName};
 
-/// A file of a distribution, as its name describes it.
+/// File of a distribution, read from its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Filename {
     /// A wheel.
@@ -20,13 +20,13 @@ pub(crate) enum Filename {
 }
 
 impl Filename {
-    /// Reads the name of a file of the distribution `name`; `None` for files of other kinds or distributions.
+    /// Parses the name of a file of the distribution `name`; `None` for files of other kinds or distributions.
     pub(crate) fn parse(filename: &str, name: &DistributionName) -> Option<Self> {
         if filename.ends_with(".whl") {
             return filename.parse().ok().filter(|wheel: &WheelFileName| wheel.name == *name).map(Self::Wheel);
         }
         let stem = SOURCE_ENDINGS.iter().find_map(|ending| filename.strip_suffix(ending))?;
-        // The name itself may hold dashes in old source distributions: take the split that gives the name.
+        // The names of old source distributions may have dashes: the split that gives the right name counts.
         stem.match_indices('-').find_map(|(at, _)| {
             let (left, right) = (&stem[..at], &stem[at + 1..]);
             (DistributionName::new(left).as_ref() == Some(name))

@@ -1,4 +1,4 @@
-//! Directories of wheels, and indexes that are directories.
+//! Find-links directories, and indexes that are directories.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -8,11 +8,12 @@ use std::sync::Arc;
 use url::Url;
 
 use crate::index::MAX_PAGE_BYTES;
+use crate::index::blocking::blocking;
 use crate::index::error::{IndexError, shown};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::html;
-use crate::index::http::{Sink, blocking};
 use crate::index::simple::MAX_FILES;
+use crate::index::transfer::DownloadSink;
 use crate::name::DistributionName;
 use crate::wheel::{WheelFileName, modules_of};
 
@@ -21,13 +22,13 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Files of several distributions.
 #[derive(Debug, Default)]
-pub(crate) struct Flat {
+pub(crate) struct FindLinksFiles {
     by_name: HashMap<DistributionName, Vec<IndexFile>>,
-    /// Was a place not asked because the network is off?
+    /// Whether a page was not read because the network is off.
     pub(crate) offline: bool,
 }
 
-impl Flat {
+impl FindLinksFiles {
     pub(crate) fn add(&mut self, files: Vec<IndexFile>) {
         for file in files {
             if let Some(name) = distribution(&file.filename) {
@@ -41,7 +42,7 @@ impl Flat {
     }
 }
 
-/// Whose file it is, as far as its name tells.
+/// Returns the distribution that a file's name states.
 fn distribution(filename: &str) -> Option<DistributionName> {
     if let Ok(wheel) = filename.parse::<WheelFileName>() {
         return Some(wheel.name);
@@ -50,7 +51,7 @@ fn distribution(filename: &str) -> Option<DistributionName> {
     DistributionName::new(name)
 }
 
-/// The files in a directory, not deeper.
+/// Lists the files of a directory, without its subdirectories.
 pub(crate) async fn directory(path: PathBuf) -> Result<Vec<IndexFile>, IndexError> {
     blocking(move || list(&path)).await
 }
@@ -83,12 +84,12 @@ fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
             known: None,
         });
     }
-    // The order of a directory is the file system's affair.
+    // File systems list directories in any order.
     files.sort_by(|a, b| a.filename.cmp(&b.filename));
     Ok(files)
 }
 
-/// The modules of the wheels in a directory, and whose they are. A file that is no wheel has none.
+/// Returns the modules of the wheels in a directory with their distributions. A file that is not a wheel has none.
 pub(crate) async fn modules(path: PathBuf) -> Result<HashMap<String, DistributionName>, IndexError> {
     blocking(move || {
         let mut modules = HashMap::new();
@@ -103,7 +104,7 @@ pub(crate) async fn modules(path: PathBuf) -> Result<HashMap<String, Distributio
     .await
 }
 
-/// A project page on disk: `index.html` of the directory that `url` names.
+/// Reads a project page on disk: `index.html` of the directory that `url` names.
 pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<IndexFile>, IndexError> {
     let page =
         if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
@@ -117,9 +118,9 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
         .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
 }
 
-/// Passes the file that a `file:` URL names to `sink`.
+/// Copies the file of a `file:` URL to `sink`.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
+pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
     let shown = shown(url);
     let path = url
         .to_file_path()
@@ -146,7 +147,7 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn Sink) -> Re
     }
 }
 
-/// The file that a `file:` URL names, at most `limit` bytes.
+/// Reads the file of a `file:` URL, at most `limit` bytes.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn read_local(url: &Url, limit: u64) -> Result<Arc<[u8]>, IndexError> {
     let shown = shown(url);
@@ -178,7 +179,7 @@ mod tests {
         for name in ["foo-1.0-py3-none-any.whl", "foo-1.1.tar.gz", "bar-1-py3-none-any.whl", "README.txt"] {
             std::fs::write(directory.path().join(name), "").expect("written");
         }
-        let mut flat = Flat::default();
+        let mut flat = FindLinksFiles::default();
         flat.add(super::directory(directory.path().to_owned()).await.expect("read"));
         let name = DistributionName::new("foo").expect("a name");
         let files: Vec<&str> = flat.files(&name).iter().map(|file| file.filename.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Pages of links in HTML (PEP 503, with the attributes of PEP 592, 658 and 714).
+//! HTML pages of links (PEP 503, with the attributes of PEP 592, 658 and 714).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
 use crate::index::simple::MAX_FILES;
 use crate::lenient;
 
-/// Reads the links of a page that was found at `base`.
+/// Parses the links of a page that was found at `base`.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
     Ok(files)
 }
 
-/// Last segment of a URL's path, decoded; `None` when it is no plain file name.
+/// Returns the last segment of a URL's path, decoded; `None` if it is not a plain file name.
 pub(crate) fn filename(url: &Url) -> Option<String> {
     let last = url.path_segments()?.next_back()?;
     let name = percent_encoding::percent_decode_str(last).decode_utf8().ok()?.into_owned();

@@ -1,6 +1,5 @@
-//! Requests: bounded, retried, cached.
+//! HTTP client of indexes: requests with limits, retries and a cache.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,28 +8,21 @@ use reqwest::{Response, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::index::cache::{Entry, HttpCache};
+use crate::index::attempt::{AttemptFailure, causes};
+use crate::index::blocking::blocking;
+use crate::index::body::ResponseBody;
+use crate::index::cache::{CachedResponse, HttpCache};
 use crate::index::error::{IndexError, shown};
-use crate::index::names::Names;
+use crate::index::names::SharedResolver;
 use crate::index::tls;
 use crate::settings::{Credentials, Settings};
 
 /// Redirects that are followed for one request.
 const MAX_REDIRECTS: usize = 10;
-/// Longest wait between two attempts, also when the server asks for more.
+/// Longest wait between two attempts, also when the server asks for a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// An answer's body, whole.
-#[derive(Debug, Clone)]
-pub(crate) struct Body {
-    /// Where it came from after redirects.
-    pub(crate) final_url: Url,
-    /// Media type without parameters, lower case.
-    pub(crate) content_type: String,
-    pub(crate) bytes: Arc<[u8]>,
-}
-
-/// The HTTP side of an index client.
+/// HTTP client of an index client.
 #[derive(Debug)]
 pub(crate) struct Http {
     client: reqwest::Client,
@@ -40,14 +32,14 @@ pub(crate) struct Http {
     retries: u32,
     first_wait: Duration,
     timeout: Duration,
-    slots: Semaphore,
+    pub(super) slots: Semaphore,
 }
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, IndexError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::configuration(&settings.tls)?)
-            .dns_resolver(Arc::new(Names::default()))
+            .dns_resolver(Arc::new(SharedResolver::default()))
             .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.connect_timeout.min(settings.timeout))
             .read_timeout(settings.timeout)
@@ -81,8 +73,8 @@ impl Http {
         })
     }
 
-    /// The body at `url`, from the cache when that is fresh (or when we are offline).
-    pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+    /// Returns the body at `url`, from the cache if that is fresh or the client is offline.
+    pub(crate) async fn get(&self, url: &Url, accept: &'static str, limit: u64) -> Result<ResponseBody, IndexError> {
         let cached = match &self.cache {
             Some(cache) => {
                 let (cache, url) = (cache.clone(), url.clone());
@@ -108,21 +100,26 @@ impl Http {
         blocking(move || Self::keep(&cache, &url, accept, &headers, body, cached)).await
     }
 
-    /// [`get`](Self::get) past the cache: for what is large and needed once.
-    pub(crate) async fn get_uncached(&self, url: &Url, accept: &'static str, limit: u64) -> Result<Body, IndexError> {
+    /// Returns the body at `url` without the cache, for large files that are needed once.
+    pub(crate) async fn get_uncached(
+        &self,
+        url: &Url,
+        accept: &'static str,
+        limit: u64,
+    ) -> Result<ResponseBody, IndexError> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
         let (_, body) = self.retried(url, &headers, limit).await?;
         body.ok_or_else(|| unexpected(url, StatusCode::NOT_MODIFIED))
     }
 
-    /// What was kept with [`remember`](Self::remember).
-    pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<Body> {
+    /// Returns what [`remember`](Self::remember) has stored.
+    pub(crate) async fn recall(&self, key: &Url, kind: &'static str, limit: u64) -> Option<ResponseBody> {
         let (cache, key) = (self.cache.clone()?, key.clone());
         blocking(move || cache.get(&key, kind, limit)).await.map(|entry| entry.body)
     }
 
-    /// Keeps something made from an answer.
-    pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: Body) {
+    /// Stores data that was extracted from a response.
+    pub(crate) async fn remember(&self, key: &Url, kind: &'static str, body: ResponseBody) {
         if let Some(cache) = self.cache.clone() {
             let key = key.clone();
             blocking(move || cache.put(&key, kind, &HeaderMap::new(), &body)).await;
@@ -134,9 +131,9 @@ impl Http {
         url: &Url,
         accept: &str,
         headers: &HeaderMap,
-        body: Option<Body>,
-        cached: Option<Entry>,
-    ) -> Result<Body, IndexError> {
+        body: Option<ResponseBody>,
+        cached: Option<CachedResponse>,
+    ) -> Result<ResponseBody, IndexError> {
         match (body, cached) {
             (Some(body), _) => {
                 cache.put(url, accept, headers, &body);
@@ -147,104 +144,34 @@ impl Http {
         }
     }
 
-    /// Bytes `range` (both ends included) of `url`, and the size of the whole; `None` when the server does not serve
-    /// ranges. Not cached.
-    pub(crate) async fn get_range(&self, url: &Url, range: Range, limit: u64) -> Result<Option<Part>, IndexError> {
-        let mut headers = HeaderMap::new();
-        let value = match range {
-            Range::Last(bytes) => format!("bytes=-{bytes}"),
-            Range::Between(first, last) => format!("bytes={first}-{last}"),
-        };
-        headers.insert(header::RANGE, HeaderValue::from_str(&value).expect("digits"));
-        // A compressed representation has other offsets.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.part(url, &headers, limit, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
-                Ok(done) => return Ok(done),
-            }
-        }
-    }
-
-    async fn part(&self, url: &Url, headers: &HeaderMap, limit: u64, attempts: u32) -> Result<Option<Part>, Failure> {
-        let _slot = self.slots.acquire().await;
-        let response = self.send(url, headers.clone(), attempts).await?;
-        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE || response.status() == StatusCode::OK {
-            return Ok(None);
-        }
-        if response.status() != StatusCode::PARTIAL_CONTENT {
-            return Err(self.failure(url, &response, attempts));
-        }
-        // `bytes 10-20/100`
-        let placed =
-            response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(|value| {
-                let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
-                let (first, _) = range.split_once('-')?;
-                Some((first.parse::<u64>().ok()?, total.parse::<u64>().ok()?))
-            });
-        let Some((first, total)) = placed else { return Ok(None) };
-        let bytes = self.read(url, response, limit, attempts).await?;
-        Ok(Some(Part { first, total, bytes }))
-    }
-
-    /// Passes the body at `url` to `sink`, piece by piece. What breaks by chance is begun anew.
-    pub(crate) async fn download(&self, url: &Url, limit: u64, sink: &mut dyn Sink) -> Result<(), IndexError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            sink.begin()?;
-            match self.pour(url, limit, sink, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
-                Ok(done) => return Ok(done),
-            }
-        }
-    }
-
-    async fn pour(&self, url: &Url, limit: u64, sink: &mut dyn Sink, attempts: u32) -> Result<(), Failure> {
-        let _slot = self.slots.acquire().await;
-        // What is hashed is the file, not a compressed form of it.
-        let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
-        let mut response = self.send(url, headers, attempts).await?;
-        if response.status() != StatusCode::OK {
-            return Err(self.failure(url, &response, attempts));
-        }
-        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
-        let mut left = limit;
-        if response.content_length().is_some_and(|announced| announced > limit) {
-            return Err(too_large());
-        }
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(url, &error, attempts))? {
-            left = left.checked_sub(chunk.len() as u64).ok_or_else(too_large)?;
-            sink.take(&chunk).map_err(Failure::final_)?;
-        }
-        Ok(())
-    }
-
-    /// Sends until there is an answer or the retries are used up; no body means 304.
+    /// Sends a request, with retries. No body means 304.
     async fn retried(
         &self,
         url: &Url,
         headers: &HeaderMap,
         limit: u64,
-    ) -> Result<(HeaderMap, Option<Body>), IndexError> {
+    ) -> Result<(HeaderMap, Option<ResponseBody>), IndexError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             match self.attempt(url, headers, limit, attempts).await {
-                Err(failure) => self.pause(url, failure, attempts).await?,
+                Err(failure) => self.wait_for_retry(url, failure, attempts).await?,
                 Ok(done) => return Ok(done),
             }
         }
     }
 
-    /// Waits before what failed is tried again.
+    /// Waits before a retry, after `attempts` attempts.
     ///
     /// # Errors
     ///
-    /// The failure's, when that would not change it or the retries are used up.
-    async fn pause(&self, url: &Url, failure: Failure, attempts: u32) -> Result<(), IndexError> {
+    /// The failure's, if it is permanent or no retries are left.
+    pub(super) async fn wait_for_retry(
+        &self,
+        url: &Url,
+        failure: AttemptFailure,
+        attempts: u32,
+    ) -> Result<(), IndexError> {
         if !failure.transient || attempts > self.retries {
             return Err(failure.error);
         }
@@ -259,7 +186,7 @@ impl Http {
         headers: &HeaderMap,
         limit: u64,
         attempts: u32,
-    ) -> Result<(HeaderMap, Option<Body>), Failure> {
+    ) -> Result<(HeaderMap, Option<ResponseBody>), AttemptFailure> {
         let _slot = self.slots.acquire().await;
         let response = self.send(url, headers.clone(), attempts).await?;
         if response.status() == StatusCode::NOT_MODIFIED && headers.contains_key(header::IF_NONE_MATCH)
@@ -277,18 +204,23 @@ impl Http {
         let _ = final_url.set_username("");
         let _ = final_url.set_password(None);
         let bytes = self.read(url, response, limit, attempts).await?;
-        Ok((headers, Some(Body { final_url, content_type, bytes })))
+        Ok((headers, Some(ResponseBody { final_url, content_type, bytes })))
     }
 
-    async fn send(&self, url: &Url, mut headers: HeaderMap, attempts: u32) -> Result<Response, Failure> {
+    pub(super) async fn send(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        attempts: u32,
+    ) -> Result<Response, AttemptFailure> {
         if self.offline {
-            return Err(Failure::final_(IndexError::Offline { url: shown(url) }));
+            return Err(AttemptFailure::permanent(IndexError::Offline { url: shown(url) }));
         }
         if let Some(authorization) = self.credentials.authorization(url) {
             headers.insert(header::AUTHORIZATION, authorization);
         }
         let mut bare = url.clone();
-        // reqwest would send credentials of the URL; ours are from `authorization`, which has looked there first.
+        // reqwest would send the URL's credentials; `authorization` has considered them.
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
         bare.set_fragment(None);
@@ -296,8 +228,14 @@ impl Http {
     }
 
     /// Reads a body of at most `limit` bytes.
-    async fn read(&self, url: &Url, mut response: Response, limit: u64, attempts: u32) -> Result<Arc<[u8]>, Failure> {
-        let too_large = || Failure::final_(IndexError::TooLarge { url: shown(url), limit });
+    pub(super) async fn read(
+        &self,
+        url: &Url,
+        mut response: Response,
+        limit: u64,
+        attempts: u32,
+    ) -> Result<Arc<[u8]>, AttemptFailure> {
+        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: shown(url), limit });
         let announced = response.content_length().unwrap_or(0);
         if announced > limit {
             return Err(too_large());
@@ -312,7 +250,7 @@ impl Http {
         Ok(bytes.into())
     }
 
-    fn failure(&self, url: &Url, response: &Response, attempts: u32) -> Failure {
+    pub(super) fn failure(&self, url: &Url, response: &Response, attempts: u32) -> AttemptFailure {
         let status = response.status();
         let url = shown(url);
         let error = match status.as_u16() {
@@ -321,105 +259,34 @@ impl Http {
             status => IndexError::Status { url, status, attempts },
         };
         let seconds = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        Failure {
+        AttemptFailure {
             error,
             transient: matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504),
             retry_after: seconds.map(Duration::from_secs),
         }
     }
 
-    fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> Failure {
+    pub(super) fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> AttemptFailure {
         let shown = shown(url);
         if error.is_redirect() {
-            return Failure::final_(IndexError::Redirect { url: shown, reason: causes(error) });
+            return AttemptFailure::permanent(IndexError::Redirect { url: shown, reason: causes(error) });
         }
         let error = if error.is_timeout() {
             IndexError::Timeout { url: shown, seconds: self.timeout.as_secs(), attempts }
         } else {
             IndexError::Transport { url: shown, reason: causes(error), attempts }
         };
-        Failure { error, transient: true, retry_after: None }
+        AttemptFailure { error, transient: true, retry_after: None }
     }
 
-    /// Twice as long each time; the server's wish counts up to a bound.
+    /// Returns the wait before the next attempt: doubled each time, or the time that the server asks for, up to a
+    /// bound.
     fn wait(&self, attempts: u32, asked: Option<Duration>) -> Duration {
         let own = self.first_wait.saturating_mul(1 << attempts.saturating_sub(1).min(16));
         own.max(asked.unwrap_or_default()).min(MAX_WAIT)
     }
 }
 
-/// Bytes of a file on a server.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Range {
-    /// The last so many.
-    Last(u64),
-    /// From the first to the second offset, both included.
-    Between(u64, u64),
-}
-
-/// A part of a file.
-#[derive(Debug)]
-pub(crate) struct Part {
-    /// Offset of its first byte.
-    pub(crate) first: u64,
-    /// Size of the whole file.
-    pub(crate) total: u64,
-    pub(crate) bytes: Arc<[u8]>,
-}
-
-/// Where a download goes.
-pub(crate) trait Sink: Send {
-    /// Forgets what came: it comes from its beginning.
-    fn begin(&mut self) -> Result<(), IndexError>;
-
-    /// The next bytes.
-    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
-}
-
-/// An attempt that failed.
-struct Failure {
-    error: IndexError,
-    /// Can it go better the next time?
-    transient: bool,
-    retry_after: Option<Duration>,
-}
-
-impl Failure {
-    fn final_(error: IndexError) -> Self {
-        Self { error, transient: false, retry_after: None }
-    }
-}
-
 fn unexpected(url: &Url, status: StatusCode) -> IndexError {
     IndexError::Status { url: shown(url), status: status.as_u16(), attempts: 1 }
-}
-
-/// The chain of causes below reqwest's own error, whose text repeats the URL.
-fn causes(error: &reqwest::Error) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    if texts.is_empty() {
-        // The kind alone: "error decoding response body".
-        return error.to_string().split(" for url").next().unwrap_or_default().to_owned();
-    }
-    texts.join(": ")
-}
-
-/// Runs `work`, which reads or writes files or parses much, where it holds nobody up.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(value) => value,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // Only when the runtime shuts down: nobody waits for the value any more.
-            Err(_) => std::future::pending().await,
-        },
-    }
 }

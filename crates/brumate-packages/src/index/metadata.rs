@@ -1,4 +1,4 @@
-//! Core metadata of a distribution, as resolution needs it.
+//! Core metadata that resolution needs.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::name::DistributionName;
 use crate::requirement::Requirement;
 use crate::wheel;
 
-/// What resolution needs of a distribution's metadata (core metadata specification, PEP 566 and successors).
+/// Part of a distribution's metadata that resolution needs (core metadata specification, PEP 566 and successors).
 #[derive(Debug, Clone)]
 pub struct Metadata {
     /// Normalised name.
@@ -25,7 +25,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads a `METADATA` file as [`wheel::Metadata::parse`] does, and what it requires.
+    /// Parses a `METADATA` file as [`wheel::Metadata::parse`] does, and its requirements.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Metadata {
             version: Version::from_str(&written.version).map_err(|_| "its version is not valid")?,
             requires: written.requires_dist.iter().map(requirement).collect::<Result<_, _>>()?,
             requires_python: written.requires_python.as_ref().map(specifiers).transpose()?,
-            // An extra that nobody can name is as good as absent.
+            // An extra with an invalid name cannot be requested.
             extras: written.provides_extra.iter().filter_map(|extra| DistributionName::new(extra)).collect(),
         })
     }

@@ -1,7 +1,10 @@
-//! The client of package indexes: which files there are of a distribution, and what a wheel's metadata says.
+//! Client of package indexes: lists the files of distributions and reads the metadata of wheels.
 //!
-//! Every body is bounded by a constant of this module, every wait by [`Settings`](crate::settings::Settings).
+//! Constants of this module limit all bodies; [`Settings`](crate::settings::Settings) limit all waits.
 
+mod attempt;
+mod blocking;
+mod body;
 mod cache;
 mod client;
 mod error;
@@ -16,7 +19,9 @@ mod pyodide;
 mod simple;
 mod sparse;
 mod tls;
+mod transfer;
 
+pub(crate) use blocking::blocking;
 pub use client::parse_page;
 pub(crate) use client::{IndexClient, Listing};
 pub use error::IndexError;
@@ -25,18 +30,18 @@ pub(crate) use file::sha256;
 pub use file::{IndexFile, MetadataFile, Origin};
 pub(crate) use filename::Filename;
 pub(crate) use html::filename;
-pub(crate) use http::{Sink, blocking};
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
 pub use tls::configuration as tls_configuration;
+pub(crate) use transfer::DownloadSink;
 
-/// A project page. The largest on PyPI have some ten million bytes.
+/// Most bytes of a project page. The largest on PyPI have some ten million bytes.
 pub(crate) const MAX_PAGE_BYTES: u64 = 128 << 20;
-/// A `METADATA` file, description included.
+/// Most bytes of a `METADATA` file, description included.
 pub(crate) const MAX_METADATA_BYTES: u64 = 8 << 20;
-/// A wheel that is fetched whole because its server serves neither its metadata nor ranges.
+/// Most bytes of a wheel that is downloaded for its metadata, because its server offers neither that nor ranges.
 pub(crate) const MAX_WHEEL_BYTES: u64 = 256 << 20;
-/// Bytes of one wheel that are fetched in ranges: its directory and `METADATA`.
+/// Most bytes of one wheel that are fetched in ranges: its directory and `METADATA`.
 pub(crate) const MAX_RANGE_BYTES: u64 = 32 << 20;
-/// A `pyodide-lock.json`.
+/// Most bytes of a `pyodide-lock.json`.
 pub(crate) const MAX_LOCK_BYTES: u64 = 32 << 20;

@@ -1,7 +1,7 @@
-//! Addresses of hosts: one question at a time for each, whose answer serves all who wait for it.
+//! DNS lookups: one at a time for each host, shared by all requests that wait for it.
 //!
-//! Requests for a host that begin together would each ask. A name server that is asked eight times at once may drop a question, and the C
-//! library waits five seconds before it asks again.
+//! Requests for one host that start together would each look it up. A name server that gets eight equal queries at
+//! once may drop one, and the C library waits five seconds before it asks again.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,26 +13,26 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// How long an answer serves those who come later.
-const KEPT: Duration = Duration::from_secs(60);
-/// Hosts of which answers are kept.
+/// Time for which a result is reused.
+const MAX_RESULT_AGE: Duration = Duration::from_secs(60);
+/// Most hosts whose results are kept.
 const MAX_HOSTS: usize = 256;
 
-type Answer = Result<Vec<SocketAddr>, Arc<io::Error>>;
-type Question = Shared<BoxFuture<'static, Answer>>;
+type LookupResult = Result<Vec<SocketAddr>, Arc<io::Error>>;
+type SharedLookup = Shared<BoxFuture<'static, LookupResult>>;
 
-/// The system's resolver, asked once.
+/// The system's resolver, with shared lookups.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    asked: Mutex<HashMap<String, (Instant, Question)>>,
+pub(crate) struct SharedResolver {
+    asked: Mutex<HashMap<String, (Instant, SharedLookup)>>,
 }
 
-impl Names {
-    fn ask(&self, host: &str, lookup: impl FnOnce(String) -> BoxFuture<'static, Answer>) -> Question {
+impl SharedResolver {
+    fn lookup_once(&self, host: &str, lookup: impl FnOnce(String) -> BoxFuture<'static, LookupResult>) -> SharedLookup {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // What failed is asked again by the next who comes.
-        let serves = |since: &Instant, question: &Question| match question.peek() {
-            Some(answer) => answer.is_ok() && since.elapsed() < KEPT,
+        // A failed lookup is repeated by the next request.
+        let serves = |since: &Instant, question: &SharedLookup| match question.peek() {
+            Some(answer) => answer.is_ok() && since.elapsed() < MAX_RESULT_AGE,
             None => true,
         };
         if let Some((_, question)) = asked.get(host).filter(|(since, question)| serves(since, question)) {
@@ -47,9 +47,9 @@ impl Names {
     }
 }
 
-impl Resolve for Names {
+impl Resolve for SharedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let question = self.ask(name.as_str(), |host| {
+        let question = self.lookup_once(name.as_str(), |host| {
             async move {
                 let found = tokio::net::lookup_host((host, 0)).await;
                 found.map(Iterator::collect).map_err(Arc::new)
@@ -71,12 +71,12 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_meanwhile_gets_the_same_answer_and_failures_are_asked_again() {
-        let names = Names::default();
+        let names = SharedResolver::default();
         let asked = Arc::new(AtomicUsize::new(0));
         let address = SocketAddr::from(([192, 0, 2, 1], 0));
         let ask = |fails: bool| {
             let asked = asked.clone();
-            names.ask("host.example", move |_| {
+            names.lookup_once("host.example", move |_| {
                 async move {
                     asked.fetch_add(1, Ordering::Relaxed);
                     tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Wheels of a Pyodide distribution, by its `pyodide-lock.json`.
+//! Wheels of a Pyodide distribution, from its `pyodide-lock.json`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::name::DistributionName;
 use crate::requirement::Requirement;
 use crate::wheel::WheelFileName;
 
-/// Name of the lock in a distribution.
+/// File name of the lock in a distribution.
 pub(crate) const FILE: &str = "pyodide-lock.json";
 
 #[derive(Deserialize)]
@@ -42,17 +42,17 @@ struct Package {
     depends: Vec<String>,
 }
 
-/// The packages of one Pyodide distribution: one version each.
+/// Packages of one Pyodide distribution, one version each.
 #[derive(Debug)]
 pub(crate) struct PyodideLock {
     files: HashMap<DistributionName, IndexFile>,
 }
 
 impl PyodideLock {
-    /// Reads a lock that lies at `base`.
+    /// Parses a lock with the URL `base`.
     ///
-    /// Taken are packages that are wheels for the sandbox, and need no shared library of the distribution: those are
-    /// no wheels, and nothing here could install them.
+    /// Takes packages that are wheels for the sandbox and need no shared library of the distribution: such libraries
+    /// are not wheels, and cannot be installed here.
     pub(crate) fn parse(body: &[u8], base: &Url) -> Result<Self, String> {
         let lock: Lock = serde_json::from_slice(body).map_err(|error| format!("not a Pyodide lock: {error}"))?;
         if !lock.info.python.starts_with(&format!("{PYTHON_VERSION}.")) {
@@ -98,7 +98,7 @@ fn file(
     if wheel.name != *name || wheel.version != version {
         return None;
     }
-    // Modules of the standard library that the distribution ships apart are part of our interpreter.
+    // Parts of the standard library that the distribution ships separately belong to the sandbox's interpreter.
     let requires = depends.iter().filter(|depends| kinds.get(depends) != Some(&"cpython_module")).map(Requirement::any);
     let known = Metadata {
         name: name.clone(),
@@ -110,7 +110,7 @@ fn file(
     Some(IndexFile {
         filename,
         url,
-        // Without a digest there is nothing to check the wheel with: not taken.
+        // A wheel without a digest could not be verified.
         sha256: Some(sha256(&package.sha256)?),
         size: None,
         requires_python: None,

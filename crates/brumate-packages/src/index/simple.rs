@@ -1,4 +1,4 @@
-//! Project pages of an index in JSON (PEP 691, 700, 714).
+//! Project pages in JSON (PEP 691, 700, 714).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,12 +12,12 @@ use url::Url;
 use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
 use crate::lenient;
 
-/// Media type that is asked for first.
+/// Preferred media type.
 pub(crate) const JSON: &str = "application/vnd.pypi.simple.v1+json";
 /// `Accept` for project pages: JSON before HTML.
 pub(crate) const ACCEPT: &str =
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01";
-/// Files that are read of one page; the largest projects have some tens of thousands.
+/// Files that are read from one page; the largest projects have some tens of thousands.
 pub(crate) const MAX_FILES: usize = 250_000;
 
 #[derive(Deserialize)]
@@ -67,7 +67,7 @@ enum Hashes {
     Digests(HashMap<String, String>),
 }
 
-/// Reads a page that was found at `base`.
+/// Parses a page that was found at `base`.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
 }
 
 impl File {
-    /// `None` for a file whose URL or `Requires-Python` cannot be read: it cannot be installed either.
+    /// Converts to a file; `None` if its URL or `Requires-Python` cannot be read, because it could not be installed.
     fn into_index_file(self, base: &Url, origin: &Arc<Origin>) -> Option<IndexFile> {
         let requires_python = match self.requires_python.as_deref().map(str::trim) {
             None | Some("") => None,
@@ -115,7 +115,7 @@ impl File {
     }
 }
 
-/// The list of files, bounded while it is read.
+/// Deserializes the list of files, with a limit.
 fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<File>, D::Error> {
     struct Files;
     impl<'de> Visitor<'de> for Files {

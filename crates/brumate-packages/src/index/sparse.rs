@@ -1,28 +1,30 @@
-//! `METADATA` out of a wheel of which only the end and the file itself are read.
+//! Reads `METADATA` from a wheel by fetching only its end and that file.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use url::Url;
 
+use crate::index::blocking::blocking;
 use crate::index::error::{IndexError, shown};
-use crate::index::http::{Http, Range, blocking};
+use crate::index::http::Http;
+use crate::index::transfer::ByteRange;
 use crate::index::{MAX_METADATA_BYTES, MAX_RANGE_BYTES};
 
-/// What is fetched first, from the end: enough for the directory of most wheels.
+/// Bytes at the end that are fetched first: enough for the directory of most wheels.
 const FIRST_BYTES: u64 = 32 * 1024;
 /// Smallest piece that is fetched afterwards.
 const PIECE_BYTES: u64 = 64 * 1024;
-/// Requests for one wheel.
+/// Most requests for one wheel.
 const MAX_REQUESTS: usize = 64;
 
-/// `METADATA` of the wheel at `url`; `None` when its server does not serve ranges.
+/// Reads `METADATA` of the wheel at `url`; `None` if its server does not support ranges.
 pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc<[u8]>>, IndexError> {
     let malformed = |reason: String| IndexError::Malformed { url: shown(url), reason };
-    let Some(end) = http.get_range(url, Range::Last(FIRST_BYTES), FIRST_BYTES).await? else {
+    let Some(end) = http.get_range(url, ByteRange::Last(FIRST_BYTES), FIRST_BYTES).await? else {
         return Ok(None);
     };
-    let mut pieces = Pieces { total: end.total, parts: vec![(end.first, end.bytes)], ..Pieces::default() };
+    let mut pieces = PartialFile { total: end.total, parts: vec![(end.first, end.bytes)], ..PartialFile::default() };
     for _ in 0..MAX_REQUESTS {
         pieces.position = 0;
         let attempt = metadata_of(&mut pieces);
@@ -35,7 +37,7 @@ pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc
         if pieces.fetched() + (last - first + 1) > MAX_RANGE_BYTES {
             return Err(IndexError::TooLarge { url: shown(url), limit: MAX_RANGE_BYTES });
         }
-        let part = http.get_range(url, Range::Between(first, last), last - first + 1).await?;
+        let part = http.get_range(url, ByteRange::Between(first, last), last - first + 1).await?;
         let part = part.filter(|part| part.first == first && part.total == pieces.total && !part.bytes.is_empty());
         let Some(part) = part else {
             return Err(malformed("its server answers requests for ranges with other ranges".to_owned()));
@@ -45,7 +47,7 @@ pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc
     Err(malformed(format!("its metadata is not found within {MAX_REQUESTS} requests")))
 }
 
-/// `METADATA` of the wheel that a `file:` URL names.
+/// Reads `METADATA` of the wheel of a `file:` URL.
 pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
     let shown = shown(url);
     let Ok(path) = url.to_file_path() else {
@@ -59,11 +61,11 @@ pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
     .await
 }
 
-/// `*.dist-info/METADATA` of a wheel.
+/// Reads `*.dist-info/METADATA` of a wheel.
 ///
 /// # Errors
 ///
-/// A sentence that says why there is none.
+/// A sentence that says why the file cannot be read.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     let mut archive = zip::ZipArchive::new(wheel).map_err(|error| format!("not a wheel: {error}"))?;
@@ -92,27 +94,27 @@ pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
     Ok(bytes.into())
 }
 
-/// The parts of a file that are here; reading elsewhere fails and notes what is missing.
+/// File of which only some parts are present. A read elsewhere fails and notes the missing range.
 #[derive(Default)]
-struct Pieces {
+struct PartialFile {
     total: u64,
     position: u64,
     parts: Vec<(u64, Arc<[u8]>)>,
     missing: Option<u64>,
 }
 
-impl Pieces {
+impl PartialFile {
     fn fetched(&self) -> u64 {
         self.parts.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
-    /// Where the next known part after `offset` starts.
+    /// Returns the start of the next present part after `offset`.
     fn next_known(&self, offset: u64) -> Option<u64> {
         self.parts.iter().map(|(first, _)| *first).filter(|first| *first > offset).min()
     }
 }
 
-impl Read for &mut Pieces {
+impl Read for &mut PartialFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.position >= self.total || buffer.is_empty() {
             return Ok(0);
@@ -133,7 +135,7 @@ impl Read for &mut Pieces {
     }
 }
 
-impl Seek for &mut Pieces {
+impl Seek for &mut PartialFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let position = match to {
             SeekFrom::Start(offset) => Some(offset),

@@ -1,4 +1,4 @@
-//! TLS: the system's certificates, or those that the settings name.
+//! TLS configuration: trusts the system's certificates, or those of the settings.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::index::error::IndexError;
 use crate::settings::Tls;
 
-/// TLS that trusts what `tls` says.
+/// Makes a TLS configuration that trusts the certificates of `tls`.
 ///
 /// # Errors
 ///
-/// The file of certificates cannot be read, or holds none.
+/// [`IndexError`] when the file of certificates cannot be read, or has none.
 pub fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
     let mut roots = RootCertStore::empty();
     match &tls.bundle {
@@ -35,7 +35,7 @@ pub fn configuration(tls: &Tls) -> Result<ClientConfig, IndexError> {
             for error in &found.errors {
                 tracing::debug!(%error, "a certificate of the system cannot be read");
             }
-            // Stores hold old certificates that this library does not read; they are passed over.
+            // Stores have old certificates that this library cannot read; they are skipped.
             roots.add_parsable_certificates(found.certs);
         }
     }

@@ -1,4 +1,4 @@
-//! The tables of `pylock.toml`, as far as they are written or read here.
+//! Tables of `pylock.toml` that are read or written here.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ pub(super) struct PackageTool {
 
 #[derive(Serialize, Deserialize)]
 struct PackageToolBrumate {
-    /// The bundle's key of the wheel.
+    /// Key of the wheel in the bundle.
     bundle: String,
 }
 

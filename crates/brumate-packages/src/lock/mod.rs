@@ -1,8 +1,8 @@
-//! `pylock.toml` (PEP 751): a resolution as a file, and back.
+//! Lock files `pylock.toml` (PEP 751): writes and reads resolutions.
 //!
-//! Wheels of the bundle have no URL; `[packages.tool.brumate]` says which they are. The requirements that a lock was
-//! made for are in `[tool.brumate]`. Locks that other tools wrote are read as well: of each package the best wheel for
-//! the sandbox is taken.
+//! Wheels of the bundle have no URL; `[packages.tool.brumate]` has their keys. `[tool.brumate]` has the requirements
+//! that a lock was made for. Locks of other tools can be read as well: of each package the best wheel for the sandbox
+//! is taken.
 
 mod format;
 
@@ -16,61 +16,61 @@ use url::Url;
 use crate::index::{Origin, filename, sha256};
 use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
-use crate::resolver::{Locked, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
+use crate::requirement::{Requirement, RequirementSource};
+use crate::resolver::{LockedPackage, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
 use crate::wheel::WheelFileName;
 
 use format::{Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
 
-/// Largest lock that is read.
+/// Largest lock, in bytes.
 pub const MAX_LOCK_BYTES: usize = 16 << 20;
-/// The version of the format that is written; others of `1.x` are read.
+/// Version of the format that is written; other versions `1.x` can be read.
 const LOCK_VERSION: &str = "1.0";
-/// Where a lock of ours holds.
+/// Marker of the environment that a lock is written for.
 const ENVIRONMENT: &str = "sys_platform == 'emscripten' and platform_machine == 'wasm32'";
 
-/// A lock that cannot be written or used.
+/// Error of a lock that cannot be written or used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Not a lock, or one of another version.
+    /// The text is not a lock, or one of another version.
     #[error("the lock cannot be read: {0}")]
     Format(String),
-    /// Made for other environments.
+    /// The lock was made for other environments.
     #[error("the lock is not for the sandbox: {0}")]
     Environment(String),
-    /// A package in it cannot be used.
+    /// A package in the lock cannot be used.
     #[error("`{name}` in the lock cannot be used: {reason}")]
     Package {
-        /// Its name.
+        /// Name of the package.
         name: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// It does not meet the requirements.
+    /// The lock does not meet the requirements.
     #[error("the lock does not meet `{requirement}`: {reason}. Write it anew, or run without --locked")]
     Stale {
         /// The requirement as written.
         requirement: String,
-        /// What is missing.
+        /// Reason.
         reason: String,
     },
 }
 
-/// A lock that was read.
+/// Lock file.
 #[derive(Debug, Clone)]
 pub struct Lock {
-    /// Its packages.
+    /// Packages of the lock.
     pub resolution: Resolution,
-    /// The requirements that it was made for, as written; `None` when it does not say.
+    /// Requirements that the lock was made for, as written; `None` if it does not have them.
     pub requirements: Option<Vec<String>>,
 }
 
-/// The text of a lock of `resolution`, which was made for `requirements`.
+/// Writes a lock of `resolution`, which was made for `requirements`.
 ///
 /// # Errors
 ///
-/// [`LockError::Package`] for a wheel of which no SHA-256 is known: it could not be checked later.
+/// [`LockError::Package`] for a wheel without a SHA-256: it could not be verified later.
 pub fn write(resolution: &Resolution, requirements: &[Requirement]) -> Result<String, LockError> {
     let mut packages = resolution.packages.iter().map(package).collect::<Result<Vec<_>, _>>()?;
     packages.sort_by(|a, b| a.name.cmp(&b.name));
@@ -90,7 +90,7 @@ pub fn write(resolution: &Resolution, requirements: &[Requirement]) -> Result<St
     toml::to_string(&index).map_err(|error| LockError::Format(error.to_string()))
 }
 
-fn package(locked: &Locked) -> Result<Package, LockError> {
+fn package(locked: &LockedPackage) -> Result<Package, LockError> {
     let wrong = |reason: &str| LockError::Package { name: locked.name.to_string(), reason: reason.to_owned() };
     let mut package = Package {
         name: locked.name.to_string(),
@@ -119,7 +119,7 @@ fn package(locked: &Locked) -> Result<Package, LockError> {
 }
 
 impl Lock {
-    /// Reads a lock; `directory` is where it lies, for paths in it.
+    /// Reads a lock; `directory` is the base of relative paths in it.
     ///
     /// # Errors
     ///
@@ -161,12 +161,12 @@ impl Lock {
         Ok(Self { resolution: Resolution { packages: in_order(locked) }, requirements })
     }
 
-    /// Does the lock meet `requirements`? Each has to be met by a package in it, and be one that it was made for when
-    /// it says what those were.
+    /// Checks that the lock meets `requirements`. A package of the lock has to meet each of them. If the lock states
+    /// its requirements, each has to be among them as well.
     ///
     /// # Errors
     ///
-    /// [`LockError::Stale`] for the first that it does not meet.
+    /// [`LockError::Stale`] for the first requirement that is not met.
     pub fn check(&self, requirements: &[Requirement]) -> Result<(), LockError> {
         let here = MarkerEnvironment::default();
         for requirement in requirements.iter().filter(|requirement| requirement.applies_in(&here)) {
@@ -175,15 +175,15 @@ impl Lock {
             let found = self.resolution.packages.iter().find(|package| package.name == requirement.name);
             let package = found.ok_or_else(|| stale("it is not in the lock"))?;
             let met = match &requirement.source {
-                Source::Versions(versions) => versions.contains(&package.version),
-                Source::Url(url) => {
+                RequirementSource::Versions(versions) => versions.contains(&package.version),
+                RequirementSource::Url(url) => {
                     package.origin == Origin::Direct && package.url.as_ref().is_some_and(|found| same_file(url, found))
                 }
             };
             if !met {
                 return Err(stale(&format!("the lock has {} {}", package.name, package.version)));
             }
-            // What an extra adds cannot be seen in the packages.
+            // The packages do not show what an extra adds.
             let known = self.requirements.as_ref().is_none_or(|known| known.contains(&requirement.to_string()));
             if !requirement.extras.is_empty() && !known {
                 return Err(stale("it was made without these extras"));
@@ -193,7 +193,7 @@ impl Lock {
     }
 }
 
-fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
+fn read_package(package: &Package, directory: &Path) -> Result<LockedPackage, String> {
     let name = DistributionName::new(&package.name).ok_or("its name is not valid")?;
     if let Some(required) = &package.requires_python {
         for_this_python(required)?;
@@ -201,7 +201,7 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
     let requires = package.dependencies.iter().filter_map(|other| DistributionName::new(&other.name)).collect();
     if let Some(key) = package.tool.as_ref().and_then(PackageTool::bundle) {
         let version = package.version.as_deref().ok_or("a wheel of the bundle needs its version")?;
-        return Ok(Locked {
+        return Ok(LockedPackage {
             name,
             version: version.parse().map_err(|_| "its version is not valid")?,
             extras: Vec::new(),
@@ -238,7 +238,7 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
         (None, Some(index)) => Origin::Index(index.clone()),
         (None, None) => Origin::FindLinks(directory.display().to_string()),
     };
-    Ok(Locked {
+    Ok(LockedPackage {
         name,
         file_name: wheel.as_str().to_owned(),
         version: wheel.version,
@@ -252,7 +252,7 @@ fn read_package(package: &Package, directory: &Path) -> Result<Locked, String> {
     })
 }
 
-/// A file that is a wheel, with the parts of its name, and where it is.
+/// Returns the parts of the name and the URL of a file that is a wheel.
 fn wheel<'a>(file: &'a File, directory: &Path) -> Option<(&'a File, WheelFileName, Url)> {
     let url = match (&file.url, &file.path) {
         (Some(url), _) => Url::parse(url).ok()?,
@@ -263,7 +263,7 @@ fn wheel<'a>(file: &'a File, directory: &Path) -> Option<(&'a File, WheelFileNam
     Some((file, name.parse().ok()?, url))
 }
 
-/// Does an environment marker hold in the sandbox?
+/// Returns whether an environment marker holds in the sandbox.
 fn holds(marker: &str) -> Result<bool, String> {
     let requirement: Requirement = format!("x; {marker}")
         .parse()

@@ -2,11 +2,11 @@ use super::*;
 
 const DIGEST: &str = "dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd";
 
-fn locked(name: &str, origin: Origin, requires: &[&str]) -> Locked {
+fn locked(name: &str, origin: Origin, requires: &[&str]) -> LockedPackage {
     let distribution = |name: &str| DistributionName::new(name).expect("a name");
     let is_bundled = matches!(origin, Origin::Bundle(_));
     let file_name = format!("{name}-1.0-py3-none-any.whl");
-    Locked {
+    LockedPackage {
         name: distribution(name),
         version: Version::new([1, 0]),
         extras: Vec::new(),

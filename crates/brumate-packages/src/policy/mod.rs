@@ -1,16 +1,16 @@
-//! What the operator allows, whatever a script, a lock file or a package asks for.
+//! Policy: what the operator allows, whatever a script, a lock file or a package requests.
 //!
-//! A policy has layers: a file, the environment, the command line. Each layer refuses on its own, so a later one can only
-//! narrow what an earlier one leaves: allow lists intersect, deny lists add up, the smallest bound counts.
+//! A policy has layers: a file, the environment, the command line. Each layer refuses on its own, so a later one can
+//! only narrow an earlier one: allow lists intersect, deny lists add up, the smallest limit counts.
 //!
 //! ```
 //! use brumate_packages::DistributionName;
-//! use brumate_packages::policy::{Candidate, Origin, Policy, PolicyLayer, Provenance, Way};
+//! use brumate_packages::policy::{Candidate, RuleOrigin, Policy, PolicyLayer, Provenance, RequestReason};
 //!
-//! let file = PolicyLayer::from_toml("deny = ['evil-*', 'urllib3<2']", Origin::File("/etc/brumate/policy.toml".into()))?;
+//! let file = PolicyLayer::from_toml("deny = ['evil-*', 'urllib3<2']", RuleOrigin::File("/etc/brumate/policy.toml".into()))?;
 //! let policy = Policy::new([file]);
 //! let (name, version) = (DistributionName::new("urllib3").unwrap(), "1.26.18".parse().unwrap());
-//! let candidate = Candidate::new(&name, Provenance::Index("https://example.org/simple/"), Way::RequiredBy("requests"))
+//! let candidate = Candidate::new(&name, Provenance::Index("https://example.org/simple/"), RequestReason::RequiredBy("requests"))
 //!     .version(&version);
 //! let refusal = policy.check(&candidate).unwrap_err();
 //! assert_eq!(
@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Policy::check`] is the one check for every way in. What ships inside Brumate is part of the program: deny lists and the
-//! number of packages hold for it as well, the rest does not concern it.
+//! [`Policy::check`] checks every request. Wheels that ship inside Brumate are part of the program: only deny lists
+//! and the number of packages apply to them.
 
 mod pattern;
 mod refusal;
@@ -34,51 +34,51 @@ use pep440_rs::Version;
 
 use crate::name::DistributionName;
 pub use pattern::{PackagePattern, PatternError};
-pub use refusal::{Reason, Refusal};
-pub use table::{ByteSize, Origin, PolicyError, PolicyLayer, PolicyTable};
+pub use refusal::{Refusal, RefusalReason};
+pub use table::{ByteSize, PolicyError, PolicyLayer, PolicyTable, RuleOrigin};
 
-/// Where a package would come from.
+/// Source of a package, for the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance<'a> {
     /// The bundle inside Brumate.
     Bundle,
-    /// An index, or a directory or page of wheels that is configured like one: its URL.
+    /// An index, or a directory or page of wheels that is configured like one, with its URL.
     Index(&'a str),
-    /// One of the configured places; which one is not known yet.
+    /// A configured source that is not known yet.
     AnyIndex,
-    /// A direct reference: a URL or a path.
+    /// A direct reference with its URL or path.
     Url(&'a str),
 }
 
-/// How a package came to be asked for. For the message only: it never changes the answer.
+/// Reason why a package is requested. It is part of messages and never changes the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Way<'a> {
-    /// Named by the user, the script or a setting.
+pub enum RequestReason<'a> {
+    /// The user, the script or a setting names the package.
     Requested,
-    /// Inferred from an import.
+    /// The package was inferred from an import.
     Imported(&'a str),
-    /// Required by another package.
+    /// Another package requires it.
     RequiredBy(&'a str),
-    /// Named by a lock file.
+    /// A lock file names it.
     Locked,
 }
 
-/// A package that may be taken. What is not known yet is checked when it is: ask again then.
+/// Package to check. Properties that are not known yet are not checked: check again when they are.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     name: &'a DistributionName,
     version: Option<&'a Version>,
     provenance: Provenance<'a>,
-    way: Way<'a>,
+    request_reason: RequestReason<'a>,
     bytes: Option<u64>,
     has_hash: Option<bool>,
 }
 
 impl<'a> Candidate<'a> {
-    /// A candidate of which only the name and the place are known.
-    pub fn new(name: &'a DistributionName, provenance: Provenance<'a>, way: Way<'a>) -> Self {
-        Self { name, version: None, provenance, way, bytes: None, has_hash: None }
+    /// Makes a candidate of which only the name and the source are known.
+    pub fn new(name: &'a DistributionName, provenance: Provenance<'a>, request_reason: RequestReason<'a>) -> Self {
+        Self { name, version: None, provenance, request_reason, bytes: None, has_hash: None }
     }
 
     /// Sets the version.
@@ -88,14 +88,15 @@ impl<'a> Candidate<'a> {
         self
     }
 
-    /// Sets the wheel's length.
+    /// Sets the length of the wheel in bytes.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
         self
     }
 
-    /// Sets whether the wheel's sha256 is known before it is fetched: from the index, a lock file or a URL's fragment.
+    /// Sets whether the wheel's SHA-256 is known before it is fetched: from the index, a lock file or a URL's
+    /// fragment.
     #[must_use]
     pub fn hash_known(mut self, known: bool) -> Self {
         self.has_hash = Some(known);
@@ -103,14 +104,14 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The operator's rules. The default allows everything.
+/// Rules of the operator. The default allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     layers: Vec<PolicyLayer>,
 }
 
 impl Policy {
-    /// A policy of layers, in the order in which they are asked.
+    /// Makes a policy of layers, in the order in which they are checked.
     pub fn new(layers: impl IntoIterator<Item = PolicyLayer>) -> Self {
         Self { layers: layers.into_iter().collect() }
     }
@@ -120,7 +121,7 @@ impl Policy {
         self.layers.push(layer);
     }
 
-    /// May this package be taken, as far as is known?
+    /// Checks whether the package is allowed, as far as its properties are known.
     ///
     /// # Errors
     ///
@@ -129,11 +130,11 @@ impl Policy {
         self.layers.iter().try_for_each(|layer| layer.check(candidate))
     }
 
-    /// May these packages be taken together? Checks each of them, their number, and their size.
+    /// Checks whether the packages are allowed together: each of them, their number, and their size.
     ///
     /// # Errors
     ///
-    /// The first rule that refuses one of them, or all.
+    /// The first rule that refuses one of them, or the set.
     pub fn check_set(&self, candidates: &[Candidate<'_>]) -> Result<(), Box<Refusal>> {
         candidates.iter().try_for_each(|candidate| self.check(candidate))?;
         let fetched = candidates.iter().filter(|candidate| candidate.provenance != Provenance::Bundle);
@@ -141,12 +142,12 @@ impl Policy {
         self.layers.iter().try_for_each(|layer| layer.check_totals(candidates.len(), bytes))
     }
 
-    /// Largest wheel that any rule leaves, in bytes: where a download can stop.
+    /// Returns the smallest limit on a wheel in bytes, where a download can stop.
     pub fn max_wheel_bytes(&self) -> Option<u64> {
         self.layers.iter().filter_map(|layer| layer.table.max_wheel_size).map(|size| size.0).min()
     }
 
-    /// Whether only the bundle may be used, so that no index needs to be asked.
+    /// Returns whether only the bundle is allowed, so that no index needs to be asked.
     pub fn is_only_bundled(&self) -> bool {
         self.layers.iter().any(|layer| layer.table.only_bundled)
     }
@@ -158,13 +159,13 @@ impl PolicyLayer {
         let table = &self.table;
         let matches = |pattern: &&PackagePattern| pattern.matches(candidate.name, candidate.version);
         if let Some(pattern) = table.deny.iter().find(matches) {
-            return refuse(Reason::Denied { pattern: pattern.to_string() });
+            return refuse(RefusalReason::Denied { pattern: pattern.to_string() });
         }
         if candidate.provenance == Provenance::Bundle {
             return Ok(());
         }
         if table.only_bundled {
-            return refuse(Reason::OnlyBundled);
+            return refuse(RefusalReason::OnlyBundled);
         }
         if let Some(allow) = &table.allow {
             // While the version is not known, a rule for some versions may still allow it.
@@ -173,25 +174,25 @@ impl PolicyLayer {
                 None => pattern.matches_name(candidate.name),
             };
             if !allow.iter().any(may_match) {
-                return refuse(Reason::NotAllowed);
+                return refuse(RefusalReason::NotAllowed);
             }
         }
         match candidate.provenance {
-            Provenance::Url(url) if table.no_urls => return refuse(Reason::Url { url: table::shown_url(url) }),
-            // What a URL names comes from no index.
+            Provenance::Url(url) if table.no_urls => return refuse(RefusalReason::Url { url: table::shown_url(url) }),
+            // A direct reference does not come from an index.
             Provenance::Url(url) if table.indexes.is_some() => {
-                return refuse(Reason::Index { url: table::shown_url(url) });
+                return refuse(RefusalReason::Index { url: table::shown_url(url) });
             }
             Provenance::Index(url) if !self.allows_index(url) => {
-                return refuse(Reason::Index { url: table::shown_url(url) });
+                return refuse(RefusalReason::Index { url: table::shown_url(url) });
             }
             _ => {}
         }
         if table.require_hashes && candidate.has_hash == Some(false) {
-            return refuse(Reason::NoHash);
+            return refuse(RefusalReason::NoHash);
         }
         match (table.max_wheel_size, candidate.bytes) {
-            (Some(limit), Some(bytes)) if bytes > limit.0 => refuse(Reason::WheelSize { bytes, limit }),
+            (Some(limit), Some(bytes)) if bytes > limit.0 => refuse(RefusalReason::WheelSize { bytes, limit }),
             _ => Ok(()),
         }
     }
@@ -199,8 +200,8 @@ impl PolicyLayer {
     fn check_totals(&self, count: usize, bytes: u64) -> Result<(), Box<Refusal>> {
         let refuse = |reason| Err(Refusal::of_set(reason, &self.origin));
         match (self.table.max_packages, self.table.max_total_size) {
-            (Some(limit), _) if count > limit => refuse(Reason::Packages { count, limit }),
-            (_, Some(limit)) if bytes > limit.0 => refuse(Reason::TotalSize { bytes, limit }),
+            (Some(limit), _) if count > limit => refuse(RefusalReason::Packages { count, limit }),
+            (_, Some(limit)) if bytes > limit.0 => refuse(RefusalReason::TotalSize { bytes, limit }),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Names with `*`, and versions.
+//! Patterns for packages: names with wildcards, and version specifiers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use thiserror::Error;
 
 use crate::name::DistributionName;
 
-/// Longest pattern, in bytes.
+/// Most bytes of a pattern.
 const MAX_PATTERN_BYTES: usize = 1024;
 
-/// `numpy`, `my-company-*`, `urllib3<2`: a name in any spelling, in which `*` stands for any characters and `?` for one,
-/// perhaps with a version specifier (PEP 440).
+/// Pattern for packages: `numpy`, `my-company-*`, `urllib3<2`. It has a name in any spelling, in which `*` stands for
+/// any characters and `?` for one, and optionally a version specifier (PEP 440).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PackagePattern {
@@ -23,7 +23,7 @@ pub struct PackagePattern {
     versions: Option<VersionSpecifiers>,
 }
 
-/// A text that is not a pattern for packages.
+/// Error for a text that is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is not a name, perhaps with `*`, and perhaps a version specifier: {reason}")]
 pub struct PatternError {
@@ -34,7 +34,8 @@ pub struct PatternError {
 }
 
 impl PackagePattern {
-    /// Does it match the name, and the version? With a specifier, it matches no unknown version.
+    /// Returns whether the pattern matches a name and a version. A pattern with a specifier does not match an unknown
+    /// version.
     pub fn matches(&self, name: &DistributionName, version: Option<&Version>) -> bool {
         let matches_version = match (&self.versions, version) {
             (None, _) => true,
@@ -44,7 +45,7 @@ impl PackagePattern {
         matches_version && self.matches_name(name)
     }
 
-    /// Does it match the name?
+    /// Returns whether the pattern matches a name.
     pub fn matches_name(&self, name: &DistributionName) -> bool {
         glob(self.name.as_bytes(), name.as_str().as_bytes())
     }
@@ -90,7 +91,7 @@ impl FromStr for PackagePattern {
     }
 }
 
-/// As names are: lower case, runs of separators as one `-`.
+/// Normalises like a name: lower case, runs of separators as one `-`.
 fn normalised(name: &str) -> String {
     let mut normalised = String::with_capacity(name.len());
     for character in name.chars() {
@@ -103,7 +104,7 @@ fn normalised(name: &str) -> String {
     normalised
 }
 
-/// Matches in time that is at most the product of both lengths: only the last `*` is ever tried again.
+/// Matches a glob in time of at most the product of both lengths: only the last `*` is tried again.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star = None;

@@ -1,114 +1,116 @@
-//! Which rule refuses, and where it is written.
+//! Refusals of the policy, with the rule and where it is written.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use super::table::{ByteSize, Origin};
-use super::{Candidate, Way};
+use super::table::{ByteSize, RuleOrigin};
+use super::{Candidate, RequestReason};
 
-/// A package, or a set of them, that the operator does not allow.
+/// Refusal of a package, or of a set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Name and, if it is known, version; `None` when it is the set as a whole.
+    /// Name and, if known, version; `None` for the set as a whole.
     pub package: Option<String>,
-    /// How the package came to be asked for, for people; empty when it was asked for by name.
-    way: String,
-    /// The rule.
-    pub reason: Reason,
-    /// Where the rule is written.
-    pub origin: Origin,
+    /// Reason of the request, for messages; empty if the package was requested by name.
+    request_reason: String,
+    /// Rule that refuses.
+    pub reason: RefusalReason,
+    /// Place in which the rule is written.
+    pub origin: RuleOrigin,
 }
 
-/// The rule that refuses.
+/// Rule that refuses a package.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Reason {
-    /// On a deny list.
+pub enum RefusalReason {
+    /// A deny list has the package.
     #[error("`deny` has `{pattern}`")]
     Denied {
         /// The entry as written.
         pattern: String,
     },
-    /// Not on the allow list.
+    /// The allow list does not have the package.
     #[error("`allow` has no entry for it")]
     NotAllowed,
-    /// Not in the bundle.
+    /// The package is not in the bundle.
     #[error("`only-bundled` is set, and it is not in the bundle")]
     OnlyBundled,
-    /// A direct reference.
+    /// The package is a direct reference.
     #[error("`no-urls` is set, and it comes from {url}")]
     Url {
-        /// The URL, without what may be secret.
+        /// URL without secrets.
         url: String,
     },
-    /// From elsewhere than the given indexes.
+    /// The package comes from another index.
     #[error("`indexes` does not have {url}")]
     Index {
-        /// The URL, without what may be secret.
+        /// URL without secrets.
         url: String,
     },
-    /// No hash before it is fetched.
+    /// The hash is not known before the download.
     #[error("`require-hashes` is set, and neither index nor lock file states its sha256")]
     NoHash,
-    /// A wheel that is too large.
+    /// A wheel exceeds its limit.
     #[error("its wheel has {bytes} bytes, and `max-wheel-size` is {limit}")]
     WheelSize {
-        /// Length of the wheel.
+        /// Length of the wheel in bytes.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         limit: ByteSize,
     },
-    /// Too many packages.
+    /// There are too many packages.
     #[error("they are {count}, and `max-packages` is {limit}")]
     Packages {
-        /// How many there are.
+        /// Number of packages.
         count: usize,
-        /// The bound.
+        /// The limit.
         limit: usize,
     },
-    /// Too many bytes.
+    /// All wheels together exceed their limit.
     #[error("their wheels have {bytes} bytes, and `max-total-size` is {limit}")]
     TotalSize {
-        /// Length of all wheels.
+        /// Length of all wheels in bytes.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         limit: ByteSize,
     },
 }
 
 impl Refusal {
-    pub(super) fn new(candidate: &Candidate<'_>, reason: Reason, origin: &Origin) -> Box<Self> {
+    pub(super) fn new(candidate: &Candidate<'_>, reason: RefusalReason, origin: &RuleOrigin) -> Box<Self> {
         let package = match candidate.version {
             Some(version) => format!("{} {version}", candidate.name),
             None => candidate.name.to_string(),
         };
-        let way = match candidate.way {
-            Way::Requested => String::new(),
-            Way::Imported(module) => format!(" (for `import {module}`)"),
-            Way::RequiredBy(name) => format!(" (required by `{name}`)"),
-            Way::Locked => " (named by the lock file)".to_owned(),
+        let request_reason = match candidate.request_reason {
+            RequestReason::Requested => String::new(),
+            RequestReason::Imported(module) => format!(" (for `import {module}`)"),
+            RequestReason::RequiredBy(name) => format!(" (required by `{name}`)"),
+            RequestReason::Locked => " (named by the lock file)".to_owned(),
         };
-        Box::new(Self { package: Some(package), way, reason, origin: origin.clone() })
+        Box::new(Self { package: Some(package), request_reason, reason, origin: origin.clone() })
     }
 
-    pub(super) fn of_set(reason: Reason, origin: &Origin) -> Box<Self> {
-        Box::new(Self { package: None, way: String::new(), reason, origin: origin.clone() })
+    pub(super) fn of_set(reason: RefusalReason, origin: &RuleOrigin) -> Box<Self> {
+        Box::new(Self { package: None, request_reason: String::new(), reason, origin: origin.clone() })
     }
 
-    /// The rule and where it is written, without the package.
+    /// Returns the rule and where it is written, without the package.
     pub fn rule(&self) -> String {
         format!("{} ({})", self.reason, self.origin)
     }
 
     fn hint(&self) -> &'static str {
         match self.reason {
-            Reason::Denied { .. } | Reason::WheelSize { .. } => "Use another version or package",
-            Reason::NotAllowed => "Use a package or version that is allowed",
-            Reason::OnlyBundled => "Use what is in the bundle",
-            Reason::Url { .. } | Reason::Index { .. } => "Write the name alone, so that it comes from a given index",
-            Reason::NoHash => "Use a lock file with hashes",
-            Reason::Packages { .. } | Reason::TotalSize { .. } => "Ask for fewer packages",
+            RefusalReason::Denied { .. } | RefusalReason::WheelSize { .. } => "Use another version or package",
+            RefusalReason::NotAllowed => "Use a package or version that is allowed",
+            RefusalReason::OnlyBundled => "Use what is in the bundle",
+            RefusalReason::Url { .. } | RefusalReason::Index { .. } => {
+                "Write the name alone, so that it comes from a given index"
+            }
+            RefusalReason::NoHash => "Use a lock file with hashes",
+            RefusalReason::Packages { .. } | RefusalReason::TotalSize { .. } => "Ask for fewer packages",
         }
     }
 }
@@ -116,7 +118,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.package {
-            Some(package) => write!(formatter, "`{package}`{} is not allowed", self.way)?,
+            Some(package) => write!(formatter, "`{package}`{} is not allowed", self.request_reason)?,
             None => write!(formatter, "so many packages are not allowed")?,
         }
         write!(

@@ -1,4 +1,4 @@
-//! The rules as they are written.
+//! Rules of the policy as they are written.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use super::pattern::PackagePattern;
 /// Largest policy file, in bytes.
 const MAX_POLICY_BYTES: usize = 1 << 20;
 
-/// Rules of one place. A key that is not known is an error: a rule that is misspelt must not be no rule.
+/// Rules of one place. An unknown key is an error: a misspelt rule must not be ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PolicyTable {
-    /// Packages that may be used besides the bundle; all, when there is no such list; none, when it is empty.
+    /// Packages that are allowed besides the bundle; `None` allows all, an empty list none.
     pub allow: Option<Vec<PackagePattern>>,
-    /// Packages that may not be used. Counts more than `allow`.
+    /// Packages that are refused, even if `allow` has them.
     pub deny: Vec<PackagePattern>,
-    /// Wheels are fetched only if their sha256 is known before.
+    /// Whether a wheel's SHA-256 must be known before it is fetched.
     pub require_hashes: bool,
     /// Largest wheel.
     pub max_wheel_size: Option<ByteSize>,
@@ -29,27 +29,27 @@ pub struct PolicyTable {
     pub max_total_size: Option<ByteSize>,
     /// Most packages of one set, those of the bundle included.
     pub max_packages: Option<usize>,
-    /// Nothing but the bundle.
+    /// Whether only the bundle is allowed.
     pub only_bundled: bool,
-    /// URLs of the indexes that may be used; all that are configured, when there is no such list.
+    /// URLs of the indexes that are allowed; `None` allows all that are configured.
     pub indexes: Option<Vec<String>>,
-    /// No direct references.
+    /// Whether direct references are refused.
     pub no_urls: bool,
 }
 
-/// Where a rule is written.
+/// Place in which a rule is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum RuleOrigin {
     /// A file.
     File(PathBuf),
-    /// Flags.
+    /// The command line.
     CommandLine,
-    /// Variables.
+    /// Environment variables.
     Environment,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(formatter, "{}", path.display()),
@@ -59,30 +59,30 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Rules and where they are from.
+/// Rules of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyLayer {
     pub(super) table: PolicyTable,
-    pub(super) origin: Origin,
+    pub(super) origin: RuleOrigin,
 }
 
-/// Rules that cannot be read. Nothing may be used then: a policy that is not understood allows nothing.
+/// Error of rules that cannot be read. Nothing is allowed then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the package policy ({origin}) cannot be used: {reason}")]
 pub struct PolicyError {
-    /// Where it is written.
-    pub origin: Origin,
-    /// What is wrong.
+    /// Place of the rules.
+    pub origin: RuleOrigin,
+    /// What is wrong with them.
     pub reason: String,
 }
 
 impl PolicyLayer {
-    /// Rules that were read as part of something else: a section of a file, flags.
+    /// Makes a layer of rules that were read as a part of something else: a section of a file, flags.
     ///
     /// # Errors
     ///
     /// [`PolicyError`] for an index that is not a URL.
-    pub fn new(table: PolicyTable, origin: Origin) -> Result<Self, PolicyError> {
+    pub fn new(table: PolicyTable, origin: RuleOrigin) -> Result<Self, PolicyError> {
         let invalid = |url: &&String| normalised_url(url).is_none();
         if let Some(url) = table.indexes.iter().flatten().find(invalid) {
             let reason = format!("`indexes` has `{}`, which is not a URL", shown_url(url));
@@ -95,8 +95,8 @@ impl PolicyLayer {
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] for what is not TOML, unknown keys, and values that are not what their key says.
-    pub fn from_toml(text: &str, origin: Origin) -> Result<Self, PolicyError> {
+    /// [`PolicyError`] for text that is not TOML, unknown keys, and invalid values.
+    pub fn from_toml(text: &str, origin: RuleOrigin) -> Result<Self, PolicyError> {
         if text.len() > MAX_POLICY_BYTES {
             let reason = format!("it has more than {MAX_POLICY_BYTES} bytes");
             return Err(PolicyError { origin, reason });
@@ -108,7 +108,7 @@ impl PolicyLayer {
     }
 }
 
-/// A number of bytes, written as `4096`, `"50MiB"` or `"2 GB"`.
+/// Number of bytes, written as `4096`, `"50MiB"` or `"2 GB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "SizeText")]
 pub struct ByteSize(pub u64);
@@ -161,7 +161,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A URL for comparing: no user, password, query or fragment, one spelling, a slash at the end.
+/// Normalises a URL for comparisons: without user, password, query and fragment, with a slash at the end.
 pub(super) fn normalised_url(text: &str) -> Option<Url> {
     let mut url = without_secrets(text)?;
     if !url.path().ends_with('/') {
@@ -171,7 +171,7 @@ pub(super) fn normalised_url(text: &str) -> Option<Url> {
     Some(url)
 }
 
-/// A URL, or a path, for people.
+/// Formats a URL or a path for messages.
 pub(super) fn shown_url(text: &str) -> String {
     match without_secrets(text) {
         Some(url) => url.as_str().chars().take(200).collect(),

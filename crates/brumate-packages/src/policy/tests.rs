@@ -11,14 +11,19 @@ fn version(text: &str) -> Version {
 }
 
 fn policy(text: &str) -> Policy {
-    Policy::new([PolicyLayer::from_toml(text, Origin::CommandLine).unwrap()])
+    Policy::new([PolicyLayer::from_toml(text, RuleOrigin::CommandLine).unwrap()])
 }
 
-/// The rule that refuses `package` (`name version`), for each way in: it must be the same for all.
-fn reason(policy: &Policy, package: &str, provenance: Provenance<'_>) -> Option<Reason> {
+/// Returns the rule that refuses `package` (`name version`), which must be the same for each request reason.
+fn reason(policy: &Policy, package: &str, provenance: Provenance<'_>) -> Option<RefusalReason> {
     let (name_text, version_text) = package.split_once(' ').unwrap();
     let (name, version) = (name(name_text), version(version_text));
-    let ways = [Way::Requested, Way::Imported("m"), Way::RequiredBy("other"), Way::Locked];
+    let ways = [
+        RequestReason::Requested,
+        RequestReason::Imported("m"),
+        RequestReason::RequiredBy("other"),
+        RequestReason::Locked,
+    ];
     let answers = ways.map(|way| {
         let candidate = Candidate::new(&name, provenance, way).version(&version);
         let alone = policy.check(&candidate).err().map(|refusal| refusal.reason);
@@ -51,7 +56,7 @@ fn deny_lists() {
         assert!(is_allowed(&policy, allowed), "{allowed}");
     }
     assert!(
-        matches!(reason(&policy, "evil.thing 1", Provenance::Bundle), Some(Reason::Denied { pattern }) if pattern == "Evil_*")
+        matches!(reason(&policy, "evil.thing 1", Provenance::Bundle), Some(RefusalReason::Denied { pattern }) if pattern == "Evil_*")
     );
     assert!(reason(&policy, "exact 1", Provenance::Url("https://example.org/exact.whl")).is_some());
 }
@@ -67,7 +72,7 @@ fn allow_lists() {
     assert!(!is_allowed(&self::policy("allow = []"), "a 1"));
     // Before the version is known, only what no version could make right is refused.
     let (requests, other) = (name("requests"), name("other"));
-    let of = |name| policy.check(&Candidate::new(name, Provenance::Index(INDEX), Way::Requested));
+    let of = |name| policy.check(&Candidate::new(name, Provenance::Index(INDEX), RequestReason::Requested));
     assert!(of(&requests).is_ok() && of(&other).is_err());
 }
 
@@ -75,7 +80,7 @@ fn allow_lists() {
 fn a_deny_rule_for_versions_waits_for_the_version() {
     let policy = policy("deny = ['urllib3<2']");
     let urllib3 = name("urllib3");
-    let candidate = Candidate::new(&urllib3, Provenance::Index(INDEX), Way::Requested);
+    let candidate = Candidate::new(&urllib3, Provenance::Index(INDEX), RequestReason::Requested);
     assert!(policy.check(&candidate).is_ok());
     assert!(policy.check(&candidate.version(&version("1.9"))).is_err());
 }
@@ -96,14 +101,22 @@ fn places() {
         "https://example.org/simple2/",
         "not a url",
     ] {
-        assert!(matches!(reason(&given, "a 1", Provenance::Index(other)), Some(Reason::Index { .. })), "{other}");
+        assert!(
+            matches!(reason(&given, "a 1", Provenance::Index(other)), Some(RefusalReason::Index { .. })),
+            "{other}"
+        );
     }
     let url = Provenance::Url("https://user:secret@example.org/simple/a-1-py3-none-any.whl?token=x#sha256=1");
-    assert!(matches!(reason(&given, "a 1", url), Some(Reason::Index { .. })));
-    let Some(Reason::Url { url: shown }) = reason(&policy("no-urls = true"), "a 1", url) else { panic!("a URL") };
+    assert!(matches!(reason(&given, "a 1", url), Some(RefusalReason::Index { .. })));
+    let Some(RefusalReason::Url { url: shown }) = reason(&policy("no-urls = true"), "a 1", url) else {
+        panic!("a URL")
+    };
     assert_eq!(shown, "https://example.org/simple/a-1-py3-none-any.whl");
     assert!(is_allowed(&policy("no-urls = true"), "a 1"));
-    assert_eq!(reason(&policy("only-bundled = true"), "a 1", Provenance::Index(INDEX)), Some(Reason::OnlyBundled));
+    assert_eq!(
+        reason(&policy("only-bundled = true"), "a 1", Provenance::Index(INDEX)),
+        Some(RefusalReason::OnlyBundled)
+    );
     assert_eq!(reason(&policy("only-bundled = true"), "a 1", Provenance::Bundle), None);
     assert!(policy("only-bundled = true").is_only_bundled());
 }
@@ -113,39 +126,43 @@ fn hashes_and_sizes() {
     let policy =
         policy("require-hashes = true\nmax-wheel-size = '1 MiB'\nmax-total-size = 2_500_000\nmax-packages = 3");
     let (a, one) = (name("a"), version("1"));
-    let wheel = |bytes| Candidate::new(&a, Provenance::Index(INDEX), Way::Locked).version(&one).bytes(bytes);
+    let wheel = |bytes| Candidate::new(&a, Provenance::Index(INDEX), RequestReason::Locked).version(&one).bytes(bytes);
     let refused = |candidate| policy.check(&candidate).unwrap_err().reason;
-    assert_eq!(refused(wheel(1).hash_known(false)), Reason::NoHash);
+    assert_eq!(refused(wheel(1).hash_known(false)), RefusalReason::NoHash);
     assert!(policy.check(&wheel(1 << 20).hash_known(true)).is_ok());
-    assert_eq!(refused(wheel((1 << 20) + 1)), Reason::WheelSize { bytes: (1 << 20) + 1, limit: ByteSize(1 << 20) });
+    assert_eq!(
+        refused(wheel((1 << 20) + 1)),
+        RefusalReason::WheelSize { bytes: (1 << 20) + 1, limit: ByteSize(1 << 20) }
+    );
     assert_eq!(policy.max_wheel_bytes(), Some(1 << 20));
     let set = |wheels: &[Candidate<'_>]| policy.check_set(wheels).map_err(|refusal| refusal.reason);
     assert_eq!(set(&[wheel(1 << 20); 2]), Ok(()));
-    assert_eq!(set(&[wheel(1 << 20); 3]), Err(Reason::TotalSize { bytes: 3 << 20, limit: ByteSize(2_500_000) }));
-    assert_eq!(set(&[wheel(1); 4]), Err(Reason::Packages { count: 4, limit: 3 }));
-    let bundled = Candidate::new(&a, Provenance::Bundle, Way::Requested).bytes(1 << 30);
+    assert_eq!(set(&[wheel(1 << 20); 3]), Err(RefusalReason::TotalSize { bytes: 3 << 20, limit: ByteSize(2_500_000) }));
+    assert_eq!(set(&[wheel(1); 4]), Err(RefusalReason::Packages { count: 4, limit: 3 }));
+    let bundled = Candidate::new(&a, Provenance::Bundle, RequestReason::Requested).bytes(1 << 30);
     assert_eq!(set(&[bundled; 3]), Ok(()), "the bundle is there already");
 }
 
 #[test]
 fn layers_only_narrow() {
-    let file = Origin::File("/etc/brumate/policy.toml".into());
+    let file = RuleOrigin::File("/etc/brumate/policy.toml".into());
     let mut policy =
         Policy::new([PolicyLayer::from_toml("allow = ['a', 'b']\nmax-wheel-size = 10", file.clone()).unwrap()]);
-    policy.add(PolicyLayer::from_toml("allow = ['*']\nmax-wheel-size = 20", Origin::CommandLine).unwrap());
+    policy.add(PolicyLayer::from_toml("allow = ['*']\nmax-wheel-size = 20", RuleOrigin::CommandLine).unwrap());
     assert!(is_allowed(&policy, "a 1") && !is_allowed(&policy, "c 1"));
     assert_eq!(policy.max_wheel_bytes(), Some(10));
-    policy.add(PolicyLayer::from_toml("deny = ['a']", Origin::Environment).unwrap());
+    policy.add(PolicyLayer::from_toml("deny = ['a']", RuleOrigin::Environment).unwrap());
     let (a, one) = (name("a"), version("1"));
-    let refusal =
-        policy.check(&Candidate::new(&a, Provenance::Index(INDEX), Way::Imported("a")).version(&one)).unwrap_err();
+    let refusal = policy
+        .check(&Candidate::new(&a, Provenance::Index(INDEX), RequestReason::Imported("a")).version(&one))
+        .unwrap_err();
     assert_eq!(
         refusal.to_string(),
         "`a 1` (for `import a`) is not allowed: `deny` has `a` (environment). Use another version or package, or ask \
          whoever runs this Brumate to change that rule."
     );
     let c = name("c");
-    let refusal = policy.check(&Candidate::new(&c, Provenance::Index(INDEX), Way::Requested)).unwrap_err();
+    let refusal = policy.check(&Candidate::new(&c, Provenance::Index(INDEX), RequestReason::Requested)).unwrap_err();
     assert_eq!((refusal.origin.clone(), refusal.package.as_deref()), (file, Some("c")));
     assert!(refusal.to_string().contains("(/etc/brumate/policy.toml)"), "{refusal}");
 }
@@ -168,11 +185,11 @@ fn a_policy_that_is_not_understood_is_an_error() {
         "[packages]\ndeny = []",
         "deny = [",
     ] {
-        let error = PolicyLayer::from_toml(text, Origin::CommandLine).unwrap_err();
+        let error = PolicyLayer::from_toml(text, RuleOrigin::CommandLine).unwrap_err();
         assert!(error.to_string().starts_with("the package policy (command line) cannot be used: "), "{error}");
     }
     let long = format!("# {}", "x".repeat(1 << 20));
-    assert!(PolicyLayer::from_toml(&long, Origin::CommandLine).is_err());
+    assert!(PolicyLayer::from_toml(&long, RuleOrigin::CommandLine).is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The versions of one distribution: which can be taken, and why the others cannot.
+//! Versions of one distribution: which can be used, and why others cannot.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,25 +15,25 @@ use crate::resolver::ranges::{self, Versions};
 use crate::settings::Prerelease;
 use crate::wheel::{BuildTag, WheelFileName, shown};
 
-/// Why no file of a version can be taken. The greatest is the one worth telling.
+/// Reason why no file of a version can be used. The greatest reason is reported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rejection {
-    /// It comes as source code only.
+    /// Only source code exists.
     SourceOnly,
-    /// Its wheels are for other systems or Pythons.
+    /// All wheels are for other systems or Pythons.
     OtherPlatforms,
-    /// Withdrawn (PEP 592), with the reason given.
+    /// The version is withdrawn (PEP 592), for this reason.
     Yanked(String),
-    /// `Requires-Python` leaves the sandbox's out.
+    /// `Requires-Python` excludes the sandbox's Python.
     Python(String),
-    /// None of its wheels has an allowed hash.
+    /// No wheel has an allowed hash.
     Hash,
-    /// The operator does not allow it; the reason.
+    /// The policy refuses the version, for this reason.
     Policy(String),
 }
 
 impl fmt::Display for Rejection {
-    /// Goes on after "… and": `comes as source code only`.
+    /// Writes a text that continues "… and": `comes as source code only`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceOnly => formatter.write_str("comes as source code only, which the sandbox cannot build"),
@@ -49,40 +49,43 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What decides whether a file is taken.
-pub(crate) struct Rules<'a> {
+/// Rules for the choice of files.
+pub(crate) struct SelectionRules<'a> {
     pub(crate) python: &'a Version,
     pub(crate) exclude_newer: Option<Timestamp>,
-    /// Versions that are taken although they were yanked: they are pinned.
+    /// Versions that are used although they were withdrawn, because they are pinned.
     pub(crate) pinned: &'a BTreeSet<Version>,
     /// Allowed SHA-256; empty allows all.
     pub(crate) hashes: &'a [String],
-    /// Why a version is not allowed, if so.
+    /// Returns why a version is refused, if it is.
     pub(crate) forbidden: &'a dyn Fn(&Version) -> Option<String>,
 }
 
-/// Which of a version's wheels is taken: the one with the best tag, then the highest build tag.
-type Rank = (Option<u32>, Reverse<Option<BuildTag>>);
+/// Rank of a version's wheels: the best tag, then the highest build tag.
+type WheelRank = (Option<u32>, Reverse<Option<BuildTag>>);
 
-/// The versions of one distribution.
+/// Candidates of several distributions.
+pub(crate) type CandidatesByName = BTreeMap<DistributionName, Arc<Candidates>>;
+
+/// Versions of one distribution.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     usable: BTreeMap<Version, Arc<IndexFile>>,
-    /// The keys of `usable`.
+    /// Keys of `usable`.
     versions: Vec<Version>,
-    /// The version in the bundle is preferred: it is here already.
+    /// Version in the bundle, which is preferred because it is present already.
     bundled: Option<Version>,
     rejected: BTreeMap<Version, Rejection>,
-    /// Was there any file at all?
+    /// Whether there was any file.
     pub(crate) exists: bool,
-    /// Was a source not asked because the network is off?
+    /// Whether a source was not asked because the network is off.
     pub(crate) offline: bool,
-    /// Were the sources besides the bundle not asked?
+    /// Whether only the bundle was asked.
     pub(crate) is_partial: bool,
 }
 
 impl Candidates {
-    /// The bundle's version alone, unless it is forbidden.
+    /// Makes candidates of the bundle's version alone, unless it is refused.
     pub(crate) fn of_bundle(file: IndexFile, forbidden: &dyn Fn(&Version) -> Option<String>) -> Self {
         let mut candidates = Self { is_partial: true, ..Self::default() };
         candidates.bundle(file, forbidden);
@@ -91,9 +94,9 @@ impl Candidates {
     }
 
     /// Sorts the files of `name`.
-    pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &Rules<'_>) -> Self {
+    pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &SelectionRules<'_>) -> Self {
         let mut candidates = Self { offline: listing.offline, ..Self::default() };
-        let mut best: BTreeMap<Version, (Rank, Arc<IndexFile>)> = BTreeMap::new();
+        let mut best: BTreeMap<Version, (WheelRank, Arc<IndexFile>)> = BTreeMap::new();
         for file in listing.files {
             if matches!(*file.origin, Origin::Bundle(_)) {
                 candidates.bundle(file, rules.forbidden);
@@ -152,7 +155,7 @@ impl Candidates {
         }
     }
 
-    /// The best version in `range`.
+    /// Returns the best version in `range`.
     pub(crate) fn choose(&self, range: &Versions, prerelease: Prerelease) -> Option<(&Version, &Arc<IndexFile>)> {
         if let Some(bundled) = self.bundled.as_ref().filter(|version| range.contains(version)) {
             return self.usable.get_key_value(bundled);
@@ -173,18 +176,23 @@ impl Candidates {
         self.usable.get(version)
     }
 
-    /// Versions that can be taken, in ascending order.
+    /// Returns the versions that can be used, ascending.
     pub(crate) fn versions(&self) -> &[Version] {
         &self.versions
     }
 
-    /// The versions of `range` that cannot be taken, the newest first.
+    /// Returns the versions of `range` that cannot be used, the newest first.
     pub(crate) fn rejected(&self, range: &Versions) -> impl Iterator<Item = (&Version, &Rejection)> {
         self.rejected.iter().rev().filter(|(version, _)| range.contains(version))
     }
 }
 
-fn reject(file: &IndexFile, version: &Version, wheel: Option<&WheelFileName>, rules: &Rules<'_>) -> Option<Rejection> {
+fn reject(
+    file: &IndexFile,
+    version: &Version,
+    wheel: Option<&WheelFileName>,
+    rules: &SelectionRules<'_>,
+) -> Option<Rejection> {
     if let Some(reason) = (rules.forbidden)(version) {
         return Some(Rejection::Policy(reason));
     }

@@ -1,5 +1,5 @@
-//! The one reason that there is no solution, where it is one: every way to meet the requirements ends at a package of which no
-//! version can be used. The solver's own explanation of that goes through every range of versions on the way.
+//! Single reason for a contradiction: every way to meet the requirements ends at a package without a usable version.
+//! The solver's own explanation of that goes through every range of versions on the way.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,64 +7,63 @@ use std::sync::Arc;
 use pep440_rs::Version;
 use pubgrub::External;
 
-use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::candidates::{Candidates, CandidatesByName, Rejection};
 use crate::resolver::package::Package;
-use crate::resolver::provider::{Derivation, Reason};
+use crate::resolver::provider::{Derivation, UnusableReason};
 use crate::resolver::ranges::{self, Versions};
-use crate::resolver::report::Known;
 use crate::wheel::PLATFORM;
 
-/// Requirements of a contradiction beyond which no single reason is looked for.
+/// Requirements of a contradiction up to which a single reason is searched.
 const MAX_REQUIREMENTS: usize = 5000;
 
-/// See the module.
+/// Single reason for a contradiction.
 pub(super) struct DeadEnd {
-    /// The package of which no version can be used, if the sentence is about its wheels.
+    /// Package without a usable version, if the sentence is about its wheels.
     pub(super) wheels_of: Option<String>,
-    /// The reason, a whole sentence.
+    /// The reason as a sentence.
     pub(super) sentence: String,
 }
 
-/// One way to go on from a version of a package.
+/// Requirement of a contradiction.
 struct Requirement<'a> {
     parent: &'a Package,
     parents: &'a Versions,
     package: &'a Package,
     versions: &'a Versions,
-    /// Those that could be used.
+    /// Versions of the required package that can be used.
     usable: Vec<&'a Version>,
 }
 
-/// Why a version leads nowhere.
+/// Reason why a version cannot be part of a solution.
 #[derive(Clone, Copy)]
-enum Step<'a> {
-    /// All that it requires in one requirement (its number) leads nowhere.
+enum DeadEndStep<'a> {
+    /// All versions that this requirement (its number) allows are dead.
     Requires(usize),
-    /// It cannot be taken itself.
-    Unusable(Option<&'a Reason>),
+    /// The version itself cannot be used.
+    Unusable(Option<&'a UnusableReason>),
 }
 
-/// The leaves of an explanation.
+/// Leaves of a derivation.
 #[derive(Default)]
 struct Leaves<'a> {
     requirements: Vec<Requirement<'a>>,
-    unusable: Vec<(&'a Package, &'a Versions, Option<&'a Reason>)>,
+    unusable: Vec<(&'a Package, &'a Versions, Option<&'a UnusableReason>)>,
 }
 
-/// The one reason of `tree`, if it has one.
-pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
+/// Finds the single reason of `tree`; `None` if there are several.
+pub(super) fn find(tree: &Derivation, known: &CandidatesByName) -> Option<DeadEnd> {
     let mut leaves = Leaves::default();
     gather(tree, known, &mut leaves, &mut HashSet::new());
     let Leaves { requirements, unusable } = leaves;
     if requirements.len() > MAX_REQUIREMENTS {
         return None;
     }
-    let mut dead: HashMap<&Package, BTreeMap<&Version, Step<'_>>> = HashMap::new();
+    let mut dead: HashMap<&Package, BTreeMap<&Version, DeadEndStep<'_>>> = HashMap::new();
     for (package, versions, reason) in unusable {
         let steps = dead.entry(package).or_default();
-        steps.extend(usable(package, versions, known).map(|version| (version, Step::Unusable(reason))));
+        steps.extend(usable(package, versions, known).map(|version| (version, DeadEndStep::Unusable(reason))));
     }
-    // Each round finds versions that need those of the rounds before: the way to an end is never a circle.
+    // Each round finds versions that require those of earlier rounds, so the steps have no cycle.
     let first = loop {
         let is_dead = |requirement: &&Requirement<'_>| {
             let steps = dead.get(requirement.package);
@@ -80,7 +79,7 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
             let steps = dead.entry(parent).or_default();
             for version in usable(parent, parents, known) {
                 found |= !steps.contains_key(version);
-                steps.entry(version).or_insert(Step::Requires(number));
+                steps.entry(version).or_insert(DeadEndStep::Requires(number));
             }
         }
         if !found {
@@ -93,19 +92,24 @@ pub(super) fn find(tree: &Derivation, known: &Known) -> Option<DeadEnd> {
         let mut finals = last.usable.iter().filter(|version| !version.any_prerelease());
         let Some(newest) = finals.next_back().or(last.usable.last()) else { break None };
         match dead.get(last.package)?.get(newest)? {
-            Step::Requires(number) => {
+            DeadEndStep::Requires(number) => {
                 if chain.last().is_none_or(|(package, _)| package.name() != last.package.name()) {
                     chain.push((last.package, newest));
                 }
                 last = &requirements[*number];
             }
-            Step::Unusable(reason) => break Some((*newest, *reason)),
+            DeadEndStep::Unusable(reason) => break Some((*newest, *reason)),
         }
     };
-    Some(told(last, reason, &chain, known))
+    Some(describe(last, reason, &chain, known))
 }
 
-fn gather<'a>(tree: &'a Derivation, known: &'a Known, leaves: &mut Leaves<'a>, seen: &mut HashSet<*const Derivation>) {
+fn gather<'a>(
+    tree: &'a Derivation,
+    known: &'a CandidatesByName,
+    leaves: &mut Leaves<'a>,
+    seen: &mut HashSet<*const Derivation>,
+) {
     match tree {
         Derivation::External(External::FromDependencyOf(parent, parents, package, versions)) => {
             let usable = usable(package, versions, known).collect();
@@ -128,22 +132,26 @@ fn gather<'a>(tree: &'a Derivation, known: &'a Known, leaves: &mut Leaves<'a>, s
     }
 }
 
-fn candidates<'a>(package: &Package, known: &'a Known) -> Option<&'a Candidates> {
+fn candidates<'a>(package: &Package, known: &'a CandidatesByName) -> Option<&'a Candidates> {
     known.get(package.name()?).map(Arc::as_ref)
 }
 
-/// The versions of a package in a range that exist and can be used, ascending.
-fn usable<'a>(package: &Package, versions: &Versions, known: &'a Known) -> impl Iterator<Item = &'a Version> {
+/// Returns the usable versions of a package in a range, ascending.
+fn usable<'a>(
+    package: &Package,
+    versions: &Versions,
+    known: &'a CandidatesByName,
+) -> impl Iterator<Item = &'a Version> {
     let all = candidates(package, known).map_or(&[][..], Candidates::versions);
     all.iter().filter(|version| versions.contains(version))
 }
 
-/// What is wrong with the package that `last` requires, and who requires it.
-fn told(
+/// Describes what is wrong with the package that `last` requires, and which packages require it.
+fn describe(
     last: &Requirement<'_>,
-    unusable: Option<(&Version, Option<&Reason>)>,
+    unusable: Option<(&Version, Option<&UnusableReason>)>,
     chain: &[(&Package, &Version)],
-    known: &Known,
+    known: &CandidatesByName,
 ) -> DeadEnd {
     let package = last.package;
     let required = format!("{package}{}", ranges::shown(last.versions));
@@ -181,13 +189,13 @@ fn told(
     DeadEnd { wheels_of, sentence: format!("{sentence}{end}") }
 }
 
-/// The final versions; where there are none, the others: nobody wants to hear of those.
+/// Returns the final versions, or all if there are none: users rarely ask for prereleases.
 fn finals_first<'a>(rejected: Vec<(&'a Version, &'a Rejection)>) -> Vec<(&'a Version, &'a Rejection)> {
     let finals: Vec<_> = rejected.iter().copied().filter(|(version, _)| !version.any_prerelease()).collect();
     if finals.is_empty() { rejected } else { finals }
 }
 
-/// What to say when versions exist, and wheels of the sandbox's are what they all lack.
+/// Describes versions that all lack a wheel for the sandbox; `None` for others.
 fn lacking(rejected: &[(&Version, &Rejection)]) -> Option<String> {
     let lacks = |rejection: &Rejection| matches!(rejection, Rejection::SourceOnly | Rejection::OtherPlatforms);
     let (_, newest) = rejected.first()?;

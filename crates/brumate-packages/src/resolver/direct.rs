@@ -1,4 +1,4 @@
-//! What the user's own requirements say beside versions: pins, and wheels named by their URL.
+//! Pins and direct references of the user's requirements.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use url::Url;
 use crate::index::{IndexFile, MetadataFile, Origin, filename, sha256};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::{Policy, ResolutionError};
 use crate::wheel::WheelFileName;
 
-/// Notes pinned versions and URLs.
+/// Registers pinned versions and direct references with the fetcher.
 pub(super) fn prepare<'a>(
     fetcher: &mut Fetcher,
     requirements: impl Iterator<Item = &'a Requirement>,
@@ -22,7 +22,7 @@ pub(super) fn prepare<'a>(
     let here = MarkerEnvironment::default();
     for requirement in requirements.filter(|requirement| requirement.applies_in(&here)) {
         match &requirement.source {
-            Source::Versions(specifiers) => {
+            RequirementSource::Versions(specifiers) => {
                 let mut specifiers = specifiers.iter();
                 if let (Some(only), None) = (specifiers.next(), specifiers.next())
                     && matches!(only.operator(), Operator::Equal | Operator::ExactEqual)
@@ -30,7 +30,7 @@ pub(super) fn prepare<'a>(
                     fetcher.pin(&requirement.name, only.version().clone());
                 }
             }
-            Source::Url(text) => {
+            RequirementSource::Url(text) => {
                 let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
                 let file = direct(text, &requirement.name, policy).map_err(wrong)?;
                 if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {
@@ -43,7 +43,7 @@ pub(super) fn prepare<'a>(
     Ok(())
 }
 
-/// The wheel at a URL that a requirement gives.
+/// Returns the wheel at the URL of a requirement.
 fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexFile, String> {
     let mut url = Url::parse(text).map_err(|error| format!("its URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -78,7 +78,7 @@ fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexF
     })
 }
 
-/// Does a requirement's URL name the file at `url`, whatever fragment tells its hash?
+/// Returns whether a requirement's URL names the file at `url`, ignoring the fragment with its hash.
 pub(crate) fn same_file(written: &str, url: &Url) -> bool {
     Url::parse(written).is_ok_and(|mut written| {
         written.set_fragment(None);

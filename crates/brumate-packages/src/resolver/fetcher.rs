@@ -1,4 +1,4 @@
-//! Fetches each page and each metadata once, ahead of the solver where it can.
+//! Fetches the pages and metadata of a resolution once each, and ahead of the solver where possible.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -12,40 +12,40 @@ use tokio::task::JoinSet;
 use crate::bundle::Bundle;
 use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, MetadataFile, Origin, blocking};
 use crate::name::DistributionName;
-use crate::resolver::candidates::{Candidates, Rules};
+use crate::resolver::candidates::{Candidates, SelectionRules};
 use crate::resolver::ranges::Versions;
-use crate::resolver::{OnProgress, Policy, Progress};
+use crate::resolver::{OnProgress, Policy, ResolutionProgress};
 
-/// Metadata of versions that may be tried next is fetched in batches of at most so many.
+/// Most metadata of one batch for versions that may be tried next.
 const MAX_BATCH: usize = 50;
 
-type Once<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
+type SharedFetch<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
 
-/// Everything that a resolution looks at, fetched once.
+/// Fetched pages and metadata of a resolution.
 pub(crate) struct Fetcher {
     client: Arc<IndexClient>,
     bundle: Option<Arc<Bundle>>,
     policy: Arc<Policy>,
     python: Version,
-    /// Versions that are taken although they were yanked.
+    /// Versions that are used although they were withdrawn.
     pinned: HashMap<DistributionName, BTreeSet<Version>>,
-    /// Files that requirements name by their URL.
+    /// Files of direct references.
     direct: HashMap<DistributionName, IndexFile>,
     progress: OnProgress,
-    candidates: Memo<DistributionName, Candidates>,
-    metadata: Memo<(DistributionName, Version), Metadata>,
+    candidates: FetchMemo<DistributionName, Candidates>,
+    metadata: FetchMemo<(DistributionName, Version), Metadata>,
     handle: Handle,
     tasks: Mutex<JoinSet<()>>,
 }
 
-struct Memo<K, T>(Mutex<HashMap<K, Once<T>>>);
+struct FetchMemo<K, T>(Mutex<HashMap<K, SharedFetch<T>>>);
 
-impl<K: Eq + Hash, T> Memo<K, T> {
+impl<K: Eq + Hash, T> FetchMemo<K, T> {
     fn new() -> Self {
         Self(Mutex::new(HashMap::new()))
     }
 
-    fn cell(&self, key: K) -> Once<T> {
+    fn cell(&self, key: K) -> SharedFetch<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
     }
 
@@ -74,8 +74,8 @@ impl Fetcher {
             pinned: HashMap::new(),
             direct: HashMap::new(),
             progress,
-            candidates: Memo::new(),
-            metadata: Memo::new(),
+            candidates: FetchMemo::new(),
+            metadata: FetchMemo::new(),
             handle: Handle::current(),
             tasks: Mutex::new(JoinSet::new()),
         }
@@ -89,12 +89,12 @@ impl Fetcher {
         &self.python
     }
 
-    /// Take `version` of `name` although it may have been yanked.
+    /// Uses `version` of `name` even if it was withdrawn.
     pub(crate) fn pin(&mut self, name: &DistributionName, version: Version) {
         self.pinned.entry(name.clone()).or_default().insert(version);
     }
 
-    /// Take this file for `name`, and nothing else.
+    /// Uses only this file for `name`.
     pub(crate) fn set_direct(&mut self, name: &DistributionName, file: IndexFile) {
         self.direct.insert(name.clone(), file);
     }
@@ -103,24 +103,24 @@ impl Fetcher {
         self.direct.get(name)
     }
 
-    /// Distributions that were looked at.
+    /// Returns the number of distributions that were fetched.
     pub(crate) fn distributions(&self) -> usize {
         self.candidates.len()
     }
 
-    /// The versions of `name`.
+    /// Returns the versions of `name`.
     pub(crate) async fn candidates(&self, name: &DistributionName) -> Result<Arc<Candidates>, IndexError> {
         let cell = self.candidates.cell(name.clone());
         cell.get_or_init(|| async {
-            (self.progress)(Progress::Listing { name: name.as_str() });
+            (self.progress)(ResolutionProgress::Listing { name: name.as_str() });
             self.read_candidates(name).await.map(Arc::new)
         })
         .await
         .clone()
     }
 
-    /// The versions of `name` as far as a choice from `range` needs them: where the bundle's is one of them, it alone, and no
-    /// other source is asked.
+    /// Returns the versions of `name` that a choice from `range` needs: if the bundle's version is in it, only that,
+    /// without asking other sources.
     pub(crate) async fn candidates_in(
         &self,
         name: &DistributionName,
@@ -145,17 +145,18 @@ impl Fetcher {
         let pinned = self.pinned.get(name).cloned().unwrap_or_default();
         let (name, policy, python) = (name.clone(), self.policy.clone(), self.python.clone());
         let exclude_newer = self.client.settings().exclude_newer.filter(|_| !self.direct.contains_key(&name));
-        // Ten thousands of file names are some milliseconds of work.
+        // Sorting ten thousands of file names takes some milliseconds.
         Ok(blocking(move || {
             let hashes = policy.hashes.get(&name).map_or(&[][..], Vec::as_slice);
             let forbidden = |version: &Version| (policy.forbids)(&name, version);
-            let rules = Rules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
+            let rules =
+                SelectionRules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
             Candidates::new(&name, listing, &rules)
         })
         .await)
     }
 
-    /// The bundle's wheel of `name` as a file.
+    /// Returns the bundle's wheel of `name` as a file.
     fn bundled(&self, name: &DistributionName) -> Option<IndexFile> {
         let wheel = self.bundle.as_ref()?.wheels.get(name)?;
         let metadata = Metadata {
@@ -179,7 +180,7 @@ impl Fetcher {
         })
     }
 
-    /// The metadata of `version` of `name`, which `file` is.
+    /// Returns the metadata of `version` of `name` in `file`.
     pub(crate) async fn metadata(
         &self,
         name: &DistributionName,
@@ -191,7 +192,7 @@ impl Fetcher {
         }
         let cell = self.metadata.cell((name.clone(), version.clone()));
         cell.get_or_init(|| async {
-            (self.progress)(Progress::Metadata { name: name.as_str(), version });
+            (self.progress)(ResolutionProgress::Metadata { name: name.as_str(), version });
             let metadata = self.client.metadata(file).await?;
             if metadata.name != *name || metadata.version != *version {
                 let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);
@@ -203,7 +204,7 @@ impl Fetcher {
         .clone()
     }
 
-    /// Waits in a thread that may block.
+    /// Blocks this thread until the future is ready.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.handle.block_on(future)
     }
@@ -213,13 +214,13 @@ impl Fetcher {
         if !self.candidates.contains(name) {
             let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
             self.spawn(async move {
-                // Whoever needs it gets the error.
+                // The error is reported to the call that needs the result.
                 let _ = fetcher.candidates_in(&name, &range).await;
             });
         }
     }
 
-    /// Starts to fetch the metadata of the version of `name` that would be taken from `range` now.
+    /// Starts to fetch the metadata of the version of `name` that would be chosen from `range` now.
     pub(crate) fn prefetch_choice(self: &Arc<Self>, name: &DistributionName, range: &Versions) {
         let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
         self.spawn(async move {
@@ -230,7 +231,7 @@ impl Fetcher {
         });
     }
 
-    /// Starts to fetch the metadata of the next versions of `name` in `range` below `version`: many were tried.
+    /// Starts to fetch the metadata of the next versions of `name` in `range` below `version`, after many were tried.
     pub(crate) fn prefetch_below(
         self: &Arc<Self>,
         name: &DistributionName,
@@ -256,7 +257,7 @@ impl Fetcher {
         while tasks.try_join_next().is_some() {}
     }
 
-    /// Ends what was started ahead and is not needed any more.
+    /// Cancels prefetches.
     pub(crate) fn stop(&self) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }

@@ -1,7 +1,8 @@
-//! Requirements → exact wheels, from the bundle, the operator's sources, an index, a Pyodide distribution.
+//! Resolver: finds exact wheels for requirements, from the bundle, the operator's sources, an index, a Pyodide
+//! distribution.
 //!
-//! The search is PubGrub's, with the order of decisions that uv uses, so that both find the same versions. Taken are
-//! wheels only: nothing is ever built. Metadata is fetched when it is needed, and a little ahead.
+//! The search is PubGrub's, with uv's order of decisions, so that both find the same versions. Only wheels are used:
+//! nothing is ever built. Metadata is fetched when it is needed, and a little ahead.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,33 +51,33 @@ use crate::settings::Settings;
 
 pub(crate) use direct::same_file;
 use fetcher::Fetcher;
-use provider::Failure;
+use provider::SearchFailure;
 use requirements::Constraints;
 pub(crate) use resolution::in_order;
-pub use resolution::{Locked, Resolution};
+pub use resolution::{LockedPackage, Resolution};
 use solve::Search;
 
-/// Requirements and constraints that one resolution may be given.
+/// Most requirements and constraints of one resolution.
 pub const MAX_REQUIREMENTS: usize = 1024;
-/// Distributions that one resolution looks at.
+/// Most distributions that one resolution considers.
 pub const MAX_DISTRIBUTIONS: usize = 5000;
-/// Steps of one search; real ones take some hundreds.
+/// Most steps of one search; real ones take some hundreds.
 pub const MAX_STEPS: usize = 500_000;
-/// Stack of the thread that searches: explanations of long contradictions are nested deeply.
+/// Stack of the search thread: explanations of long contradictions are deeply nested.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Why a URL may not be fetched, if so.
+/// Returns why a URL may not be fetched, if so.
 pub type UrlRule = dyn Fn(&Url) -> Result<(), String> + Send + Sync;
 
-/// Why a version of a distribution may not be used, if so.
+/// Returns why a version of a distribution may not be used, if so.
 pub type VersionRule = dyn Fn(&DistributionName, &Version) -> Option<String> + Send + Sync;
 
-/// What may be installed. The default allows every distribution, and no URLs.
+/// Rules for what may be installed. The default allows every distribution, and no URLs.
 #[derive(Clone)]
 pub struct Policy {
-    /// May this URL be fetched because a requirement names it? The error says why not.
+    /// Checks whether a URL of a requirement may be fetched. The error is the reason.
     pub url: Arc<UrlRule>,
-    /// Why a version of a distribution may not be used, if so.
+    /// Returns why a version of a distribution may not be used, if so.
     pub forbids: Arc<VersionRule>,
     /// Allowed SHA-256 (lower-case hexadecimal) by name; a name without an entry may have any.
     pub hashes: HashMap<DistributionName, Vec<String>>,
@@ -98,16 +99,16 @@ impl fmt::Debug for Policy {
     }
 }
 
-/// What a resolution is doing.
+/// Progress of a resolution.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Progress<'a> {
-    /// Looks for the files of a distribution.
+pub enum ResolutionProgress<'a> {
+    /// The files of a distribution are being listed.
     Listing {
         /// Normalised name.
         name: &'a str,
     },
-    /// Reads the metadata of a version.
+    /// The metadata of a version is being read.
     Metadata {
         /// Normalised name.
         name: &'a str,
@@ -116,36 +117,37 @@ pub enum Progress<'a> {
     },
 }
 
-/// Called from several threads.
-pub type OnProgress = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+/// Receiver of progress; called from several threads.
+pub type OnProgress = Arc<dyn Fn(ResolutionProgress<'_>) + Send + Sync>;
 
-/// Why there is no resolution.
+/// Error of a resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResolutionError {
-    /// The requirements contradict each other, or something is missing: the explanation, then hints, a line each.
+    /// The requirements contradict each other, or something is missing. The text has the explanation, then hints, one
+    /// for each line.
     #[error("{0}")]
     NoSolution(String),
-    /// A source could not be asked, or gave something unusable.
+    /// A source failed or gave an unusable answer.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A requirement with a URL that is not allowed or not a wheel.
+    /// A requirement's URL is not allowed or not a wheel.
     #[error("`{requirement}` cannot be used: {reason}")]
     Url {
         /// The requirement as written.
         requirement: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// More than a resolution may look at.
+    /// The requirements exceed a limit.
     #[error("the requirements are too large: {0}")]
     TooLarge(String),
-    /// The thread that searches could not be started, or died.
+    /// The search thread could not be started, or panicked.
     #[error("the resolution could not be run: {0}")]
     Internal(String),
 }
 
-/// Finds wheels. Cheap to clone; what one resolution fetched is in the cache on disk for the next.
+/// Resolver. Cheap to clone. Fetched data is in the cache on disk for later resolutions.
 #[derive(Clone)]
 pub struct Resolver {
     client: Arc<IndexClient>,
@@ -161,7 +163,7 @@ impl fmt::Debug for Resolver {
 }
 
 impl Resolver {
-    /// A resolver over the sources of `settings`.
+    /// Makes a resolver over the sources of `settings`.
     ///
     /// # Errors
     ///
@@ -175,14 +177,14 @@ impl Resolver {
         })
     }
 
-    /// Lists the modules of the wheels in the directories of find-links, and whose they are. Pages of links are left out: they name
-    /// wheels, not what is in them.
+    /// Lists the modules of the wheels in find-links directories, with their distributions. Find-links pages are left
+    /// out: they name wheels, not their modules.
     ///
     /// # Errors
     ///
     /// [`IndexError::File`] for a directory that cannot be read.
-    pub async fn linked_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
-        self.client.linked_modules().await
+    pub async fn find_links_modules(&self) -> Result<HashMap<String, DistributionName>, IndexError> {
+        self.client.find_links_modules().await
     }
 
     pub(crate) fn client(&self) -> &IndexClient {
@@ -196,27 +198,27 @@ impl Resolver {
         self
     }
 
-    /// Leaves out what the requirements require in turn, extras as well.
+    /// Leaves out the dependencies of the requirements, also those of extras.
     #[must_use]
     pub fn without_dependencies(mut self) -> Self {
         self.dependencies = false;
         self
     }
 
-    /// Calls `progress` for each thing that is fetched.
+    /// Sets the receiver of progress.
     #[must_use]
     pub fn with_progress(mut self, progress: OnProgress) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Finds wheels that meet `requirements` and whatever these require, within `constraints` and `policy`.
+    /// Finds wheels that meet `requirements` and their dependencies, within `constraints` and `policy`.
     ///
-    /// Requirements whose marker does not hold in the sandbox are left out. Dropping the future ends the search.
+    /// Requirements whose marker does not hold in the sandbox are left out. Dropping the future cancels the search.
     ///
     /// # Errors
     ///
-    /// [`ResolutionError`]; its text is meant for whoever wrote the requirements.
+    /// [`ResolutionError`]; its text is meant for the author of the requirements.
     pub async fn resolve(
         &self,
         requirements: &[Requirement],
@@ -247,7 +249,7 @@ impl Resolver {
                 Ok(solution) => resolution::lock(&solution, &fetcher),
                 Err(failure) => Err(explained(failure, &fetcher)),
             };
-            // Nobody listens when the future was dropped.
+            // The receiver may be gone.
             let _ = sender.send(result);
         };
         std::thread::Builder::new()
@@ -259,7 +261,7 @@ impl Resolver {
     }
 }
 
-/// Ends the search when nobody waits for it any more.
+/// Cancels the search when its future is dropped.
 struct CancelOnDrop {
     cancelled: Arc<AtomicBool>,
     fetcher: Arc<Fetcher>,
@@ -276,15 +278,15 @@ fn internal(error: &dyn fmt::Display) -> ResolutionError {
     ResolutionError::Internal(error.to_string())
 }
 
-fn explained(failure: Failure, fetcher: &Fetcher) -> ResolutionError {
+fn explained(failure: SearchFailure, fetcher: &Fetcher) -> ResolutionError {
     match failure {
-        Failure::NoSolution(tree) => ResolutionError::NoSolution(report::explain(&tree, fetcher)),
-        Failure::Index(error) => ResolutionError::Index(error),
-        Failure::TransitiveUrl { parent, requirement } => ResolutionError::Url {
+        SearchFailure::NoSolution(tree) => ResolutionError::NoSolution(report::explain(&tree, fetcher)),
+        SearchFailure::Index(error) => ResolutionError::Index(error),
+        SearchFailure::TransitiveUrl { parent, requirement } => ResolutionError::Url {
             requirement,
             reason: format!("{parent} asks for it; add it to your own requirements if its URL is to be trusted"),
         },
-        Failure::TooLarge(message) => ResolutionError::TooLarge(message),
-        Failure::Cancelled => internal(&"it was cancelled"),
+        SearchFailure::TooLarge(message) => ResolutionError::TooLarge(message),
+        SearchFailure::Cancelled => internal(&"it was cancelled"),
     }
 }

@@ -1,4 +1,4 @@
-//! What the solver decides on: distributions, and extras as distributions of their own.
+//! Packages of the solver: distributions, and extras as packages of their own.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,22 +7,22 @@ use std::fmt;
 use crate::name::DistributionName;
 use crate::resolver::ranges::{self, Versions};
 
-/// A package in the solver's sense.
+/// Package of the solver.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Package {
-    /// What was asked for.
+    /// The user's requirements.
     Root,
     /// A distribution.
     Base(DistributionName),
-    /// `name[extra]` as a requirement writes it: leads to the same version of [`Base`](Self::Base) and
+    /// `name[extra]` as a requirement writes it. Requires the same version of [`Base`](Self::Base) and
     /// [`Optional`](Self::Optional).
     Extra(DistributionName, DistributionName),
-    /// What an extra adds to a distribution.
+    /// Additions of an extra to a distribution.
     Optional(DistributionName, DistributionName),
 }
 
 impl Package {
-    /// `None` for the root.
+    /// Returns the name; `None` for the root.
     pub(crate) fn name(&self) -> Option<&DistributionName> {
         match self {
             Self::Root => None,
@@ -41,25 +41,25 @@ impl fmt::Display for Package {
     }
 }
 
-/// How early a package is decided; the greatest first. uv's order.
+/// Priority of a package's decision, the greatest first, as in uv.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
-    /// In the order in which packages were met.
+pub(crate) enum DecisionRank {
+    /// In the order in which packages were found.
     Met(Reverse<usize>),
-    /// Its choice often made others impossible.
+    /// Its decision often conflicts with others.
     Culprit(Reverse<usize>),
-    /// Its choices were often made impossible by others.
+    /// Decisions of others often conflict with it.
     Affected(Reverse<usize>),
     /// One version only.
     Pinned(Reverse<usize>),
     /// One file only.
     Url(Reverse<usize>),
-    /// What was asked for.
+    /// The user's requirements.
     Root,
 }
 
-impl Rank {
-    fn place(self) -> Reverse<usize> {
+impl DecisionRank {
+    fn position(self) -> Reverse<usize> {
         match self {
             Self::Met(place)
             | Self::Culprit(place)
@@ -71,30 +71,30 @@ impl Rank {
     }
 }
 
-/// Rank of the name, then the order in which the package itself was met.
-pub(crate) type Priority = (Rank, Reverse<usize>);
+/// Priority: the rank of the name, then the order in which the package was found.
+pub(crate) type Priority = (DecisionRank, Reverse<usize>);
 
-/// The ranks of all packages met.
+/// Ranks of all packages that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Priorities {
-    names: HashMap<DistributionName, Rank>,
+    names: HashMap<DistributionName, DecisionRank>,
     packages: HashMap<Package, usize>,
 }
 
 impl Priorities {
-    /// A requirement for `versions` of `package` was met.
+    /// Registers a requirement for `versions` of `package`.
     pub(crate) fn meet(&mut self, package: &Package, versions: &Versions, is_url: bool) {
         let next = self.packages.len();
         self.packages.entry(package.clone()).or_insert(next);
         let Some(name) = package.name() else { return };
         let known = self.names.get(name).copied();
-        let place = known.map_or(Reverse(self.names.len()), Rank::place);
+        let place = known.map_or(Reverse(self.names.len()), DecisionRank::position);
         let rank = if is_url {
-            Rank::Url(place)
+            DecisionRank::Url(place)
         } else if ranges::is_pin(versions) {
-            Rank::Pinned(place)
+            DecisionRank::Pinned(place)
         } else {
-            Rank::Met(place)
+            DecisionRank::Met(place)
         };
         if known.is_none_or(|known| rank > known) {
             self.names.insert(name.clone(), rank);
@@ -102,28 +102,35 @@ impl Priorities {
     }
 
     pub(crate) fn get(&self, package: &Package) -> Priority {
-        let Some(name) = package.name() else { return (Rank::Root, Reverse(0)) };
-        let rank = self.names.get(name).copied().unwrap_or(Rank::Met(Reverse(usize::MAX)));
+        let Some(name) = package.name() else { return (DecisionRank::Root, Reverse(0)) };
+        let rank = self.names.get(name).copied().unwrap_or(DecisionRank::Met(Reverse(usize::MAX)));
         (rank, Reverse(self.packages.get(package).copied().unwrap_or(usize::MAX)))
     }
 
-    /// Decide `package` earlier from now on. Was it not so already?
+    /// Raises the priority of `package`. Returns whether that is new.
     pub(crate) fn mark_affected(&mut self, package: &Package) -> bool {
-        self.mark(package, Rank::Affected, |rank| matches!(rank, Rank::Affected(_)))
+        self.mark(package, DecisionRank::Affected, |rank| matches!(rank, DecisionRank::Affected(_)))
     }
 
-    /// Decide `package` a little earlier, but after those that it makes impossible. Was it not so already?
+    /// Raises the priority of `package`, but below that of affected packages. Returns whether that is new.
     pub(crate) fn mark_culprit(&mut self, package: &Package) -> bool {
-        self.mark(package, Rank::Culprit, |rank| matches!(rank, Rank::Culprit(_) | Rank::Affected(_)))
+        self.mark(package, DecisionRank::Culprit, |rank| {
+            matches!(rank, DecisionRank::Culprit(_) | DecisionRank::Affected(_))
+        })
     }
 
-    fn mark(&mut self, package: &Package, rank: fn(Reverse<usize>) -> Rank, is_so: fn(Rank) -> bool) -> bool {
+    fn mark(
+        &mut self,
+        package: &Package,
+        rank: fn(Reverse<usize>) -> DecisionRank,
+        is_so: fn(DecisionRank) -> bool,
+    ) -> bool {
         let Some(name) = package.name() else { return false };
         let next = Reverse(self.names.len());
         match self.names.get_mut(name) {
             Some(known) if is_so(*known) => false,
             Some(known) => {
-                *known = rank(known.place());
+                *known = rank(known.position());
                 true
             }
             None => {

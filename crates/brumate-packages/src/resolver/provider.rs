@@ -1,4 +1,4 @@
-//! The solver's words for our matter: packages, ranges, and why something cannot be.
+//! Types of the solver: packages, ranges, and reasons.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,22 +10,22 @@ use crate::index::IndexError;
 use crate::resolver::package::{Package, Priorities, Priority};
 use crate::resolver::ranges::{self, Versions};
 
-/// Why a version cannot be taken, found when it was looked at.
+/// Reason why a version cannot be used, found when it was examined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// No source knows the distribution.
+pub(crate) enum UnusableReason {
+    /// No source has the distribution.
     NotFound,
-    /// Sources that may know it could not be asked.
+    /// Sources that may have it could not be asked.
     Offline,
-    /// `Requires-Python` in its metadata leaves the sandbox's out.
+    /// `Requires-Python` in its metadata excludes the sandbox's Python.
     Python(String),
-    /// A requirement of it cannot be met by any version.
+    /// No version can meet a requirement of it.
     Impossible(String),
     /// Its metadata cannot be read.
     Unreadable(String),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnusableReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => formatter.write_str("was not found"),
@@ -37,16 +37,16 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Types for the solver's state. The state is driven by [`Search`], so nothing is asked of it.
+/// Types for the solver's state. [`Search`] drives that state, so the methods are never called.
 #[derive(Debug, Clone)]
-pub(crate) struct Provider;
+pub(crate) struct SolverTypes;
 
-impl DependencyProvider for Provider {
+impl DependencyProvider for SolverTypes {
     type P = Package;
     type V = Version;
     type VS = Versions;
     type Priority = Priority;
-    type M = Reason;
+    type M = UnusableReason;
     type Err = Infallible;
 
     fn prioritize(&self, package: &Package, _: &Versions, _: &PackageResolutionStatistics) -> Priority {
@@ -61,36 +61,36 @@ impl DependencyProvider for Provider {
         &self,
         _: &Package,
         _: &Version,
-    ) -> Result<Dependencies<Package, Versions, Reason>, Infallible> {
-        Ok(Dependencies::Unavailable(Reason::NotFound))
+    ) -> Result<Dependencies<Package, Versions, UnusableReason>, Infallible> {
+        Ok(Dependencies::Unavailable(UnusableReason::NotFound))
     }
 }
 
-/// Why there is no solution.
-pub(crate) type Derivation = DerivationTree<Package, Versions, Reason>;
+/// Explanation of a contradiction.
+pub(crate) type Derivation = DerivationTree<Package, Versions, UnusableReason>;
 
-/// Why the search ended without a solution.
+/// End of a search without a solution.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum SearchFailure {
     /// The requirements contradict each other, or something is missing.
     NoSolution(Box<Derivation>),
-    /// A source could not be asked.
+    /// A source failed.
     Index(IndexError),
-    /// Asked for by `requirement` of `parent`, but the URL is not one that the user gave.
+    /// `parent` requires a URL that the user did not give.
     TransitiveUrl { parent: String, requirement: String },
-    /// Too many distributions or steps.
+    /// There are too many distributions or steps.
     TooLarge(String),
-    /// Nobody waits any more.
+    /// The search was cancelled.
     Cancelled,
 }
 
-impl From<IndexError> for Failure {
+impl From<IndexError> for SearchFailure {
     fn from(error: IndexError) -> Self {
         Self::Index(error)
     }
 }
 
-/// The range of a positive term.
+/// Returns the range of a positive term.
 pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
     match term {
         Term::Positive(versions) => Some(versions),
@@ -98,7 +98,7 @@ pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
     }
 }
 
-/// Is it every version that one can write?
+/// Returns whether a range has every version that can be written.
 pub(crate) fn is_all(versions: &Versions) -> bool {
     ranges::shown(versions).is_empty()
 }

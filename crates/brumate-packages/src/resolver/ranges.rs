@@ -5,23 +5,23 @@ use std::collections::Bound;
 use pep440_rs::{LocalSegment, Operator, Prerelease, Version, VersionSpecifier, VersionSpecifiers};
 use pubgrub::Ranges;
 
-/// A set of versions.
+/// Set of versions.
 pub(crate) type Versions = Ranges<Version>;
 
-/// Stands for "after every local version": no index serves a local version that ends so (see [`is_reserved`]).
+/// Bound after every local version: no index serves a local version that ends so (see [`is_reserved`]).
 const LAST_LOCAL: LocalSegment = LocalSegment::Number(u64::MAX);
 
-/// Versions that no one may publish, because [`after_locals`] uses them as a boundary.
+/// Returns whether a version cannot be published, because [`after_locals`] uses it as a bound.
 pub(crate) fn is_reserved(version: &Version) -> bool {
     version.local().contains(&LAST_LOCAL)
 }
 
-/// A boundary after `version` and all its local versions, before everything else.
+/// Returns a bound after `version` and all its local versions, before everything else.
 fn after_locals(version: Version) -> Version {
     version.with_local(vec![LAST_LOCAL])
 }
 
-/// The versions that meet all `specifiers`. Prereleases are inside the bounds like any other version.
+/// Returns the versions that meet all `specifiers`. Prereleases within the bounds are included.
 pub(crate) fn versions(specifiers: &VersionSpecifiers) -> Versions {
     specifiers.iter().fold(Versions::full(), |versions, specifier| versions.intersection(&one(specifier)))
 }
@@ -31,7 +31,7 @@ fn one(specifier: &VersionSpecifier) -> Versions {
     match specifier.operator() {
         Operator::ExactEqual => Versions::singleton(version),
         Operator::Equal if version.is_local() => Versions::singleton(version),
-        // `==1.0` takes 1.0 and 1.0+anything.
+        // `==1.0` has 1.0 and 1.0+anything.
         Operator::Equal => Versions::between(version.clone(), after_locals(version)),
         Operator::NotEqual if version.is_local() => Versions::singleton(version).complement(),
         Operator::NotEqual => Versions::between(version.clone(), after_locals(version)).complement(),
@@ -50,11 +50,11 @@ fn one(specifier: &VersionSpecifier) -> Versions {
         }
         Operator::GreaterThanEqual => Versions::higher_than(version),
         Operator::LessThanEqual => Versions::lower_than(after_locals(version)),
-        // `<1.0` leaves out what comes before the release 1.0, unless 1.0 is such a version itself.
+        // `<1.0` excludes prereleases of 1.0, unless 1.0 is a prerelease itself.
         Operator::LessThan if version.any_prerelease() => Versions::strictly_lower_than(version),
         Operator::LessThan if version.is_post() => Versions::strictly_lower_than(version.with_dev(Some(0))),
         Operator::LessThan => Versions::strictly_lower_than(version.with_min(Some(0))),
-        // `>1.0` leaves out 1.0.post1 and 1.0+local, unless 1.0 is such a version itself.
+        // `>1.0` excludes 1.0.post1 and 1.0+local, unless 1.0 is such a version itself.
         Operator::GreaterThan => match version.dev() {
             Some(dev) => Versions::higher_than(version.with_dev(Some(dev.saturating_add(1)))),
             None if version.is_post() => Versions::strictly_higher_than(after_locals(version)),
@@ -63,7 +63,7 @@ fn one(specifier: &VersionSpecifier) -> Versions {
     }
 }
 
-/// `==1.0.*`: from 1.0.dev0 to what comes after every version that starts with 1.0.
+/// Returns the range of `==1.0.*`: from 1.0.dev0 to the bound after every version that starts with 1.0.
 fn prefix(version: Version) -> Versions {
     let first = version.with_dev(Some(0));
     let end = match (first.post(), first.pre()) {
@@ -82,7 +82,7 @@ fn prefix(version: Version) -> Versions {
     Versions::between(first, end)
 }
 
-/// Is it one version, local versions aside (`==1.0`)?
+/// Returns whether a range is one version, except for local versions (`==1.0`).
 pub(crate) fn is_pin(versions: &Versions) -> bool {
     versions.as_singleton().is_some()
         || !versions.is_empty()
@@ -94,11 +94,11 @@ pub(crate) fn is_pin(versions: &Versions) -> bool {
             })
 }
 
-/// `versions` as a person would write them after a name: `>=1,<2`, `==1.0`, `<1 or >2`; empty for all versions.
+/// Formats a range as people write it after a name: `>=1,<2`, `==1.0`, `<1 or >2`; empty for all versions.
 pub(crate) fn shown(versions: &Versions) -> String {
     let clean = |version: &Version| {
         let version = if is_reserved(version) { version.clone().without_local() } else { version.clone() };
-        // Setting these is forbidden where they cannot be, even to nothing.
+        // These must not be set on such versions, not even to `None`.
         let version = if Version::min(&version).is_some() { version.with_min(None) } else { version };
         if Version::max(&version).is_some() { version.with_max(None) } else { version }
     };
@@ -138,7 +138,7 @@ mod tests {
         Version::from_str(text).expect("a version")
     }
 
-    /// What `packaging` 26.3 says.
+    /// Expected results are those of `packaging` 26.3.
     #[test]
     fn agree_with_packaging() {
         let all = [
@@ -183,7 +183,7 @@ mod tests {
             (">=1!0", "1!0.1"),
         ] {
             let set = set(text);
-            // Early versions are inside the bounds; whether they are taken is decided elsewhere.
+            // Prereleases are within the bounds; other code decides whether they are used.
             let found: Vec<&str> = all.into_iter().filter(|given| set.contains(&version(given))).collect();
             assert_eq!(found.join(" "), expected, "{text}");
         }

@@ -1,4 +1,4 @@
-//! Why there is no solution, in words.
+//! Explanations of contradictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,20 +6,19 @@ use std::sync::Arc;
 use pubgrub::{DefaultStringReporter, Derived, External, Map, ReportFormatter, Reporter, Term};
 
 use crate::index::Origin;
-use crate::name::DistributionName;
-use crate::resolver::candidates::{Candidates, Rejection};
+use crate::resolver::candidates::{CandidatesByName, Rejection};
 use crate::resolver::dead_end;
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::Package;
-use crate::resolver::provider::{Derivation, Reason, is_all, positive};
+use crate::resolver::provider::{Derivation, UnusableReason, is_all, positive};
 use crate::resolver::ranges::{self, Versions};
 
-/// Longest explanation, in characters; contradictions between many packages have no end.
+/// Most characters of an explanation; contradictions between many packages can be very long.
 const MAX_CHARACTERS: usize = 8000;
-/// Versions that a hint names.
+/// Most versions that a hint names.
 const MAX_NAMED: usize = 3;
 
-/// The explanation, then hints, each on a line of its own.
+/// Returns the explanation and hints, one for each line.
 pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     let mut known = BTreeMap::new();
     for package in tree.packages() {
@@ -31,7 +30,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     }
     let dead_end = dead_end::find(tree, &known);
     let tree = without_proxies(tree.clone());
-    let words = Words { known: &known };
+    let words = ReportText { known: &known };
     let mut text = match (&dead_end, &tree) {
         (Some(dead_end), _) => dead_end.sentence.clone(),
         (None, Derivation::External(external)) => format!("{}.", words.format_external(external)),
@@ -40,7 +39,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     if text.chars().count() > MAX_CHARACTERS {
         text = text.chars().take(MAX_CHARACTERS).collect::<String>() + "…";
     }
-    // What the sentence says already.
+    // The sentence has this hint already.
     let said = dead_end.and_then(|dead_end| dead_end.wheels_of).map(|name| format!("`{name}` "));
     for hint in hints(&tree, &known).iter().filter(|hint| said.as_ref().is_none_or(|said| !hint.starts_with(said))) {
         text.push_str("\nhint: ");
@@ -49,7 +48,7 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     text
 }
 
-/// Leaves out that `foo[x]` is about `foo`.
+/// Removes steps from `foo[x]` to `foo`.
 fn without_proxies(tree: Derivation) -> Derivation {
     let Derivation::Derived(Derived { terms, shared_id, cause1, cause2 }) = tree else { return tree };
     let is_proxy = |cause: &Derivation| {
@@ -68,14 +67,13 @@ fn without_proxies(tree: Derivation) -> Derivation {
     }
 }
 
-pub(super) type Known = BTreeMap<DistributionName, Arc<Candidates>>;
-
-struct Words<'a> {
-    known: &'a Known,
+/// Texts of a report, with ranges simplified for the known candidates.
+struct ReportText<'a> {
+    known: &'a CandidatesByName,
 }
 
-impl Words<'_> {
-    /// `numpy>=2`: the range as short as the existing versions allow.
+impl ReportText<'_> {
+    /// Formats a package with its range, simplified for the existing versions: `numpy>=2`.
     fn package(&self, package: &Package, versions: &Versions) -> String {
         let simple = match package.name().and_then(|name| self.known.get(name)) {
             Some(candidates) if !candidates.versions().is_empty() => versions.simplify(candidates.versions().iter()),
@@ -88,16 +86,16 @@ impl Words<'_> {
         }
     }
 
-    /// Like [`package`](Self::package), for a requirement: as it was written.
+    /// Formats a package with the range of a requirement, as it was written.
     fn required(&self, package: &Package, versions: &Versions) -> String {
         format!("{package}{}", ranges::shown(versions))
     }
 }
 
-impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
+impl ReportFormatter<Package, Versions, UnusableReason> for ReportText<'_> {
     type Output = String;
 
-    fn format_external(&self, external: &External<Package, Versions, Reason>) -> String {
+    fn format_external(&self, external: &External<Package, Versions, UnusableReason>) -> String {
         match external {
             External::NotRoot(package, _) => format!("{package} are to be met"),
             External::NoVersions(package, versions) => {
@@ -139,8 +137,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn explain_both_external(
         &self,
-        external1: &External<Package, Versions, Reason>,
-        external2: &External<Package, Versions, Reason>,
+        external1: &External<Package, Versions, UnusableReason>,
+        external2: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_external(external1), self.format_external(external2));
@@ -150,9 +148,9 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn explain_both_ref(
         &self,
         ref_id1: usize,
-        derived1: &Derived<Package, Versions, Reason>,
+        derived1: &Derived<Package, Versions, UnusableReason>,
         ref_id2: usize,
-        derived2: &Derived<Package, Versions, Reason>,
+        derived2: &Derived<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_terms(&derived1.terms), self.format_terms(&derived2.terms));
@@ -162,8 +160,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn explain_ref_and_external(
         &self,
         ref_id: usize,
-        derived: &Derived<Package, Versions, Reason>,
-        external: &External<Package, Versions, Reason>,
+        derived: &Derived<Package, Versions, UnusableReason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_terms(&derived.terms), self.format_external(external));
@@ -172,7 +170,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn and_explain_external(
         &self,
-        external: &External<Package, Versions, Reason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         format!("And because {}, {}.", self.format_external(external), self.format_terms(current_terms))
@@ -181,7 +179,7 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     fn and_explain_ref(
         &self,
         ref_id: usize,
-        derived: &Derived<Package, Versions, Reason>,
+        derived: &Derived<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let first = self.format_terms(&derived.terms);
@@ -190,8 +188,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
 
     fn and_explain_prior_and_external(
         &self,
-        prior_external: &External<Package, Versions, Reason>,
-        external: &External<Package, Versions, Reason>,
+        prior_external: &External<Package, Versions, UnusableReason>,
+        external: &External<Package, Versions, UnusableReason>,
         current_terms: &Map<Package, Term<Versions>>,
     ) -> String {
         let (first, second) = (self.format_external(prior_external), self.format_external(external));
@@ -199,8 +197,8 @@ impl ReportFormatter<Package, Versions, Reason> for Words<'_> {
     }
 }
 
-/// What the tree does not say: why versions that exist were passed over.
-fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
+/// Returns hints about existing versions that were not used, which the tree does not have.
+fn hints(tree: &Derivation, known: &CandidatesByName) -> Vec<String> {
     let mut missing: Vec<(Package, Versions)> = Vec::new();
     let mut hints = BTreeSet::new();
     gather(tree, &mut missing, &mut hints);
@@ -210,7 +208,7 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
         for (version, rejection) in candidates.rejected(versions) {
             by_reason.entry(rejection).or_default().push(version.to_string());
         }
-        // Many reasons differ only in their details: the kinds with most versions are enough.
+        // Many reasons differ only in details: the kinds with most versions are enough.
         let mut reasons: Vec<_> = by_reason.into_iter().collect();
         reasons.sort_by_key(|(_, versions)| std::cmp::Reverse(versions.len()));
         let only = reasons.len() == 1;
@@ -238,14 +236,14 @@ fn hints(tree: &Derivation, known: &Known) -> Vec<String> {
     hints.into_iter().collect()
 }
 
-/// What to do about a rejection; `only`: about all versions that were asked for.
+/// Returns what to do about a rejection; `only` if it is that of all requested versions.
 fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
     match rejection {
         Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
              a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
-        // Where another version could be had, nobody needs one that was withdrawn.
+        // A withdrawn version is not needed if another one can be used.
         Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,
     }
@@ -256,13 +254,13 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
         Derivation::External(External::NoVersions(package, versions)) => {
             missing.push((package.clone(), versions.clone()));
         }
-        Derivation::External(External::Custom(package, _, Reason::NotFound)) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::NotFound)) => {
             hints.insert(format!("no source knows `{package}`: is the name right?"));
         }
-        Derivation::External(External::Custom(package, _, Reason::Offline)) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
             hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
         }
-        Derivation::External(External::Custom(package, _, Reason::Unreadable(reason))) => {
+        Derivation::External(External::Custom(package, _, UnusableReason::Unreadable(reason))) => {
             hints.insert(format!("the metadata of `{package}` is unusable: {reason}"));
         }
         Derivation::External(_) => {}

@@ -1,29 +1,29 @@
-//! From the requirements of a distribution to what the solver has to decide.
+//! Converts requirements to the solver's dependencies.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::package::Package;
 use crate::resolver::ranges::{self, Versions};
 
-/// A package and the versions of it that will do.
+/// Package with the versions that meet a requirement.
 pub(crate) type Dependency = (Package, Versions);
 
-/// Versions to which every requirement for a package is held; they ask for nothing themselves.
+/// Constraints: limits on the versions of packages that do not request them.
 #[derive(Debug, Default)]
 pub(crate) struct Constraints {
     by_name: HashMap<DistributionName, Versions>,
 }
 
 impl Constraints {
-    /// Those of `constraints` that count in the sandbox.
+    /// Reads the `constraints` that count in the sandbox.
     pub(crate) fn new<'a>(constraints: impl IntoIterator<Item = &'a Requirement>) -> Self {
         let here = MarkerEnvironment::default();
         let mut by_name: HashMap<DistributionName, Versions> = HashMap::new();
         for constraint in constraints.into_iter().filter(|constraint| constraint.applies_in(&here)) {
-            if let Source::Versions(specifiers) = &constraint.source {
+            if let RequirementSource::Versions(specifiers) = &constraint.source {
                 let versions = ranges::versions(specifiers);
                 by_name
                     .entry(constraint.name.clone())
@@ -35,8 +35,8 @@ impl Constraints {
     }
 }
 
-/// The requirements that count in the sandbox: those for every use (`extra` is `None`), or those that `extra` adds.
-/// Requirements of a distribution for itself (`all = ["foo[a,b]"]`) are opened up.
+/// Returns the requirements that count in the sandbox: those for every use if `extra` is `None`, else those that
+/// `extra` adds. Requirements of a distribution for itself (`all = ["foo[a,b]"]`) are expanded.
 pub(crate) fn applicable<'a>(
     requirements: &'a [Requirement],
     name: Option<&DistributionName>,
@@ -73,11 +73,11 @@ fn of_extra<'a>(
     })
 }
 
-/// What the solver has to decide because of `requirements`, of a distribution `name` or of the user.
+/// Returns the dependencies that follow from `requirements`, of the distribution `name` or of the user.
 ///
 /// # Errors
 ///
-/// A requirement that no version can meet (`>2,<1`).
+/// A text about a requirement that no version can meet (`>2,<1`).
 pub(crate) fn dependencies<'a>(
     requirements: &[&'a Requirement],
     name: Option<&DistributionName>,
@@ -87,15 +87,15 @@ pub(crate) fn dependencies<'a>(
     let mut own = Vec::new();
     for requirement in requirements {
         let versions = match &requirement.source {
-            Source::Versions(specifiers) => ranges::versions(specifiers),
-            Source::Url(_) => Versions::full(),
+            RequirementSource::Versions(specifiers) => ranges::versions(specifiers),
+            RequirementSource::Url(_) => Versions::full(),
         };
         if versions.is_empty() {
             return Err(requirement);
         }
         let base = Package::Base(requirement.name.clone());
         if name == Some(&requirement.name) && !requirement.extras.is_empty() {
-            // Its extras are opened up already; its bounds count.
+            // Its extras are expanded already; its bounds count.
             if versions != Versions::full() {
                 own.push((base, versions));
             }

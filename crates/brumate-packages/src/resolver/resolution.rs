@@ -1,4 +1,4 @@
-//! What a resolution gives: exact wheels, in an order to install them in.
+//! Results of resolutions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::resolver::{ResolutionError, internal, requirements};
 /// Exact wheels for a set of requirements.
 #[derive(Debug, Clone, Default)]
 pub struct Resolution {
-    /// Each after everything that it requires (circles aside), else by name.
-    pub packages: Vec<Locked>,
+    /// Packages, each after the packages that it requires (except in cycles), otherwise by name.
+    pub packages: Vec<LockedPackage>,
 }
 
-/// One wheel of a resolution.
+/// Wheel of a resolution.
 #[derive(Debug, Clone)]
-pub struct Locked {
+pub struct LockedPackage {
     /// Normalised name.
     pub name: DistributionName,
     /// Version (PEP 440).
     pub version: Version,
-    /// Extras that are asked for, by the user or by others.
+    /// Extras that the user or other packages request.
     pub extras: Vec<DistributionName>,
-    /// Where it was found.
+    /// Source of the wheel.
     pub origin: Origin,
-    /// Name of the file; the bundle's key for wheels of the bundle.
+    /// File name; the bundle's key for wheels of the bundle.
     pub file_name: String,
-    /// Where to get it, without credentials. `None` for wheels of the bundle.
+    /// URL without credentials; `None` for wheels of the bundle.
     pub url: Option<Url>,
-    /// SHA-256, lower-case hexadecimal. `None` for wheels of the bundle, and where a server states none.
+    /// SHA-256, lower-case hexadecimal; `None` for wheels of the bundle, and if the server states none.
     pub sha256: Option<String>,
-    /// Size in bytes, where the source states it.
+    /// Size in bytes, if the source states it.
     pub size: Option<u64>,
-    /// Names of the distributions of this resolution that it requires.
+    /// Names of the packages of this resolution that it requires.
     pub requires: Vec<DistributionName>,
-    /// Withdrawn (PEP 592), and taken because it is pinned: the reason.
+    /// Reason of the withdrawal (PEP 592) of a version that is used because it is pinned.
     pub yanked: Option<String>,
 }
 
-/// Collects the files of a solution; everything needed was fetched for it.
+/// Collects the files of a solution; all of it was fetched during the search.
 pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolution, ResolutionError> {
     let mut locked = BTreeMap::new();
     for (name, (version, extras)) in &solution.packages {
@@ -60,7 +60,7 @@ pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolu
         }
         requires.remove(name);
         let is_bundled = matches!(*file.origin, Origin::Bundle(_));
-        let package = Locked {
+        let package = LockedPackage {
             name: name.clone(),
             version: version.clone(),
             extras: extras.iter().cloned().collect(),
@@ -77,8 +77,8 @@ pub(super) fn lock(solution: &Solution, fetcher: &Arc<Fetcher>) -> Result<Resolu
     Ok(Resolution { packages: in_order(locked) })
 }
 
-/// Each after what it requires.
-pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, Locked>) -> Vec<Locked> {
+/// Sorts packages, each after the packages that it requires.
+pub(crate) fn in_order(mut locked: BTreeMap<DistributionName, LockedPackage>) -> Vec<LockedPackage> {
     let edges = locked
         .iter()
         .map(|(name, package)| {

@@ -1,4 +1,4 @@
-//! The search: PubGrub with the order of decisions that uv uses.
+//! Search: PubGrub with uv's order of decisions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use pubgrub::{ConflictId, Id, State};
 
 use crate::index::IndexError;
 use crate::name::DistributionName;
-use crate::requirement::{Requirement, Source};
+use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::package::{Package, Priorities};
-use crate::resolver::provider::{Failure, Provider, Reason, positive};
+use crate::resolver::provider::{SearchFailure, SolverTypes, UnusableReason, positive};
 use crate::resolver::ranges::Versions;
 use crate::resolver::requirements::{self, Constraints, Dependency};
 use crate::resolver::{MAX_DISTRIBUTIONS, MAX_STEPS, same_file};
@@ -22,21 +22,21 @@ const CONFLICTS: usize = 5;
 /// Versions of one package that are tried before metadata is fetched in batches.
 const TRIED: usize = 5;
 
-/// A solution: versions and the extras that count.
+/// Versions of a solution, with the extras that count.
 #[derive(Debug, Default)]
 pub(crate) struct Solution {
     pub(crate) packages: BTreeMap<DistributionName, (Version, BTreeSet<DistributionName>)>,
 }
 
-/// One resolution under way.
+/// Search of one resolution.
 pub(crate) struct Search<'a> {
     fetcher: &'a Arc<Fetcher>,
     requirements: &'a [Requirement],
     constraints: &'a Constraints,
     cancelled: &'a AtomicBool,
-    /// Does what packages require count?
+    /// Whether dependencies count.
     dependencies: bool,
-    state: State<Provider>,
+    state: State<SolverTypes>,
     next: Id<Package>,
     priorities: Priorities,
     added: HashMap<Id<Package>, BTreeSet<Version>>,
@@ -76,15 +76,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches, in a thread that may block.
-    pub(crate) fn run(mut self) -> Result<Solution, Failure> {
+    /// Runs the search; blocks.
+    pub(crate) fn run(mut self) -> Result<Solution, SearchFailure> {
         for _ in 0..MAX_STEPS {
             if self.cancelled.load(Ordering::Relaxed) {
-                return Err(Failure::Cancelled);
+                return Err(SearchFailure::Cancelled);
             }
             let conflicts: Vec<_> = match self.state.unit_propagation(self.next) {
                 Ok(conflicts) => conflicts.into_iter().collect(),
-                Err(tree) => return Err(Failure::NoSolution(Box::new(tree))),
+                Err(tree) => return Err(SearchFailure::NoSolution(Box::new(tree))),
             };
             for (package, conflict) in conflicts {
                 self.record(package, &conflict);
@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
             self.next = id;
             self.decide(id, &range)?;
         }
-        Err(Failure::TooLarge(format!("no solution was found in {MAX_STEPS} steps; pin some versions to help")))
+        Err(SearchFailure::TooLarge(format!("no solution was found in {MAX_STEPS} steps; pin some versions to help")))
     }
 
     fn solution(&self) -> Solution {
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
         solution
     }
 
-    /// Fetches ahead what the packages met last will probably need.
+    /// Prefetches what the packages found last will probably need.
     fn visit(&mut self) {
         for (id, range) in self.state.partial_solution.prioritized_packages() {
             let Package::Base(name) = &self.state.package_store[id] else { continue };
@@ -128,15 +128,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes a version of a package and adds what it requires, or learns that there is none.
-    fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), Failure> {
+    /// Chooses a version of a package and adds its dependencies, or records that there is none.
+    fn decide(&mut self, id: Id<Package>, range: &Versions) -> Result<(), SearchFailure> {
         let package = self.state.package_store[id].clone();
         let Some(name) = package.name() else {
             return self.decide_root(id);
         };
         if self.fetcher.distributions() > MAX_DISTRIBUTIONS {
             let message = format!("more than {MAX_DISTRIBUTIONS} distributions would have to be looked at");
-            return Err(Failure::TooLarge(message));
+            return Err(SearchFailure::TooLarge(message));
         }
         let candidates = self.fetcher.wait(self.fetcher.candidates_in(name, range))?;
         let prerelease = self.fetcher.client().settings().prerelease;
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
             if candidates.exists {
                 self.state.add_no_versions(id, range.clone());
             } else {
-                let reason = if candidates.offline { Reason::Offline } else { Reason::NotFound };
+                let reason = if candidates.offline { UnusableReason::Offline } else { UnusableReason::NotFound };
                 self.state.add_unavailable(id, range.clone(), reason);
             }
             return Ok(());
@@ -157,14 +157,15 @@ impl<'a> Search<'a> {
             let tried = self.tried.entry(name.clone()).or_default();
             *tried += 1;
             if tried.is_multiple_of(TRIED) {
-                // An extra's choice narrows `range` to one version: what will be tried next is in the range that stays.
+                // The choice of an extra narrows `range` to one version. The next versions are in the range that
+                // stays.
                 let lasting = self.state.partial_solution.unchanging_term_for_package(id).and_then(positive);
                 let count = *tried * 2;
                 self.fetcher.prefetch_below(name, &candidates, lasting.unwrap_or(&Versions::full()), version, count);
             }
         }
         let only = Versions::singleton(version.clone());
-        // Between versions that are not known nothing can be said.
+        // Unknown versions may be between those of a partial list.
         let widened = if candidates.is_partial { only } else { only.widen_versions(candidates.versions()) };
         let dependencies = match &package {
             Package::Root => Vec::new(),
@@ -178,7 +179,7 @@ impl<'a> Search<'a> {
                 let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
                     Ok(metadata) => metadata,
                     Err(IndexError::Malformed { reason, .. }) => {
-                        self.state.add_unavailable(id, widened, Reason::Unreadable(reason));
+                        self.state.add_unavailable(id, widened, UnusableReason::Unreadable(reason));
                         return Ok(());
                     }
                     Err(error) => return Err(error.into()),
@@ -186,7 +187,7 @@ impl<'a> Search<'a> {
                 if let Some(required) = &metadata.requires_python
                     && !required.contains(self.fetcher.python())
                 {
-                    self.state.add_unavailable(id, widened, Reason::Python(required.to_string()));
+                    self.state.add_unavailable(id, widened, UnusableReason::Python(required.to_string()));
                     return Ok(());
                 }
                 let requires = if self.dependencies { &metadata.requires[..] } else { &[] };
@@ -195,7 +196,7 @@ impl<'a> Search<'a> {
                 match requirements::dependencies(&applicable, Some(name), self.constraints) {
                     Ok(dependencies) => dependencies,
                     Err(requirement) => {
-                        let reason = Reason::Impossible(requirement.to_string());
+                        let reason = UnusableReason::Impossible(requirement.to_string());
                         self.state.add_unavailable(id, widened, reason);
                         return Ok(());
                     }
@@ -206,12 +207,12 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn decide_root(&mut self, id: Id<Package>) -> Result<(), Failure> {
+    fn decide_root(&mut self, id: Id<Package>) -> Result<(), SearchFailure> {
         let applicable = requirements::applicable(self.requirements, None, None);
         let dependencies = match requirements::dependencies(&applicable, None, self.constraints) {
             Ok(dependencies) => dependencies,
             Err(requirement) => {
-                let reason = Reason::Impossible(requirement.to_string());
+                let reason = UnusableReason::Impossible(requirement.to_string());
                 self.state.add_unavailable(id, Versions::full(), reason);
                 return Ok(());
             }
@@ -220,16 +221,19 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// URLs are the user's to give: a distribution cannot make us fetch from anywhere.
-    fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), Failure> {
+    /// Checks that dependencies use only URLs that the user gave: a distribution must not make this process fetch from
+    /// anywhere.
+    fn check_urls(&self, requirements: &[&Requirement], parent: &str) -> Result<(), SearchFailure> {
         let foreign = requirements.iter().find(|requirement| match &requirement.source {
-            Source::Url(url) => self.fetcher.direct(&requirement.name).is_none_or(|file| !same_file(url, &file.url)),
-            Source::Versions(_) => false,
+            RequirementSource::Url(url) => {
+                self.fetcher.direct(&requirement.name).is_none_or(|file| !same_file(url, &file.url))
+            }
+            RequirementSource::Versions(_) => false,
         });
         match foreign {
             None => Ok(()),
             Some(requirement) => {
-                Err(Failure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
+                Err(SearchFailure::TransitiveUrl { parent: parent.to_owned(), requirement: requirement.to_string() })
             }
         }
     }
@@ -242,7 +246,7 @@ impl<'a> Search<'a> {
             self.priorities.meet(package, range, is_url);
             self.fetcher.prefetch_candidates(name, range);
             if let Package::Extra(name, _) = package {
-                // What holds for `name[extra]` holds for `name` at once, not only when the extra is decided.
+                // A bound on `name[extra]` applies to `name` at once, not only when the extra is decided.
                 let base = Package::Base(name.clone());
                 self.priorities.meet(&base, range, is_url);
                 let extra = self.state.package_store.alloc(package.clone());
@@ -256,8 +260,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts who takes part in conflicts.
-    fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<Provider>) {
+    /// Counts the packages that take part in conflicts.
+    fn record(&mut self, affected: Id<Package>, conflict: &ConflictId<SolverTypes>) {
         let store = &self.state.package_store;
         let mut between_packages = false;
         for culprit in self.state.conflict_packages(conflict) {
@@ -281,7 +285,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Decides packages with many conflicts in another order.
+    /// Changes the order of decisions for packages with many conflicts.
     fn reorder(&mut self) {
         for id in std::mem::take(&mut self.raise) {
             self.priorities.mark_affected(&self.state.package_store[id]);

@@ -1,4 +1,4 @@
-//! User names and passwords for indexes.
+//! User names and passwords of indexes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use url::Url;
 
 use crate::settings::netrc::Netrc;
 
-/// Who we are, by place. Shows nothing of it when printed.
+/// Credentials by URL. Debug output hides them.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    places: Vec<Place>,
+    places: Vec<CredentialScope>,
     netrc: Option<Arc<Netrc>>,
 }
 
 #[derive(Clone)]
-struct Place {
+struct CredentialScope {
     /// Scheme, host and port have to be equal; the longest path that is a prefix wins.
     url: Url,
     user: String,
@@ -33,13 +33,13 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Takes user name and password out of `url` and keeps them for its server.
+    /// Removes the user name and password from `url` and keeps them for its server.
     #[must_use]
     pub fn take(&mut self, mut url: Url) -> Url {
         let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let user = decode(url.username());
         let password = url.password().map(decode);
-        // These fail only for URLs that have no host.
+        // These fail only for URLs without a host.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         if !user.is_empty() || password.is_some() {
@@ -50,10 +50,10 @@ impl Credentials {
 
     /// Keeps `user` and `password` for the server of `url`.
     pub fn add(&mut self, url: &Url, user: String, password: Option<String>) {
-        self.places.push(Place { url: url.clone(), user, password });
+        self.places.push(CredentialScope { url: url.clone(), user, password });
     }
 
-    /// Fills passwords in that are missing where a user name is known; `find` gets the place and the name.
+    /// Adds missing passwords where a user name is known; `find` receives the URL and the name.
     pub(crate) fn complete(&mut self, find: impl Fn(&Url, &str) -> Option<String>) {
         for place in self.places.iter_mut().filter(|place| place.password.is_none() && !place.user.is_empty()) {
             place.password = find(&place.url, &place.user);
@@ -64,8 +64,8 @@ impl Credentials {
         self.netrc = Some(Arc::new(netrc));
     }
 
-    /// `Authorization` (RFC 7617) for a request to `url`: what the URL itself says, else what was kept for its
-    /// server, else what `netrc` says.
+    /// Returns the `Authorization` header (RFC 7617) for a request to `url`: from the URL, else from the credentials
+    /// of its server, else from `netrc`.
     pub fn authorization(&self, url: &Url) -> Option<HeaderValue> {
         let mut own = Self::default();
         let bare = own.take(url.clone());

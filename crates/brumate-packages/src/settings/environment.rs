@@ -1,4 +1,4 @@
-//! Where settings come from: variables, and the files of pip and uv.
+//! Sources of settings: environment variables, and the files of pip and uv.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::index::IndexError;
-use crate::settings::files::{self, Uv};
+use crate::settings::files::{self, UvSettings};
 
-/// Largest configuration file that is read.
+/// Largest configuration file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Where variables and the system's files are looked up.
+/// Environment variables and system files.
 pub struct Environment {
     variables: HashMap<String, String>,
-    /// Directory in front of `/etc`, empty outside of tests.
+    /// Directory in front of `/etc`; empty except in tests.
     root: PathBuf,
     pub(super) now: Timestamp,
 }
@@ -29,20 +29,20 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// This process's.
+    /// Returns the environment of this process.
     pub fn of_process() -> Self {
         let variables =
             std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
         Self { variables: variables.collect(), root: PathBuf::from("/"), now: Timestamp::now() }
     }
 
-    /// These variables, and files below `root` in place of `/etc`.
+    /// Makes an environment of these variables, with files below `root` instead of `/etc`.
     pub fn of<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>, root: &Path, now: Timestamp) -> Self {
         let variables = variables.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Self { variables, root: root.to_owned(), now }
     }
 
-    /// An empty variable counts as not set.
+    /// Returns a variable. An empty one counts as not set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
@@ -55,8 +55,8 @@ impl Environment {
         self.get("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(self.home()?.join(".config")))
     }
 
-    /// pip's keys, from variables and files.
-    pub(super) fn pip(&self) -> Result<Pip<'_>, IndexError> {
+    /// Reads pip's settings, from variables and files.
+    pub(super) fn pip(&self) -> Result<PipSettings<'_>, IndexError> {
         let mut files = vec![self.root.join("etc/xdg/pip/pip.conf"), self.root.join("etc/pip.conf")];
         files.extend(self.home().map(|home| home.join(".pip/pip.conf")));
         files.extend(self.configuration().map(|directory| directory.join("pip/pip.conf")));
@@ -72,12 +72,12 @@ impl Environment {
                 keys.extend(files::pip(&text));
             }
         }
-        Ok(Pip { environment: self, keys })
+        Ok(PipSettings { environment: self, keys })
     }
 
-    pub(super) fn uv(&self) -> Result<Uv, IndexError> {
+    pub(super) fn uv(&self) -> Result<UvSettings, IndexError> {
         if self.get("UV_NO_CONFIG").is_some_and(truth) {
-            return Ok(Uv::default());
+            return Ok(UvSettings::default());
         }
         let named = self.get("UV_CONFIG_FILE").map(PathBuf::from);
         let user = self.configuration().map(|directory| directory.join("uv/uv.toml"));
@@ -88,20 +88,20 @@ impl Environment {
         for file in files {
             if let Some(text) = read(&file)? {
                 let wrong = |error| IndexError::Settings(format!("{}: {error}", file.display()));
-                return Uv::parse(&text).map_err(wrong);
+                return UvSettings::parse(&text).map_err(wrong);
             }
         }
-        Ok(Uv::default())
+        Ok(UvSettings::default())
     }
 }
 
-/// pip's settings: `PIP_INDEX_URL` before `index-url` of its files.
-pub(super) struct Pip<'a> {
+/// Settings of pip: `PIP_INDEX_URL` before `index-url` of its files.
+pub(super) struct PipSettings<'a> {
     environment: &'a Environment,
     keys: HashMap<String, String>,
 }
 
-impl Pip<'_> {
+impl PipSettings<'_> {
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let variable = format!("PIP_{}", key.replace('-', "_").to_ascii_uppercase());
         let value = self.environment.get(&variable).or_else(|| self.keys.get(key).map(String::as_str));
@@ -117,7 +117,7 @@ pub(super) fn truth(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on" | "t" | "y")
 }
 
-/// `None` when there is no such file.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, IndexError> {
     read_up_to(path, MAX_FILE_BYTES)
 }

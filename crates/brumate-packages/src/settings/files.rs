@@ -1,10 +1,10 @@
-//! Configuration files of pip and uv: the few keys that matter here.
+//! Configuration files of pip and uv, as far as they are used here.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 
-/// Keys of pip's sections `[global]`, then `[install]`, then `[download]`, as `key` → value; the later section wins.
+/// Reads pip's sections `[global]`, then `[install]`, then `[download]` as a map; later sections win.
 pub(crate) fn pip(text: &str) -> HashMap<String, String> {
     let mut sections: HashMap<String, HashMap<String, String>> = HashMap::new();
     let mut section = String::new();
@@ -37,10 +37,10 @@ pub(crate) fn pip(text: &str) -> HashMap<String, String> {
     order.into_iter().filter_map(|name| sections.remove(name)).flatten().collect()
 }
 
-/// The keys of `uv.toml`.
+/// Keys of `uv.toml`.
 #[derive(Deserialize, Default, Clone)]
 #[serde(rename_all = "kebab-case", default)]
-pub(crate) struct Uv {
+pub(crate) struct UvSettings {
     pub(crate) index: Vec<UvIndex>,
     pub(crate) index_url: Option<String>,
     pub(crate) extra_index_url: Vec<String>,
@@ -51,10 +51,10 @@ pub(crate) struct Uv {
     pub(crate) prerelease: Option<String>,
     pub(crate) index_strategy: Option<String>,
     pub(crate) keyring_provider: Option<String>,
-    pub(crate) pip: Option<Box<Uv>>,
+    pub(crate) pip: Option<Box<UvSettings>>,
 }
 
-/// One `[[index]]`.
+/// Table `[[index]]`.
 #[derive(Deserialize, Default, Clone)]
 #[serde(default)]
 pub(crate) struct UvIndex {
@@ -64,8 +64,8 @@ pub(crate) struct UvIndex {
     pub(crate) explicit: bool,
 }
 
-impl Uv {
-    /// Reads `uv.toml`; what its `[pip]` table says counts before the same keys at the top.
+impl UvSettings {
+    /// Parses `uv.toml`. Keys of its `[pip]` table win over the same keys at the top.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut settings: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
         if let Some(pip) = settings.pip.take() {
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn uv_tables() {
-        let uv = Uv::parse(
+        let uv = UvSettings::parse(
             "index-url = \"https://a.example/\"\nunknown = 1\n[pip]\nindex-url = \"https://b.example/\"\n\
              [[index]]\nname = \"x\"\nurl = \"https://c.example/\"\ndefault = true\n",
         )
         .expect("valid");
         assert_eq!(uv.index_url.as_deref(), Some("https://b.example/"));
         assert!(uv.index[0].default && !uv.index[0].explicit);
-        assert!(Uv::parse("index = 3").is_err());
+        assert!(UvSettings::parse("index = 3").is_err());
     }
 }

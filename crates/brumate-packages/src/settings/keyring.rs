@@ -1,4 +1,4 @@
-//! Passwords from the host's `keyring` command, as pip and uv ask it with `--keyring-provider subprocess`.
+//! Passwords from the host's `keyring` command, as pip and uv use it with `--keyring-provider subprocess`.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
-/// Longest time that the command may take; it may ask a person.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at meanwhile.
-const PAUSE: Duration = Duration::from_millis(20);
-/// Longest password, in bytes.
+/// Longest time of the command; it may ask a person.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time between two checks whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Most bytes of a password.
 const MAX_PASSWORD: u64 = 64 << 10;
-/// The command.
+/// Name of the command.
 const COMMAND: &str = "keyring";
 
-/// Who is asked for passwords that are written nowhere.
+/// Provider of passwords that no setting has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeyringProvider {
-    /// Nobody.
+    /// No provider.
     #[default]
     Disabled,
-    /// The command `keyring` of the host, for places whose user name is known.
+    /// The command `keyring` of the host, for URLs with a known user name.
     Subprocess,
 }
 
@@ -32,7 +32,7 @@ impl FromStr for KeyringProvider {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            // pip's `auto` takes what happens to be installed; nothing is run here that was not asked for.
+            // pip's `auto` uses a command that happens to be installed; here commands run only on request.
             "disabled" | "auto" => Ok(Self::Disabled),
             "subprocess" => Ok(Self::Subprocess),
             other => Err(format!("`{other}` is not disabled or subprocess")),
@@ -40,7 +40,7 @@ impl FromStr for KeyringProvider {
     }
 }
 
-/// The password of `user` at `url`: that of the URL, else that of the host. Waits for the command.
+/// Returns the password of `user` at `url`: that of the URL, else that of the host. Waits for the command.
 pub(super) fn password(url: &Url, user: &str) -> Option<String> {
     let host = match (url.host_str()?, url.port()) {
         (host, Some(port)) => format!("{host}:{port}"),
@@ -51,7 +51,7 @@ pub(super) fn password(url: &Url, user: &str) -> Option<String> {
 
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn ask(command: &Path, service: &str, user: &str) -> Option<String> {
-    // Neither may be taken for an option.
+    // Neither may be read as an option.
     if service.starts_with('-') || user.starts_with('-') {
         return None;
     }
@@ -77,9 +77,9 @@ fn ask(command: &Path, service: &str, user: &str) -> Option<String> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Ok(None) if start.elapsed() < COMMAND_TIMEOUT => std::thread::sleep(POLL_INTERVAL),
             _ => {
-                // It ended meanwhile, or cannot be ended.
+                // The command has ended meanwhile, or cannot be killed.
                 let _ = child.kill();
                 let _ = child.wait();
                 tracing::warn!(service, "the command `keyring` gave no answer");

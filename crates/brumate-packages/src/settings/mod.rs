@@ -1,7 +1,7 @@
-//! Where packages come from and how they are fetched: what an operator can set.
+//! Settings of package sources and downloads.
 //!
-//! [`Settings::from_environment`] reads the settings that Python's tools already have on a machine: pip's and uv's
-//! variables and files, `netrc`, proxies and certificates. Everything can be set field by field as well.
+//! [`Settings::from_environment`] reads the settings that Python's tools have on a machine: pip's and uv's variables
+//! and files, `netrc`, proxies and certificates. Each field can be set as well.
 
 mod credentials;
 mod environment;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A moment.
+/// Moment in time.
 pub use jiff::Timestamp;
 use url::Url;
 
@@ -24,50 +24,51 @@ pub use keyring::KeyringProvider;
 
 use crate::index::IndexError;
 
-/// The index that is used when no setting names one.
+/// Index that is used if no setting names one.
 pub const DEFAULT_INDEX: &str = "https://pypi.org/simple/";
 
-/// How packages are found and fetched.
+/// Settings of package sources and downloads.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Indexes (PEP 503, 691), the most trusted first.
     pub indexes: Vec<Index>,
-    /// Directories of wheels and pages of links; what they hold counts before the indexes.
+    /// Find-links directories and pages; their files come before those of the indexes.
     pub find_links: Vec<FindLinks>,
-    /// Base URL of a Pyodide distribution: the directory that holds `pyodide-lock.json`. Asked last.
+    /// Base URL of a Pyodide distribution: the directory with `pyodide-lock.json`. Asked last.
     pub pyodide: Option<Url>,
-    /// Use caches and local directories only.
+    /// Uses caches and local directories only.
     pub offline: bool,
-    /// Ignore files that were uploaded at or after this moment, and files whose time is not known.
+    /// Ignores files that were uploaded at or after this moment, and files whose time is not known.
     pub exclude_newer: Option<Timestamp>,
-    /// Which versions before a release are taken.
+    /// Prereleases that are used.
     pub prerelease: Prerelease,
-    /// Which indexes are looked at for one package.
+    /// Indexes that are asked for one package.
     pub index_strategy: IndexStrategy,
-    /// Proxy for everything. `None`: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`. `NO_PROXY` counts in both cases.
+    /// Proxy for all requests. `None` uses `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`. `NO_PROXY` counts in both
+    /// cases.
     pub proxy: Option<String>,
-    /// What certificates are trusted.
+    /// Trusted certificates.
     pub tls: Tls,
-    /// User names and passwords by place.
+    /// User names and passwords by URL.
     pub credentials: Credentials,
-    /// Who is asked for passwords that are missing there; see [`Settings::ask_keyring`].
+    /// Provider of missing passwords; see [`Settings::ask_keyring`].
     pub keyring: KeyringProvider,
     /// Longest silence of a server.
     pub timeout: Duration,
-    /// Longest time to make a connection.
+    /// Longest time to open a connection.
     pub connect_timeout: Duration,
-    /// How often a request that failed by chance is tried again.
+    /// Number of retries after a temporary failure.
     pub retries: u32,
-    /// Wait before the first repetition; it doubles each time.
+    /// Wait before the first retry; it doubles each time.
     pub retry_wait: Duration,
-    /// Requests under way at once.
+    /// Most simultaneous requests.
     pub concurrency: usize,
-    /// Where answers of indexes are kept; `None` keeps nothing.
+    /// Directory for the cache of responses; `None` disables it.
     pub cache_directory: Option<PathBuf>,
 }
 
 impl Default for Settings {
-    /// The default index, the system's certificates, no cache.
+    /// Returns the default index, the system's certificates, and no cache.
     fn default() -> Self {
         Self {
             indexes: vec![Index::default()],
@@ -92,7 +93,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Asks the keyring, if it is to be asked, for the passwords of places whose user name is known. May wait for a minute each.
+    /// Asks the keyring, if it is enabled, for the passwords of URLs with a known user name. May take a minute for
+    /// each.
     pub fn ask_keyring(&mut self) {
         if self.keyring == KeyringProvider::Subprocess && !self.offline {
             self.credentials.complete(keyring::password);
@@ -100,21 +102,21 @@ impl Settings {
     }
 }
 
-/// An index of packages.
+/// Package index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
-    /// Its name in settings and messages.
+    /// Name in settings and messages.
     pub name: Option<String>,
-    /// Base URL without credentials, ends with `/`.
+    /// Base URL without credentials; ends with `/`.
     pub url: Url,
 }
 
 impl Index {
-    /// An index at `url`; credentials in the URL are moved to `credentials`.
+    /// Makes an index at `url`; credentials in the URL are moved to `credentials`.
     ///
     /// # Errors
     ///
-    /// When `url` is no `http`, `https` or `file` URL.
+    /// [`IndexError::Settings`] when `url` is not an `http`, `https` or `file` URL.
     pub fn new(url: &str, credentials: &mut Credentials) -> Result<Self, IndexError> {
         let mut url = parse_url(url)?;
         if !url.path().ends_with('/') {
@@ -131,21 +133,21 @@ impl Default for Index {
     }
 }
 
-/// A place that lists distribution files without an order by package.
+/// Source of distribution files that are not sorted by package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FindLinks {
-    /// A directory of this machine.
+    /// Directory of this machine.
     Directory(PathBuf),
-    /// A page of links.
+    /// Page of links.
     Page(Url),
 }
 
 impl FindLinks {
-    /// A path, a `file:` URL or the URL of a page; credentials in the URL are moved to `credentials`.
+    /// Reads a path, a `file:` URL or the URL of a page; credentials in the URL are moved to `credentials`.
     ///
     /// # Errors
     ///
-    /// When it is a URL of another kind.
+    /// [`IndexError::Settings`] when it is a URL of another kind.
     pub fn new(text: &str, credentials: &mut Credentials) -> Result<Self, IndexError> {
         if !text.contains("://") {
             return Ok(Self::Directory(PathBuf::from(text)));
@@ -158,14 +160,14 @@ impl FindLinks {
     }
 }
 
-/// Which versions before a release (PEP 440: `a`, `b`, `rc`, `.dev`) are taken; uv's words.
+/// Prereleases (PEP 440: `a`, `b`, `rc`, `.dev`) that are used, in uv's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Prerelease {
-    /// None.
+    /// No prerelease.
     Disallow,
-    /// All, like any other version.
+    /// All prereleases, like other versions.
     Allow,
-    /// When no release fits.
+    /// Prereleases if no final release fits.
     #[default]
     IfNecessary,
 }
@@ -183,13 +185,13 @@ impl FromStr for Prerelease {
     }
 }
 
-/// Which indexes are looked at for one package; uv's words.
+/// Indexes that are asked for one package, in uv's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexStrategy {
-    /// The first that has the package at all. A package of the same name on a later index cannot slip in.
+    /// The first index that has the package. A package of the same name on a later index is ignored.
     #[default]
     FirstIndex,
-    /// All; the best version wins.
+    /// All indexes; the best version wins.
     UnsafeBestMatch,
 }
 
@@ -205,18 +207,18 @@ impl FromStr for IndexStrategy {
     }
 }
 
-/// Whom we trust.
+/// Trusted certificates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// A file of certificates (PEM) in place of the system's (`PIP_CERT`).
+    /// File of certificates (PEM) that replaces the system's (`PIP_CERT`).
     pub bundle: Option<PathBuf>,
 }
 
-/// Reads `--exclude-newer`: a moment (RFC 3339), a date (the whole day counts, in UTC) or a span before `now`.
+/// Parses `--exclude-newer`: a moment (RFC 3339), a date (the whole day is included, in UTC) or a span before `now`.
 ///
 /// # Errors
 ///
-/// A sentence that shows the forms.
+/// A sentence that shows the accepted forms.
 pub fn parse_exclude_newer(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(timestamp) = text.parse() {
@@ -238,7 +240,7 @@ pub fn parse_exclude_newer(text: &str, now: Timestamp) -> Result<Timestamp, Stri
 
 fn parse_url(text: &str) -> Result<Url, IndexError> {
     let wrong = |reason: &str| {
-        // The text can hold a password.
+        // The text may contain a password.
         let shown = text.rsplit_once('@').map_or(text, |(_, host)| host);
         IndexError::Settings(format!("`{shown}`: {reason}"))
     };

@@ -1,25 +1,25 @@
-//! The `netrc` file: machine, login, password.
+//! The `netrc` file: machine, login and password.
 
-/// Largest file that is read.
+/// Largest file, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]
 pub(crate) struct Netrc {
-    entries: Vec<Entry>,
+    entries: Vec<NetrcEntry>,
 }
 
 #[derive(Default)]
-pub(crate) struct Entry {
-    /// `None`: `default`.
+pub(crate) struct NetrcEntry {
+    /// Host; `None` for the entry `default`.
     machine: Option<String>,
     pub(crate) login: String,
     pub(crate) password: String,
 }
 
 impl Netrc {
-    /// Reads what it understands and passes over the rest, macros included.
+    /// Parses known entries and skips the rest, macros included.
     pub(crate) fn parse(text: &str) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<NetrcEntry> = Vec::new();
         let mut in_macro = false;
         for line in text.lines() {
             if in_macro {
@@ -29,10 +29,10 @@ impl Netrc {
             let mut words = words(line).into_iter();
             while let Some(word) = words.next() {
                 match word.as_str() {
-                    "machine" => {
-                        entries.extend(words.next().map(|machine| Entry { machine: Some(machine), ..Entry::default() }))
-                    }
-                    "default" => entries.push(Entry::default()),
+                    "machine" => entries.extend(
+                        words.next().map(|machine| NetrcEntry { machine: Some(machine), ..NetrcEntry::default() }),
+                    ),
+                    "default" => entries.push(NetrcEntry::default()),
                     "login" | "user" => set(&mut entries, words.next(), |entry| &mut entry.login),
                     "password" => set(&mut entries, words.next(), |entry| &mut entry.password),
                     "account" => drop(words.next()),
@@ -48,20 +48,20 @@ impl Netrc {
         Self { entries }
     }
 
-    /// The entry of `host`, else the default.
-    pub(crate) fn find(&self, host: &str) -> Option<&Entry> {
+    /// Returns the entry of `host`, or the default entry.
+    pub(crate) fn find(&self, host: &str) -> Option<&NetrcEntry> {
         let named = self.entries.iter().find(|entry| entry.machine.as_deref() == Some(host));
         named.or_else(|| self.entries.iter().find(|entry| entry.machine.is_none()))
     }
 }
 
-fn set(entries: &mut [Entry], value: Option<String>, field: impl Fn(&mut Entry) -> &mut String) {
+fn set(entries: &mut [NetrcEntry], value: Option<String>, field: impl Fn(&mut NetrcEntry) -> &mut String) {
     if let (Some(entry), Some(value)) = (entries.last_mut(), value) {
         *field(entry) = value;
     }
 }
 
-/// Words of a line; `"…"` keeps spaces, a backslash keeps the next character.
+/// Splits a line into words; `"…"` keeps spaces, a backslash keeps the next character.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut characters = line.chars().peekable();

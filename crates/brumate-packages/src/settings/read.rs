@@ -1,16 +1,16 @@
-//! Settings from variables and files: uv's count before pip's, variables before files.
+//! Reads settings from variables and files: uv's before pip's, variables before files.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::index::IndexError;
-use crate::settings::environment::{Environment, Pip, read_up_to, truth};
-use crate::settings::files::Uv;
+use crate::settings::environment::{Environment, PipSettings, read_up_to, truth};
+use crate::settings::files::UvSettings;
 use crate::settings::netrc::{self, Netrc};
 use crate::settings::{Credentials, FindLinks, Index, Prerelease, Settings, Tls, parse_exclude_newer};
 
 impl Settings {
-    /// What this machine's Python tools are set to.
+    /// Reads the settings of this machine's Python tools.
     ///
     /// # Errors
     ///
@@ -19,11 +19,11 @@ impl Settings {
         Self::read(&Environment::of_process())
     }
 
-    /// [`from_environment`](Self::from_environment) with an environment of one's own.
+    /// Reads the settings of an environment, as [`from_environment`](Self::from_environment) does.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Those of [`from_environment`](Self::from_environment).
     pub fn read(environment: &Environment) -> Result<Self, IndexError> {
         let pip = environment.pip()?;
         let uv = environment.uv()?;
@@ -53,8 +53,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Indexes, directories, credentials.
-    fn read_places(&mut self, environment: &Environment, pip: &Pip<'_>, uv: &Uv) -> Result<(), IndexError> {
+    /// Reads indexes, directories and credentials.
+    fn read_places(
+        &mut self,
+        environment: &Environment,
+        pip: &PipSettings<'_>,
+        uv: &UvSettings,
+    ) -> Result<(), IndexError> {
         let credentials = &mut self.credentials;
         let words = |name: &str| environment.get(name).unwrap_or_default().split_whitespace().map(str::to_owned);
         let mut indexes: Vec<Index> = Vec::new();
@@ -115,12 +120,12 @@ impl Settings {
         Ok(())
     }
 
-    /// Proxy, certificates, time limits.
-    fn read_network(&mut self, environment: &Environment, pip: &Pip<'_>) -> Result<(), IndexError> {
+    /// Reads proxy, certificates and time limits.
+    fn read_network(&mut self, environment: &Environment, pip: &PipSettings<'_>) -> Result<(), IndexError> {
         self.proxy = pip
             .get("proxy")
             .map(|proxy| if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") });
-        // SSL_CERT_FILE and SSL_CERT_DIR are read where the system's certificates are.
+        // SSL_CERT_FILE and SSL_CERT_DIR are read with the system's certificates.
         let named_for_all = environment.get("SSL_CERT_FILE").or_else(|| environment.get("SSL_CERT_DIR")).is_some();
         let bundle = environment.get("PIP_CERT").or_else(|| if named_for_all { None } else { pip.get("cert") });
         self.tls = Tls { bundle: bundle.map(PathBuf::from) };
@@ -147,7 +152,7 @@ impl Settings {
     }
 }
 
-/// `name=URL` or `URL`; a name brings its `UV_INDEX_<NAME>_USERNAME` and `_PASSWORD`.
+/// Reads `name=URL` or `URL`. A name adds the credentials of its `UV_INDEX_<NAME>_USERNAME` and `_PASSWORD`.
 fn named_index(text: &str, environment: &Environment, credentials: &mut Credentials) -> Result<Index, IndexError> {
     let (name, url) = match text.split_once('=') {
         Some((name, url)) if !name.contains([':', '/']) => (Some(name), url),

@@ -1,4 +1,4 @@
-//! What is in a wheel.
+//! Contents of a wheel.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::Scheme;
 use super::metadata::{EntryPoint, Metadata, WheelInfo};
 
-/// A wheel that was accepted.
+/// Contents of an accepted wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelContents {
     /// All but the files.
@@ -16,51 +16,51 @@ pub struct WheelContents {
     pub files: Vec<WheelFile>,
 }
 
-/// A wheel without the list of its files.
+/// Contents of a wheel without the list of its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelSummary {
-    /// File name; its tags say for which Pythons the wheel is.
+    /// File name; its tags state the Pythons that the wheel is for.
     pub file_name: String,
-    /// Length of the wheel, in bytes.
+    /// Length of the wheel in bytes.
     pub bytes: u64,
-    /// Bytes of its files, unpacked.
+    /// Bytes of its files, decompressed.
     pub unpacked_bytes: u64,
-    /// How many files it has.
+    /// Number of files.
     pub file_count: u64,
-    /// `METADATA`.
+    /// Fields of `METADATA`.
     pub metadata: Metadata,
-    /// `WHEEL`.
+    /// Fields of `WHEEL`.
     pub wheel: WheelInfo,
-    /// `entry_points.txt`; empty when there is none.
+    /// Entries of `entry_points.txt`; empty without that file.
     pub entry_points: Vec<EntryPoint>,
-    /// Top-level modules and packages it provides, sorted: what code writes after `import`.
+    /// Top-level modules and packages, sorted: what code writes after `import`.
     pub import_names: Vec<String>,
     /// Native modules, in the order of their paths.
     pub native_modules: Vec<NativeModule>,
-    /// Directories of the archive whose content belongs into site-packages beside that of the root
-    /// (`name-1.0.data/purelib`). Usually there are none.
+    /// Directories of the archive that belong into site-packages beside the root (`name-1.0.data/purelib`). Usually
+    /// empty.
     pub library_directories: Vec<String>,
 }
 
 impl WheelSummary {
-    /// Normalised name and the version of the distribution, as its file name says; `METADATA` says the same.
+    /// Returns the normalised name and the version, from the file name; `METADATA` has the same.
     pub fn distribution(&self) -> (&str, &str) {
         (&self.metadata.name, &self.metadata.version)
     }
 }
 
-/// One file of a wheel.
+/// File of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelFile {
     /// Path in the archive.
     pub path: String,
-    /// Where it belongs.
+    /// Place in an installation.
     pub scheme: Scheme,
-    /// How many bytes of `path` precede the path in the scheme (`name-1.0.data/purelib/`); 0 for the root's files.
+    /// Bytes of `path` before the path in the scheme (`name-1.0.data/purelib/`); 0 for files below the root.
     prefix: u16,
-    /// Length, unpacked.
+    /// Length in bytes, decompressed.
     pub size: u64,
-    /// sha256 of the content.
+    /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
 
@@ -70,31 +70,32 @@ impl WheelFile {
         Self { path: path.to_owned(), scheme, prefix, size, sha256 }
     }
 
-    /// The path below its scheme's directory.
+    /// Returns the path below its scheme's directory.
     pub fn scheme_path(&self) -> &str {
         self.path.get(usize::from(self.prefix)..).unwrap_or(&self.path)
     }
 
-    /// The path below site-packages, if it belongs there.
+    /// Returns the path below site-packages; `None` if the file does not belong there.
     pub fn site_packages_path(&self) -> Option<&str> {
         (self.scheme == Scheme::SitePackages).then(|| self.scheme_path())
     }
 }
 
-/// A file that two wheels want to put in the same place of site-packages.
+/// File that two wheels place at the same path of site-packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// Path below site-packages.
     pub path: String,
-    /// File names of the two wheels, in the order in which they were given.
+    /// File names of the two wheels, in the given order.
     pub wheels: [String; 2],
-    /// Whether both bring the same content, so that it does not matter which one is used. False when one brings a file and
-    /// the other a directory.
+    /// Whether both have the same content, so that either can be used. False if one has a file and the other a
+    /// directory.
     pub is_same: bool,
 }
 
-/// Which wheels of a set get in each other's way? Each is a file name and its files. `import` would find the file of
-/// whichever is mounted last; a file in the place of a directory cannot be mounted at all.
+/// Finds files that several wheels of a set place at the same path. Each wheel is given by its file name and its
+/// files. `import` would find the file of the wheel that is mounted last; a file in the place of a directory cannot be
+/// mounted.
 pub fn collisions<'a>(wheels: impl IntoIterator<Item = (&'a str, &'a [WheelFile])>) -> Vec<Collision> {
     let mut owners: HashMap<&str, (&str, Option<&WheelFile>)> = HashMap::new();
     let mut found = Vec::new();
@@ -115,28 +116,28 @@ pub fn collisions<'a>(wheels: impl IntoIterator<Item = (&'a str, &'a [WheelFile]
     found
 }
 
-/// A native module, or a library that one needs.
+/// Native module, or a library that one needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeModule {
     /// Path in the archive.
     pub path: String,
-    /// What it is made for.
+    /// Platform that it is made for.
     pub format: NativeFormat,
 }
 
-/// What a native module's first bytes say.
+/// Format of a native module, from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum NativeFormat {
-    /// WebAssembly: may run in the sandbox.
+    /// WebAssembly, which may run in the sandbox.
     Wasm,
-    /// Linux and other Unixes.
+    /// ELF: Linux and other Unixes.
     Elf,
-    /// macOS.
+    /// Mach-O: macOS.
     MachO,
-    /// Windows.
+    /// PE: Windows.
     Pe,
-    /// Something else.
+    /// Another format.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Why a wheel is refused: which wheel, which file in it, what is wrong, and the way out.
+//! Errors of wheels: the wheel, the file in it, the problem, and the fix.
 
 use std::fmt;
 
@@ -6,156 +6,156 @@ use thiserror::Error;
 
 use super::limits::MAX_SHOWN_CHARACTERS;
 
-/// A wheel that is not used.
+/// Error of a wheel that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelError {
-    /// The wheel's file name, made printable and shortened.
+    /// File name of the wheel, made printable and shortened.
     pub wheel: String,
-    /// The file in the wheel, made printable and shortened; `None` when it is the wheel as a whole.
+    /// File in the wheel, made printable and shortened; `None` for the wheel as a whole.
     pub file: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: WheelProblem,
 }
 
-/// What is wrong with a wheel.
+/// Problem of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WheelProblem {
-    /// The file name is not a wheel's.
+    /// The file name is not that of a wheel.
     #[error("not the file name of a wheel (`name-version[-build]-python-abi-platform.whl`): {0}")]
     FileName(String),
-    /// A source distribution.
+    /// The file is a source distribution.
     #[error("it is a source distribution, and building one runs its code outside of the sandbox")]
     SourceDistribution,
-    /// An egg, an installer or an archive of another system.
+    /// The file is an egg, an installer or an archive of another system.
     #[error("`{0}` files are not wheels")]
     OtherFormat(&'static str),
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(String),
-    /// No zip archive, or one whose directory cannot be.
+    /// The file is not a zip archive, or its directory is invalid.
     #[error("not a sound zip archive: {0}")]
     NotAnArchive(&'static str),
-    /// Bytes before or after the archive, or between its files.
+    /// There are bytes before or after the archive, or between its files.
     #[error("bytes that belong to no file: {0}")]
     ForeignBytes(&'static str),
-    /// More than a bound allows.
+    /// A limit is exceeded.
     #[error("{what}: at most {limit} are allowed")]
     TooMuch {
         /// What there is too much of.
         what: &'static str,
-        /// The bound.
+        /// The limit.
         limit: u64,
     },
-    /// The files unpack to so much that it can only be meant as an attack.
+    /// The files decompress to so much that the wheel must be an attack.
     #[error("unpacks to {bytes} bytes, more than {limit}: a decompression bomb")]
     Bomb {
-        /// Unpacked size as stated.
+        /// Stated decompressed size.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         limit: u64,
     },
-    /// A name that no file may have.
+    /// A name is not valid for a file.
     #[error("invalid name: {0}")]
     InvalidName(&'static str),
-    /// The name starts at the root or with a drive.
+    /// A name starts at the root or with a drive.
     #[error("absolute name")]
     AbsoluteName,
-    /// The name has a `..` component.
+    /// A name has a `..` component.
     #[error("the name leads out of the wheel (`..`)")]
     PathTraversal,
-    /// The same name twice, or once as a file and once as a directory.
+    /// A name occurs twice, or as a file and as a directory.
     #[error("the name occurs twice")]
     Duplicate,
-    /// Two names that are one on file systems that ignore case.
+    /// Two names are the same on file systems that ignore case.
     #[error("differs from `{0}` only by case")]
     CaseCollision(String),
-    /// A symbolic link.
+    /// An entry is a symbolic link.
     #[error("symbolic link")]
     Symlink,
-    /// A device, socket or pipe, or a directory whose name is a file's.
+    /// An entry is a device, socket or pipe, or a directory with a file's name.
     #[error("neither a file nor a directory")]
     SpecialFile,
-    /// Encrypted data.
+    /// Data is encrypted.
     #[error("encrypted")]
     Encrypted,
-    /// A method other than stored and deflated.
+    /// A compression method is neither stored nor deflated.
     #[error("packed by method {0}; only stored (0) and deflated (8) are read")]
     Method(u16),
-    /// Features of zip that no wheel needs.
+    /// The archive uses features of zip that no wheel needs.
     #[error("unsupported zip feature: {0}")]
     Feature(&'static str),
-    /// Data outside the archive, or shared with another file.
+    /// Data is outside the archive, or shared with another file.
     #[error("data out of bounds or overlapping another file's")]
     Extent,
-    /// The local header contradicts the central directory.
+    /// A local header contradicts the central directory.
     #[error("the two headers of the file differ: {0}")]
     HeaderMismatch(&'static str),
-    /// zip64 fields that contradict the others.
+    /// zip64 fields contradict the others.
     #[error("zip64 fields that cannot be: {0}")]
     Zip64(&'static str),
-    /// Data that is not what its size and checksum promise.
+    /// Data does not have the stated size and checksum.
     #[error("corrupt data: {0}")]
     Corrupt(&'static str),
     /// A file that every wheel has is missing.
     #[error("missing from the wheel")]
     Missing,
-    /// Other than one `.dist-info` directory.
+    /// There is not exactly one `.dist-info` directory.
     #[error("there must be exactly one `.dist-info` directory, not {0}")]
     DistInfo(usize),
     /// `METADATA`, `WHEEL` or `entry_points.txt` cannot be read.
     #[error("{0}")]
     Syntax(String),
-    /// Another name or version than the file name says.
+    /// The name or version differs from that in the file name.
     #[error("says {field} `{found}`, the file name `{expected}`")]
     Contradiction {
         /// `Name`, `Version` or `Build`.
         field: &'static str,
-        /// What the file says.
+        /// Value in the file.
         found: String,
-        /// What the file name says.
+        /// Value in the file name.
         expected: String,
     },
-    /// A format of wheel or metadata that is newer than this reader.
+    /// The format of the wheel or its metadata is newer than this reader.
     #[error("{field} {found} is not supported")]
     Newer {
         /// `Wheel-Version` or `Metadata-Version`.
         field: &'static str,
-        /// What the file says.
+        /// Value in the file.
         found: String,
     },
-    /// `.data` directories with anything but the five schemes.
+    /// A `.data` directory has other content than the five schemes.
     #[error("a `.data` directory may hold only purelib, platlib, headers, scripts and data")]
     DataScheme,
-    /// A line of `RECORD` that cannot be read.
+    /// A line of `RECORD` cannot be read.
     #[error("line {line}: {reason}")]
     RecordLine {
-        /// Line, from 1.
+        /// Number of the line, from 1.
         line: u64,
         /// What is wrong.
         reason: String,
     },
-    /// A file that `RECORD` does not list.
+    /// `RECORD` does not list a file.
     #[error("not listed in RECORD")]
     Unlisted,
-    /// A file that `RECORD` lists and the wheel does not have.
+    /// `RECORD` lists a file that the wheel does not have.
     #[error("listed in RECORD, but missing from the wheel")]
     ListedMissing,
-    /// A file whose hash or size is another than in `RECORD`.
+    /// The hash or size of a file differs from that in `RECORD`.
     #[error("not the file that RECORD lists: its {0} differs")]
     RecordMismatch(&'static str),
-    /// The wheel as a whole is another than was asked for.
+    /// The wheel does not have the expected hash.
     #[error("its sha256 is {found}, but {expected} was expected")]
     WrongHash {
-        /// Hash that was asked for.
+        /// Expected hash.
         expected: String,
-        /// Hash of what came.
+        /// Actual hash.
         found: String,
     },
 }
 
 impl WheelProblem {
-    /// What the user can do about it.
+    /// Returns what the user can do about the problem.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::FileName(_) => "Give the wheel the name that its index shows.",
@@ -188,7 +188,7 @@ impl WheelProblem {
         }
     }
 
-    /// The error for `wheel`, naming `file` in it.
+    /// Makes the error of `wheel`, about `file` in it.
     pub(crate) fn at(self, wheel: &str, file: Option<&str>) -> WheelError {
         WheelError { wheel: shown(wheel), file: file.map(shown), problem: self }
     }
@@ -206,14 +206,14 @@ impl fmt::Display for WheelError {
 
 impl std::error::Error for WheelError {}
 
-/// A wheel's problem and the file that has it, before the wheel's name is known.
+/// Problem of a file, before the wheel's name is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
+pub(crate) struct LocatedProblem {
     pub(crate) file: Option<String>,
     pub(crate) problem: WheelProblem,
 }
 
-impl Located {
+impl LocatedProblem {
     pub(crate) fn new(file: &str, problem: WheelProblem) -> Self {
         Self { file: Some(file.to_owned()), problem }
     }
@@ -223,13 +223,13 @@ impl Located {
     }
 }
 
-impl From<WheelProblem> for Located {
+impl From<WheelProblem> for LocatedProblem {
     fn from(problem: WheelProblem) -> Self {
         Self { file: None, problem }
     }
 }
 
-/// A stranger's text for people: printable, and not long.
+/// Formats a stranger's text for messages: printable, and short.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(MAX_SHOWN_CHARACTERS).flat_map(printable).collect();
     if text.chars().nth(MAX_SHOWN_CHARACTERS).is_some() {
@@ -238,7 +238,7 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
-/// Control characters, and those that turn the direction of writing, as escapes.
+/// Escapes control characters, and those that change the direction of writing.
 fn printable(character: char) -> impl Iterator<Item = char> {
     let hidden = character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '`');

@@ -10,13 +10,13 @@ use super::limits::{MAX_FILE_NAME_BYTES, MAX_TAGS};
 use super::tags;
 use crate::name::DistributionName;
 
-/// Endings of source distributions, the two standard ones first.
+/// Extensions of source distributions, the two standard ones first.
 pub(crate) const SOURCE_ENDINGS: &[&str] =
     &[".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tar.lzma", ".tar.Z", ".tgz", ".tar"];
-/// Endings of what indexes also hold, or held.
+/// Extensions of other files that indexes have or had.
 const OTHER_ENDINGS: &[&str] = &[".egg", ".exe", ".msi", ".rpm", ".deb", ".dmg", ".conda"];
 
-/// One tag: the Python, ABI and platform that a wheel is for (PEP 425).
+/// Compatibility tag: Python, ABI and platform (PEP 425).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
     /// `py3`, `cp314`.
@@ -33,12 +33,12 @@ impl fmt::Display for Tag {
     }
 }
 
-/// A build tag. Sorts as the specification says: first by the number, then by the rest.
+/// Build tag. Sorts as the specification says: by the number, then by the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildTag {
     /// The leading digits.
     pub number: u64,
-    /// What follows them.
+    /// Characters after them.
     pub rest: String,
 }
 
@@ -48,14 +48,14 @@ impl fmt::Display for BuildTag {
     }
 }
 
-/// The file name of a wheel, read.
+/// Parsed file name of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFileName {
     /// Normalised name of the distribution.
     pub name: DistributionName,
-    /// Its version.
+    /// Version of the distribution.
     pub version: Version,
-    /// Decides between wheels that are otherwise equal.
+    /// Build tag, which decides between wheels that are otherwise equal.
     pub build: Option<BuildTag>,
     text: String,
     /// The last three parts, each a set whose members are joined by dots.
@@ -63,7 +63,7 @@ pub struct WheelFileName {
 }
 
 impl WheelFileName {
-    /// Every tag that the name stands for: the product of its three sets.
+    /// Returns every tag that the name stands for: the product of its three sets.
     pub fn tags(&self) -> impl Iterator<Item = Tag> {
         let [pythons, abis, platforms] = &self.sets;
         pythons.split('.').flat_map(move |python| {
@@ -77,13 +77,13 @@ impl WheelFileName {
         })
     }
 
-    /// How well the wheel fits the sandbox: smaller is better, `None` when it does not load there.
+    /// Returns how well the wheel fits the sandbox: smaller is better, `None` if it cannot be loaded.
     pub fn priority(&self) -> Option<u32> {
         let [pythons, abis, platforms] = &self.sets;
         tags::priority(pythons, abis, platforms)
     }
 
-    /// The file name as it was given.
+    /// Returns the file name as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -98,7 +98,7 @@ impl fmt::Display for WheelFileName {
 impl FromStr for WheelFileName {
     type Err = WheelError;
 
-    /// Reads a bare file name: no directory, no query, percent signs already decoded.
+    /// Parses a bare file name: without directory and query, with percent signs decoded.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ fn parse(text: &str) -> Result<WheelFileName, WheelProblem> {
         _ => return Err(bad("it must have five parts, or six with a build tag, with `-` between them")),
     };
     let name = DistributionName::new(name).ok_or_else(|| bad("the first part is not a name"))?;
-    // `-` is written as `_` in file names.
+    // File names have `_` instead of `-`.
     let version = Version::from_str(&version.replace('_', "-"))
         .map_err(|_| WheelProblem::FileName(format!("`{}` is not a version", shown(version))))?;
     let build = build.map(build_tag).transpose()?;

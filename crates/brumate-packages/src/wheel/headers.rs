@@ -1,18 +1,18 @@
-//! The format of `METADATA` and `WHEEL`: header fields, an empty line, a body (core metadata specification; the grammar
-//! is that of e-mail, read as Python's `email` module reads it).
+//! Format of `METADATA` and `WHEEL`: header fields, an empty line, a body (core metadata specification; the grammar is
+//! that of e-mail, as Python's `email` module reads it).
 
 use super::WheelProblem;
 use super::error::shown;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 
-/// The fields of one file, in order.
+/// Fields of one file, in order.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(super) struct HeaderFields<'a> {
     fields: Vec<(&'a str, String)>,
 }
 
-impl<'a> Fields<'a> {
-    /// Reads the fields of `text`. A line that is neither a field nor the continuation of one begins the body.
+impl<'a> HeaderFields<'a> {
+    /// Parses the fields of `text`. A line that is neither a field nor the continuation of one starts the body.
     pub(super) fn read(text: &'a str) -> Self {
         let mut fields: Vec<(&str, String)> = Vec::new();
         for line in text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)) {
@@ -30,10 +30,10 @@ impl<'a> Fields<'a> {
         Self { fields }
     }
 
-    /// Every value of a field, in order. Names are compared without case.
+    /// Returns every value of a field, in order. Names are compared without case.
     ///
     /// # Errors
-    /// When there are more, or longer ones, than anyone writes.
+    /// When there are more values, or longer ones, than allowed.
     pub(super) fn all(&self, name: &str) -> Result<Vec<&str>, WheelProblem> {
         let of_name = |(field, _): &&(&str, String)| field.eq_ignore_ascii_case(name);
         let values: Vec<&str> = self.fields.iter().filter(of_name).map(|(_, value)| value.as_str()).collect();
@@ -46,10 +46,10 @@ impl<'a> Fields<'a> {
         Ok(values)
     }
 
-    /// The value of a field that may be there once.
+    /// Returns the value of a field that may occur once.
     ///
     /// # Errors
-    /// As [`Fields::all`]; when it is there twice.
+    /// Those of [`HeaderFields::all`]; when it occurs twice.
     pub(super) fn one(&self, name: &str) -> Result<Option<&str>, WheelProblem> {
         match self.all(name)?[..] {
             [] => Ok(None),
@@ -58,20 +58,20 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of a field that must be there once.
+    /// Returns the value of a field that must occur once.
     ///
     /// # Errors
-    /// As [`Fields::one`]; when it is missing or empty.
+    /// Those of [`HeaderFields::one`]; when it is missing or empty.
     pub(super) fn required(&self, name: &str) -> Result<&str, WheelProblem> {
         self.one(name)?
             .filter(|value| !value.is_empty())
             .ok_or_else(|| WheelProblem::Syntax(format!("the field `{name}` is missing")))
     }
 
-    /// A field with a version of a format: refused unless its first number is one of `known`.
+    /// Returns the version of a format, whose first number must be one of `known`.
     ///
     /// # Errors
-    /// As [`Fields::required`]; [`WheelProblem::Newer`].
+    /// Those of [`HeaderFields::required`]; [`WheelProblem::Newer`].
     pub(super) fn format_version(&self, name: &'static str, known: &[u64]) -> Result<&str, WheelProblem> {
         let text = self.required(name)?;
         let numbers = text.split_once('.').map(|(major, minor)| (major.parse::<u64>(), minor.parse::<u64>()));
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Printable ASCII without a colon (RFC 5322, 3.6.8).
+/// Returns whether a text is printable ASCII without a colon (RFC 5322, 3.6.8).
 fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -95,28 +95,30 @@ mod tests {
     #[test]
     fn fields_end_where_the_body_begins() {
         let text = "Name: a\r\nSummary: one\r\n  two\r\n\tthree\r\nname: b\r\n\r\nVersion: 1\r\n";
-        let fields = Fields::read(text);
+        let fields = HeaderFields::read(text);
         assert_eq!(fields.all("NAME").unwrap(), ["a", "b"]);
         assert_eq!(fields.one("Summary").unwrap(), Some("one\ntwo\nthree"));
         assert_eq!(fields.one("Version").unwrap(), None);
         assert!(fields.one("Name").is_err());
-        let broken = Fields::read("Name: a\nno field\nVersion: 1\n");
+        let broken = HeaderFields::read("Name: a\nno field\nVersion: 1\n");
         assert_eq!(broken.one("Version").unwrap(), None);
-        assert!(Fields::read(" leading\nName: a").required("Name").is_err());
+        assert!(HeaderFields::read(" leading\nName: a").required("Name").is_err());
     }
 
     #[test]
     fn what_one_file_can_cost_is_bounded() {
         let many = "Tag: a\n".repeat(MAX_REPEATED_FIELDS + 1);
-        assert!(matches!(Fields::read(&many).all("Tag"), Err(WheelProblem::TooMuch { .. })));
+        assert!(matches!(HeaderFields::read(&many).all("Tag"), Err(WheelProblem::TooMuch { .. })));
         let long = format!("Tag: {}\n", "a".repeat(MAX_FIELD_BYTES + 1));
-        assert!(matches!(Fields::read(&long).one("Tag"), Err(WheelProblem::TooMuch { .. })));
+        assert!(matches!(HeaderFields::read(&long).one("Tag"), Err(WheelProblem::TooMuch { .. })));
     }
 
     #[test]
     fn versions_of_formats() {
         let version = |text: &str| {
-            Fields::read(&format!("Wheel-Version: {text}\n")).format_version("Wheel-Version", &[1]).map(str::to_owned)
+            HeaderFields::read(&format!("Wheel-Version: {text}\n"))
+                .format_version("Wheel-Version", &[1])
+                .map(str::to_owned)
         };
         assert_eq!(version("1.0").unwrap(), "1.0");
         assert_eq!(version("1.9").unwrap(), "1.9");

@@ -1,28 +1,29 @@
-//! Where the files of a wheel go (binary distribution format, "installing a wheel").
+//! Places of a wheel's files in an installation (binary distribution format, "installing a wheel").
 
 use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
 
-/// Where a file belongs.
+/// Place of a file in an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The root, `purelib` or `platlib`: below site-packages.
+    /// Site-packages: the root, `purelib` or `platlib`.
     SitePackages,
     /// Programs: `bin`.
     Scripts,
-    /// C headers.
+    /// Headers of C.
     Headers,
-    /// Below the environment's root.
+    /// The environment's root.
     Data,
 }
 
-/// Splits a path of the archive into its scheme and the path there. `data` is the name of the wheel's `.data` directory.
+/// Splits a path of the archive into its scheme and the path in it. `data` is the name of the wheel's `.data`
+/// directory.
 ///
 /// # Errors
-/// [`WheelProblem::DataScheme`] for what lies in a `.data` directory and in none of its schemes.
-pub(super) fn place<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'a str), WheelProblem> {
+/// [`WheelProblem::DataScheme`] for a file in a `.data` directory that is in none of its schemes.
+pub(super) fn split_scheme<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'a str), WheelProblem> {
     let Some((top, rest)) = path.split_once('/') else { return Ok((Scheme::SitePackages, path)) };
     if Some(top) != data {
         return Ok((Scheme::SitePackages, path));
@@ -38,7 +39,7 @@ pub(super) fn place<'a>(path: &'a str, data: Option<&str>) -> Result<(Scheme, &'
     Ok((scheme, relative))
 }
 
-/// The first component of `path`, when there is more behind it.
+/// Returns the first component of `path`, if there are more.
 pub(super) fn top_directory(path: &str) -> Option<&str> {
     path.split_once('/').map(|(top, _)| top)
 }
@@ -59,10 +60,10 @@ mod tests {
             ("a-1.data/headers/a.h", Scheme::Headers, "a.h"),
             ("a-1.data/data/share/man/a.1", Scheme::Data, "share/man/a.1"),
         ] {
-            assert_eq!(place(path, data), Ok((scheme, relative)), "{path}");
+            assert_eq!(split_scheme(path, data), Ok((scheme, relative)), "{path}");
         }
         for path in ["a-1.data/x", "a-1.data/etc/passwd", "a-1.data/PURELIB/a"] {
-            assert_eq!(place(path, data), Err(WheelProblem::DataScheme), "{path}");
+            assert_eq!(split_scheme(path, data), Err(WheelProblem::DataScheme), "{path}");
         }
     }
 }

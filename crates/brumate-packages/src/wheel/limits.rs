@@ -1,19 +1,19 @@
-//! Every bound on what a wheel may contain, by name. None is wider than what the sandbox's file system mounts.
+//! Limits on the contents of a wheel. None is wider than what the sandbox's file system can mount.
 
 /// Largest wheel, in bytes. The largest pure wheel on PyPI has about 100 MB.
 pub const MAX_WHEEL_BYTES: u64 = 512 << 20;
-/// Most paths: files, directories, and directories that follow from files' paths.
+/// Most paths: files, directories, and directories that only follow from files' paths.
 pub const MAX_PATHS: usize = 65_536;
-/// Largest file, unpacked, in bytes.
+/// Largest file, decompressed, in bytes.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
-/// Most bytes of all files together, unpacked.
+/// Most bytes of all files together, decompressed.
 pub const MAX_TOTAL_BYTES: u64 = 1 << 30;
-/// Most unpacked bytes for each byte of a wheel, once it unpacks to more than [`UNMEASURED_BYTES`]: source code packs
-/// about 4:1, tables of zeros 1000:1.
+/// Most decompressed bytes for each byte of a wheel that decompresses to more than [`UNMEASURED_BYTES`]: source code
+/// has a ratio of about 4:1, tables of zeros 1000:1.
 pub const MAX_TOTAL_RATIO: u64 = 100;
-/// Up to so many unpacked bytes the ratio does not matter.
+/// Decompressed bytes up to which the ratio does not matter.
 pub const UNMEASURED_BYTES: u64 = 32 << 20;
-/// The best that deflate can do for one file (RFC 1951: 258 bytes in two bits).
+/// Best ratio that deflate can reach for one file (RFC 1951: 258 bytes in two bits).
 pub const MAX_FILE_RATIO: u64 = 1032;
 /// Longest path, in bytes.
 pub const MAX_PATH_BYTES: usize = 1024;
@@ -39,5 +39,5 @@ pub const MAX_FIELD_BYTES: usize = 16 << 10;
 pub const MAX_FILE_NAME_BYTES: usize = 255;
 /// Most tags that a file name may stand for (`py2.py3-none-any` stands for two).
 pub const MAX_TAGS: usize = 256;
-/// How much of a name or value an error repeats, in characters.
+/// Most characters of a name or value that an error repeats.
 pub(crate) const MAX_SHOWN_CHARACTERS: usize = 120;

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
 use super::error::shown;
-use super::headers::Fields;
+use super::headers::HeaderFields;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 use crate::lenient;
 use crate::name::DistributionName;
 
-/// What `METADATA` says that matters for choosing and running (core metadata specification).
+/// Fields of `METADATA` that matter for choosing and running a distribution (core metadata specification).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     /// Version of the format.
@@ -34,14 +34,14 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads a `METADATA` file, from a wheel or beside one (PEP 658). Bytes that are not UTF-8 count as U+FFFD.
+    /// Parses a `METADATA` file, from a wheel or beside one (PEP 658). Bytes that are not UTF-8 count as U+FFFD.
     ///
     /// # Errors
     ///
     /// [`WheelProblem::Newer`] for a format from 3.0 on, [`WheelProblem::Syntax`] for missing or invalid fields.
     pub fn parse(bytes: &[u8]) -> Result<Self, WheelProblem> {
         let text = String::from_utf8_lossy(bytes);
-        let fields = Fields::read(text.strip_prefix('\u{feff}').unwrap_or(&text));
+        let fields = HeaderFields::read(text.strip_prefix('\u{feff}').unwrap_or(&text));
         let all = |name| Ok::<_, WheelProblem>(fields.all(name)?.into_iter().map(single_line).collect());
         let metadata = Self {
             metadata_version: fields.format_version("Metadata-Version", &[1, 2])?.to_owned(),
@@ -50,7 +50,7 @@ impl Metadata {
             requires_python: fields.one("Requires-Python")?.filter(|value| !value.is_empty()).map(single_line),
             requires_dist: all("Requires-Dist")?,
             provides_extra: all("Provides-Extra")?,
-            // Descriptive fields: what is wrong with them harms nobody.
+            // Errors in descriptive fields do no harm.
             summary: fields.all("Summary").ok().and_then(|values| values.first().map(|value| single_line(value))),
             license: ["License-Expression", "License"].into_iter().find_map(|name| {
                 fields.all(name).ok().and_then(|values| values.first().map(|value| single_line(value)))
@@ -61,7 +61,7 @@ impl Metadata {
         }
         Version::from_str(&metadata.version)
             .map_err(|_| WheelProblem::Syntax(format!("`{}` is not a version", shown(&metadata.version))))?;
-        // Read as resolution reads it: a wheel that was chosen is not refused for what old tools wrote.
+        // Parsed as resolution does: a chosen wheel is not refused for mistakes of old tools.
         if let Some(python) = &metadata.requires_python
             && lenient::specifiers(python).is_none()
         {
@@ -72,21 +72,21 @@ impl Metadata {
     }
 }
 
-/// A value that was wrapped, as one line.
+/// Joins a wrapped value into one line.
 fn single_line(value: &str) -> String {
     value.replace('\n', " ")
 }
 
-/// What `WHEEL` says (binary distribution format).
+/// Fields of `WHEEL` (binary distribution format).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelInfo {
     /// Version of the format; its first number is 1.
     pub wheel_version: String,
-    /// The program that made the wheel.
+    /// Program that made the wheel.
     pub generator: Option<String>,
-    /// Whether the files at the root are for `purelib` rather than `platlib`. Both are site-packages here.
+    /// Whether files at the root belong to `purelib` rather than `platlib`. Both are site-packages here.
     pub root_is_purelib: bool,
-    /// Tags, one each.
+    /// Compatibility tags, one each.
     pub tags: Vec<String>,
     /// Build tag.
     pub build: Option<String>,
@@ -100,7 +100,7 @@ impl WheelInfo {
     /// [`WheelProblem::Newer`] for a format from 2.0 on, [`WheelProblem::Syntax`] for missing or invalid fields.
     pub fn parse(bytes: &[u8]) -> Result<Self, WheelProblem> {
         let text = std::str::from_utf8(bytes).map_err(|_| WheelProblem::Syntax("it is not UTF-8".to_owned()))?;
-        let fields = Fields::read(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let fields = HeaderFields::read(text.strip_prefix('\u{feff}').unwrap_or(text));
         let root = fields.required("Root-Is-Purelib")?;
         let root_is_purelib = match root.to_ascii_lowercase().as_str() {
             "true" => true,
@@ -120,18 +120,18 @@ impl WheelInfo {
     }
 }
 
-/// One line of `entry_points.txt` (entry points specification). Never called on the host.
+/// Line of `entry_points.txt` (entry points specification). Its function is never called on the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryPoint {
-    /// `console_scripts`, or another program's group.
+    /// Group: `console_scripts`, or another program's.
     pub group: String,
     /// Name in the group.
     pub name: String,
-    /// `module:attribute`, perhaps with extras.
+    /// Value: `module:attribute`, optionally with extras.
     pub value: String,
 }
 
-/// Reads an `entry_points.txt`.
+/// Parses an `entry_points.txt`.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Wheels from strangers: read, checked, never run.
+//! Verification of wheels from strangers. Their code is never run.
 //!
-//! [`verify`] reads a wheel from its first byte to its last and says what is in it, or why it is refused. A wheel that
-//! it accepts can be mounted as a read-only layer of the sandbox as it is: every bound and rule of that reader is here,
-//! or a stricter one.
+//! [`verify`] reads a wheel from its first byte to its last, and returns its contents or the reason why it is refused.
+//! An accepted wheel can be mounted as a read-only layer of the sandbox as it is: all limits and rules of that reader
+//! are checked here, or stricter ones.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

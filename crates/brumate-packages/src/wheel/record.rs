@@ -1,4 +1,4 @@
-//! `RECORD`: every file of a wheel, with its hash and size (recording installed projects specification, PEP 376 and 427).
+//! `RECORD`: the hashes and sizes of a wheel's files (recording installed projects specification, PEP 376 and 427).
 
 use std::collections::HashMap;
 
@@ -10,77 +10,77 @@ use super::WheelProblem;
 use super::error::shown;
 use super::limits::MAX_PATHS;
 
-/// A hash that `RECORD` states. The specification allows sha256 and better.
+/// Hash in `RECORD`. The specification allows SHA-256 and better.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stated {
+enum StatedHash {
     Sha256(Vec<u8>),
     Sha384(Vec<u8>),
     Sha512(Vec<u8>),
 }
 
-/// What `RECORD` says of one file.
+/// Entry of `RECORD` for one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Recorded {
-    hash: Option<Stated>,
+pub(super) struct RecordEntry {
+    hash: Option<StatedHash>,
     size: Option<u64>,
 }
 
-impl Recorded {
-    /// Whether a hash is stated.
+impl RecordEntry {
+    /// Returns whether the entry has a hash.
     pub(super) fn has_hash(&self) -> bool {
         self.hash.is_some()
     }
 
-    /// Starts comparing a file's content with what is recorded.
-    pub(super) fn hasher(&self) -> Comparison<'_> {
+    /// Starts the comparison of a file's content with the entry.
+    pub(super) fn hasher(&self) -> ContentComparison<'_> {
         let other = match &self.hash {
-            Some(Stated::Sha384(_)) => Some(Other::Sha384(Sha384::new())),
-            Some(Stated::Sha512(_)) => Some(Other::Sha512(Sha512::new())),
+            Some(StatedHash::Sha384(_)) => Some(OtherHasher::Sha384(Sha384::new())),
+            Some(StatedHash::Sha512(_)) => Some(OtherHasher::Sha512(Sha512::new())),
             _ => None,
         };
-        Comparison { recorded: self, sha256: Sha256::new(), other, size: 0 }
+        ContentComparison { recorded: self, sha256: Sha256::new(), other, size: 0 }
     }
 }
 
-enum Other {
+enum OtherHasher {
     Sha384(Sha384),
     Sha512(Sha512),
 }
 
-/// A file's content on its way.
-pub(super) struct Comparison<'a> {
-    recorded: &'a Recorded,
+/// Comparison of a file's content with its entry.
+pub(super) struct ContentComparison<'a> {
+    recorded: &'a RecordEntry,
     sha256: Sha256,
-    other: Option<Other>,
+    other: Option<OtherHasher>,
     size: u64,
 }
 
-impl Comparison<'_> {
+impl ContentComparison<'_> {
     pub(super) fn update(&mut self, piece: &[u8]) {
         self.size += piece.len() as u64;
         self.sha256.update(piece);
         match &mut self.other {
-            Some(Other::Sha384(hasher)) => hasher.update(piece),
-            Some(Other::Sha512(hasher)) => hasher.update(piece),
+            Some(OtherHasher::Sha384(hasher)) => hasher.update(piece),
+            Some(OtherHasher::Sha512(hasher)) => hasher.update(piece),
             None => {}
         }
     }
 
-    /// The file's sha256.
+    /// Returns the file's SHA-256.
     ///
     /// # Errors
     /// [`WheelProblem::RecordMismatch`].
     pub(super) fn finish(self) -> Result<[u8; 32], WheelProblem> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
         let other = match self.other {
-            Some(Other::Sha384(hasher)) => hasher.finalize().to_vec(),
-            Some(Other::Sha512(hasher)) => hasher.finalize().to_vec(),
+            Some(OtherHasher::Sha384(hasher)) => hasher.finalize().to_vec(),
+            Some(OtherHasher::Sha512(hasher)) => hasher.finalize().to_vec(),
             None => Vec::new(),
         };
         let agrees = match &self.recorded.hash {
             None => true,
-            Some(Stated::Sha256(stated)) => stated[..] == sha256,
-            Some(Stated::Sha384(stated) | Stated::Sha512(stated)) => *stated == other,
+            Some(StatedHash::Sha256(stated_hash)) => stated_hash[..] == sha256,
+            Some(StatedHash::Sha384(stated_hash) | StatedHash::Sha512(stated_hash)) => *stated_hash == other,
         };
         if !agrees {
             return Err(WheelProblem::RecordMismatch("hash"));
@@ -92,14 +92,14 @@ impl Comparison<'_> {
     }
 }
 
-/// A `RECORD` file, read.
+/// Parsed `RECORD` file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    files: HashMap<String, Recorded>,
+    files: HashMap<String, RecordEntry>,
 }
 
 impl Record {
-    /// Reads a `RECORD` file.
+    /// Parses a `RECORD` file.
     ///
     /// # Errors
     ///
@@ -130,17 +130,17 @@ impl Record {
         }
     }
 
-    pub(super) fn get(&self, path: &str) -> Option<&Recorded> {
+    pub(super) fn get(&self, path: &str) -> Option<&RecordEntry> {
         self.files.get(path)
     }
 
-    /// Every path, in no order.
+    /// Returns every path, in no order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 }
 
-fn entry(row: &csv::ByteRecord) -> Result<(&str, Recorded), String> {
+fn entry(row: &csv::ByteRecord) -> Result<(&str, RecordEntry), String> {
     let field =
         |index| row.get(index).map_or(Ok(""), |bytes| std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8"));
     if !(1..=3).contains(&row.len()) {
@@ -150,7 +150,7 @@ fn entry(row: &csv::ByteRecord) -> Result<(&str, Recorded), String> {
     if path.is_empty() {
         return Err("the path is empty".to_owned());
     }
-    let hash = if hash.is_empty() { None } else { Some(stated(hash)?) };
+    let hash = if hash.is_empty() { None } else { Some(stated_hash(hash)?) };
     let size = match size {
         "" => None,
         digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -158,16 +158,16 @@ fn entry(row: &csv::ByteRecord) -> Result<(&str, Recorded), String> {
         }
         other => return Err(format!("`{}` is not a size", shown(other))),
     };
-    Ok((path, Recorded { hash, size }))
+    Ok((path, RecordEntry { hash, size }))
 }
 
 /// Reads `algorithm=digest`.
-fn stated(text: &str) -> Result<Stated, String> {
+fn stated_hash(text: &str) -> Result<StatedHash, String> {
     let (algorithm, digest) = text.split_once('=').ok_or_else(|| format!("`{}` is not a hash", shown(text)))?;
-    let (length, make): (usize, fn(Vec<u8>) -> Stated) = match algorithm {
-        "sha256" => (32, Stated::Sha256),
-        "sha384" => (48, Stated::Sha384),
-        "sha512" => (64, Stated::Sha512),
+    let (length, make): (usize, fn(Vec<u8>) -> StatedHash) = match algorithm {
+        "sha256" => (32, StatedHash::Sha256),
+        "sha384" => (48, StatedHash::Sha384),
+        "sha512" => (64, StatedHash::Sha512),
         other => return Err(format!("hashes by `{}` are not accepted: sha256, sha384 and sha512 are", shown(other))),
     };
     BASE64_URL_SAFE_NO_PAD

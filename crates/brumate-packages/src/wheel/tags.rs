@@ -1,16 +1,16 @@
-//! Which wheels the sandbox can load, and which of several is best (PEP 425, 783).
+//! Compatibility tags of the sandbox (PEP 425, 783).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Minor version of the sandbox's Python 3.
 const MINOR: u32 = 14;
-/// The first Python 3 with a stable ABI (PEP 384).
+/// First Python 3 with a stable ABI (PEP 384).
 const FIRST_ABI3: u32 = 2;
-/// The sandbox's platform (PEP 783).
+/// Platform of the sandbox (PEP 783).
 pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
 
-/// Tags (PEP 425) in the order of preference of pip: CPython with this ABI, the stable ABI, pure Python.
+/// Priorities of tags (PEP 425), in pip's order: CPython with this ABI, the stable ABI, pure Python.
 static PRIORITIES: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     let mut tags = vec![
         format!("cp3{MINOR}-cp3{MINOR}-{PLATFORM}"),
@@ -28,12 +28,12 @@ static PRIORITIES: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     tags.into_iter().zip(0u32..).collect()
 });
 
-/// The best of a wheel's tags for the sandbox: smaller is better, `None` when none fits.
+/// Returns the priority of the best of a wheel's tags for the sandbox: smaller is better, `None` if none fits.
 ///
-/// Each argument is a compressed set (PEP 425), its members joined by dots.
+/// Each argument is a compressed set (PEP 425) whose members are joined by dots.
 pub(super) fn priority(interpreters: &str, abis: &str, platforms: &str) -> Option<u32> {
     let mut best = None;
-    // Most wheels of a page are for other platforms: no need to look their tags up.
+    // Most wheels of a page are for other platforms, so their tags need no lookup.
     for platform in platforms.split('.').filter(|platform| matches!(*platform, "any" | PLATFORM)) {
         for interpreter in interpreters.split('.') {
             for abi in abis.split('.') {

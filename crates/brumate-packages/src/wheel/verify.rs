@@ -1,77 +1,78 @@
-//! From a wheel's bytes to its contents.
+//! Verification of wheels.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
-use super::archive::{Archive, Entry, Names, ReadAt};
+use super::archive::{Archive, Entry, PathNames, ReadAt};
 use super::contents::{NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary};
-use super::error::{Located, WheelError, shown};
+use super::error::{LocatedProblem, WheelError, shown};
 use super::file_name::WheelFileName;
-use super::layout::{Scheme, place, top_directory};
+use super::layout::{Scheme, split_scheme, top_directory};
 use super::limits;
 use super::metadata::{Metadata, WheelInfo, parse_entry_points};
 use super::record::Record;
 use super::{WheelProblem, limits::MAX_RECORD_BYTES};
 use crate::name::DistributionName;
 
-/// Goes up with every change after which a wheel may be judged, or described, differently.
+/// Version of the verifier. Raise it with every change after which a wheel may be judged, or described, differently.
 pub const VERIFIER_VERSION: u32 = 1;
 
-/// Endings of native modules and libraries, on any system. `.so.1` counts as well.
+/// Extensions of native modules and libraries on any system. `.so.1` counts as well.
 const NATIVE_ENDINGS: &[&str] = &[".so", ".pyd", ".dylib", ".dll"];
 
-/// Reads and checks a wheel: structure, names, sizes, checksums, metadata against the file name, every file against
-/// `RECORD`. Takes memory for the list of files and a buffer.
+/// Verifies a wheel: structure, names, sizes, checksums, metadata against the file name, every file against `RECORD`.
+/// Needs memory for the list of files and a buffer.
 ///
-/// The sha256 of the wheel itself is not computed here.
+/// The SHA-256 of the wheel itself is not computed here.
 ///
 /// # Errors
 ///
-/// [`WheelError`] for the first problem. Each kind of it is a way to be refused.
+/// [`WheelError`] for the first problem.
 pub fn verify<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, WheelError> {
     read(source, file_name).map_err(|located| located.in_wheel(file_name.as_str()))
 }
 
-fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, Located> {
+fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<WheelContents, LocatedProblem> {
     let bytes = source.size().map_err(|error| WheelProblem::Io(error.to_string()))?;
     let archive = Archive::open(source)?;
-    let directories = Directories::find(&archive.entries, file_name)?;
+    let directories = SpecialDirectories::find(&archive.entries, file_name)?;
     let placed = place_all(&archive.entries, &directories)?;
     let files: HashMap<&str, &Entry> =
         archive.entries.iter().filter(|entry| !entry.is_directory).map(|entry| (entry.path.as_str(), entry)).collect();
 
     let own = |name: &str| format!("{}/{name}", directories.dist_info);
     let content = |path: &str, limit: usize| {
-        let entry = files.get(path).ok_or_else(|| Located::new(path, WheelProblem::Missing))?;
-        archive.content(entry, limit).map_err(|problem| Located::new(path, problem))
+        let entry = files.get(path).ok_or_else(|| LocatedProblem::new(path, WheelProblem::Missing))?;
+        archive.content(entry, limit).map_err(|problem| LocatedProblem::new(path, problem))
     };
     let parsed = |path: String, limit: usize| content(&path, limit).map(|bytes| (bytes, path));
 
     let (bytes_of, path) = parsed(own("METADATA"), limits::MAX_METADATA_BYTES)?;
     let metadata = Metadata::parse(&bytes_of)
         .and_then(|metadata| check_metadata(&metadata, file_name).map(|()| metadata))
-        .map_err(|problem| Located::new(&path, problem))?;
+        .map_err(|problem| LocatedProblem::new(&path, problem))?;
     let (bytes_of, path) = parsed(own("WHEEL"), limits::MAX_WHEEL_FILE_BYTES)?;
     let wheel = WheelInfo::parse(&bytes_of)
         .and_then(|wheel| check_build(&wheel, file_name).map(|()| wheel))
-        .map_err(|problem| Located::new(&path, problem))?;
+        .map_err(|problem| LocatedProblem::new(&path, problem))?;
     let entry_points = match files.contains_key(own("entry_points.txt").as_str()) {
         false => Vec::new(),
         true => {
             let (bytes_of, path) = parsed(own("entry_points.txt"), limits::MAX_ENTRY_POINTS_BYTES)?;
-            parse_entry_points(&bytes_of).map_err(|problem| Located::new(&path, problem))?
+            parse_entry_points(&bytes_of).map_err(|problem| LocatedProblem::new(&path, problem))?
         }
     };
     let (bytes_of, record_path) = parsed(own("RECORD"), MAX_RECORD_BYTES)?;
-    let record = Record::parse(&bytes_of).map_err(|problem| Located::new(&record_path, problem))?;
+    let record = Record::parse(&bytes_of).map_err(|problem| LocatedProblem::new(&record_path, problem))?;
     check_record(&record, &archive.entries, &record_path)?;
 
     let mut found = Vec::with_capacity(files.len());
     let mut native_modules = Vec::new();
     for (entry, (scheme, relative)) in archive.entries.iter().zip(&placed).filter(|(entry, _)| !entry.is_directory) {
-        let (sha256, first) = digest(&archive, entry, &record).map_err(|problem| Located::new(&entry.path, problem))?;
+        let (sha256, first) =
+            digest(&archive, entry, &record).map_err(|problem| LocatedProblem::new(&entry.path, problem))?;
         if is_native(&entry.path) {
             native_modules.push(NativeModule { path: entry.path.clone(), format: NativeFormat::of(&first) });
         }
@@ -94,14 +95,14 @@ fn read<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Whe
     Ok(WheelContents { summary, files: found })
 }
 
-/// The two special directories at the root.
-struct Directories {
+/// Special directories at the root.
+struct SpecialDirectories {
     dist_info: String,
     data: Option<String>,
 }
 
-impl Directories {
-    fn find(entries: &[Entry], file_name: &WheelFileName) -> Result<Self, Located> {
+impl SpecialDirectories {
+    fn find(entries: &[Entry], file_name: &WheelFileName) -> Result<Self, LocatedProblem> {
         let tops: BTreeSet<&str> = entries
             .iter()
             .filter_map(|entry| top_directory(&entry.path).or_else(|| entry.is_directory.then_some(&entry.path)))
@@ -110,23 +111,23 @@ impl Directories {
         let dist_infos: Vec<&str> = ending(".dist-info").collect();
         let [dist_info] = dist_infos[..] else { return Err(WheelProblem::DistInfo(dist_infos.len()).into()) };
         check_directory(dist_info, ".dist-info", file_name)?;
-        // Installers take every such directory for one with schemes.
+        // Installers treat every such directory as one with schemes.
         for data in ending(".data") {
             check_directory(data, ".data", file_name)?;
         }
         let data: Vec<&str> = ending(".data").collect();
         if let [_, second, ..] = data[..] {
-            return Err(Located::new(second, WheelProblem::Syntax("a second `.data` directory".to_owned())));
+            return Err(LocatedProblem::new(second, WheelProblem::Syntax("a second `.data` directory".to_owned())));
         }
         Ok(Self { dist_info: dist_info.to_owned(), data: data.first().map(|data| (*data).to_owned()) })
     }
 }
 
-/// Is the directory named after the wheel?
-fn check_directory(directory: &str, ending: &str, file_name: &WheelFileName) -> Result<(), Located> {
+/// Checks that a directory is named after the wheel.
+fn check_directory(directory: &str, ending: &str, file_name: &WheelFileName) -> Result<(), LocatedProblem> {
     let stem = directory.strip_suffix(ending).unwrap_or(directory);
     let (name, version) = stem.rsplit_once('-').unwrap_or((stem, ""));
-    let located = |problem| Located::new(directory, problem);
+    let located = |problem| LocatedProblem::new(directory, problem);
     check_name(name, file_name).map_err(located)?;
     check_version(&version.replace('_', "-"), file_name).map_err(located)
 }
@@ -151,7 +152,7 @@ fn check_metadata(metadata: &Metadata, file_name: &WheelFileName) -> Result<(), 
 }
 
 fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), WheelProblem> {
-    // Renaming a wheel to give it a build tag is common; one that says it has another is not.
+    // Wheels are often renamed to add a build tag; a wheel that states another one is refused.
     match (&wheel.build, &file_name.build) {
         (Some(found), Some(expected)) if *found != expected.to_string() => {
             Err(WheelProblem::Contradiction { field: "build", found: shown(found), expected: expected.to_string() })
@@ -160,17 +161,20 @@ fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), Wheel
     }
 }
 
-/// Where each entry goes, in the order of the entries; no two files may go to the same place.
-fn place_all<'a>(entries: &'a [Entry], directories: &Directories) -> Result<Vec<(Scheme, &'a str)>, Located> {
-    let mut names = Names::default();
+/// Returns the place of each entry, in the order of the entries; two files must not have the same place.
+fn place_all<'a>(
+    entries: &'a [Entry],
+    directories: &SpecialDirectories,
+) -> Result<Vec<(Scheme, &'a str)>, LocatedProblem> {
+    let mut names = PathNames::default();
     let mut placed = Vec::with_capacity(entries.len());
     for entry in entries {
-        let located = |problem| Located::new(&entry.path, problem);
+        let located = |problem| LocatedProblem::new(&entry.path, problem);
         if entry.is_directory {
             placed.push((Scheme::SitePackages, entry.path.as_str()));
             continue;
         }
-        let (scheme, relative) = place(&entry.path, directories.data.as_deref()).map_err(located)?;
+        let (scheme, relative) = split_scheme(&entry.path, directories.data.as_deref()).map_err(located)?;
         if scheme == Scheme::SitePackages {
             names.add(relative, false).map_err(located)?;
             let top = top_directory(relative).unwrap_or("");
@@ -183,13 +187,13 @@ fn place_all<'a>(entries: &'a [Entry], directories: &Directories) -> Result<Vec<
     Ok(placed)
 }
 
-/// Files that cannot hold their own hash, or hold that of `RECORD`.
+/// Returns whether a file cannot hold its own hash, or that of `RECORD`.
 fn is_exempt(path: &str, record_path: &str) -> bool {
     path.strip_prefix(record_path).is_some_and(|rest| matches!(rest, "" | ".jws" | ".p7s"))
 }
 
-/// Does `RECORD` list each file, with a hash, and nothing else?
-fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result<(), Located> {
+/// Checks that `RECORD` lists each file with a hash, and nothing else.
+fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result<(), LocatedProblem> {
     let mut listed: BTreeSet<&str> = record.paths().collect();
     for entry in entries {
         let was_listed = listed.remove(entry.path.as_str());
@@ -197,29 +201,29 @@ fn check_record(record: &Record, entries: &[Entry], record_path: &str) -> Result
             continue;
         }
         if !was_listed {
-            return Err(Located::new(&entry.path, WheelProblem::Unlisted));
+            return Err(LocatedProblem::new(&entry.path, WheelProblem::Unlisted));
         }
-        if !record.get(&entry.path).is_some_and(super::record::Recorded::has_hash) {
-            return Err(Located::new(&entry.path, WheelProblem::Unlisted));
+        if !record.get(&entry.path).is_some_and(super::record::RecordEntry::has_hash) {
+            return Err(LocatedProblem::new(&entry.path, WheelProblem::Unlisted));
         }
     }
-    // A directory may be listed with the slash that it has in the archive.
+    // A directory may be listed with its slash.
     let directories: HashSet<&str> =
         entries.iter().filter(|entry| entry.is_directory).map(|entry| entry.path.as_str()).collect();
     let is_directory = |path: &str| path.strip_suffix('/').is_some_and(|path| directories.contains(path));
     match listed.into_iter().find(|path| !is_exempt(path, record_path) && !is_directory(path)) {
-        Some(path) => Err(Located::new(path, WheelProblem::ListedMissing)),
+        Some(path) => Err(LocatedProblem::new(path, WheelProblem::ListedMissing)),
         None => Ok(()),
     }
 }
 
-/// A file's sha256 and first bytes, compared with what is recorded of it.
+/// Returns the SHA-256 and the first bytes of a file, after a comparison with its entry in `RECORD`.
 fn digest<R: ReadAt + ?Sized>(
     archive: &Archive<'_, R>,
     entry: &Entry,
     record: &Record,
 ) -> Result<([u8; 32], Vec<u8>), WheelProblem> {
-    let unrecorded = super::record::Recorded::default();
+    let unrecorded = super::record::RecordEntry::default();
     let recorded = record.get(&entry.path).filter(|_| !entry.path.ends_with("/RECORD")).unwrap_or(&unrecorded);
     let mut comparison = recorded.hasher();
     let mut first = Vec::new();
@@ -237,23 +241,23 @@ fn is_native(path: &str) -> bool {
     NATIVE_ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
 }
 
-/// Lists the modules at the top level of a wheel. Reads the list of its files, and verifies none of them.
+/// Returns the modules at the top level of a wheel. Reads the list of its files only, and verifies none of them.
 ///
 /// # Errors
 ///
-/// [`WheelError`] when it is no wheel.
+/// [`WheelError`] when it is not a wheel.
 pub fn modules_of<R: ReadAt + ?Sized>(source: &R, file_name: &WheelFileName) -> Result<Vec<String>, WheelError> {
     let list = || {
         let archive = Archive::open(source)?;
-        let directories = Directories::find(&archive.entries, file_name)?;
+        let directories = SpecialDirectories::find(&archive.entries, file_name)?;
         let placed = place_all(&archive.entries, &directories)?;
         let files = archive.entries.iter().zip(&placed).filter(|(entry, _)| !entry.is_directory);
         Ok(top_level(files.filter(|(_, (scheme, _))| *scheme == Scheme::SitePackages).map(|(_, (_, path))| *path)))
     };
-    list().map_err(|located: Located| located.in_wheel(file_name.as_str()))
+    list().map_err(|located: LocatedProblem| located.in_wheel(file_name.as_str()))
 }
 
-/// Top-level modules: files and directories at the root of site-packages that Python can import.
+/// Returns the top-level modules: files and directories at the root of site-packages that Python can import.
 fn import_names(files: &[WheelFile]) -> Vec<String> {
     top_level(files.iter().filter_map(WheelFile::site_packages_path))
 }
@@ -263,7 +267,7 @@ fn top_level<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     for path in paths {
         let (top, is_package) = match path.split_once('/') {
             Some((top, rest)) => {
-                // A package holds modules somewhere below; directories of data do not count.
+                // A package has modules in it or below; directories of data do not count.
                 let is_code = rest.ends_with(".py") || is_native(rest);
                 (top, is_code)
             }
@@ -283,7 +287,7 @@ fn is_identifier(name: &str) -> bool {
         && characters.all(|character| character.is_alphanumeric() || character == '_')
 }
 
-/// Directories of the archive, other than its root, whose content belongs into site-packages.
+/// Returns the directories of the archive, other than its root, that belong into site-packages.
 fn library_directories(files: &[WheelFile]) -> Vec<String> {
     let outside = |file: &WheelFile| {
         let relative = file.site_packages_path()?;

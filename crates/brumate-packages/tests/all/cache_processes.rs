@@ -1,4 +1,4 @@
-//! Processes that fetch the same wheels at once, and are killed while they do: one sound cache comes of it.
+//! Processes that fetch the same wheels at once, and are killed meanwhile: the cache stays valid.
 
 #[path = "../../src/wheel/tests/builder.rs"]
 #[expect(dead_code, reason = "shared with the tests of wheels")]
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 const PROCESSES: usize = 8;
 const WHEELS: u8 = 12;
-/// Names the directory to a process of the test.
+/// Variable that names the directory to a process of the test.
 const DIRECTORY: &str = "BRUMATE_TEST_CACHE_PROCESSES";
 const KIND: DerivedKind = DerivedKind::new("reversed", 1);
 
@@ -35,7 +35,7 @@ fn name() -> WheelFileName {
     FILE_NAME.parse().unwrap()
 }
 
-/// Notes a download (`d`) or a derivation (`m`) of a wheel by one byte, which processes can append at once.
+/// Records a download (`d`) or a derivation (`m`) of a wheel by one byte, which processes can append at once.
 fn note(directory: &Path, seed: u8, what: &str) {
     let path = directory.join(format!("{what}{seed}"));
     OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(b"x").unwrap();
@@ -45,7 +45,7 @@ fn noted(directory: &Path, seed: u8, what: &str) -> u64 {
     std::fs::metadata(directory.join(format!("{what}{seed}"))).map_or(0, |metadata| metadata.len())
 }
 
-/// Fetches every wheel, and what is derived from it, starting at another one than its neighbours.
+/// Fetches every wheel and its derived file, each process starting at another one.
 fn fetch_all(directory: &Path, first: u8) {
     let cache = cache(directory);
     for index in 0..WHEELS {
@@ -69,7 +69,7 @@ fn fetch_all(directory: &Path, first: u8) {
     }
 }
 
-/// A process of the tests below, not a test of its own.
+/// Process of the tests below; not a test of its own.
 #[test]
 #[ignore = "started by the other tests"]
 fn process() {
@@ -87,7 +87,7 @@ fn start(directory: &Path) -> Child {
         .unwrap()
 }
 
-/// Everything is there, whole, and nothing else is.
+/// Checks that everything is there and complete, and nothing else.
 fn check(directory: &Path) {
     let cache = cache(directory);
     for seed in 0..WHEELS {
@@ -102,8 +102,8 @@ fn check(directory: &Path) {
         std::io::Read::read_to_end(&mut derived.file(), &mut content).unwrap();
         assert!(content.iter().rev().eq(&bytes));
     }
-    // The next download sweeps; this one is refused after it has.
-    let mut fill = cache.fill_unknown(&name()).unwrap();
+    // The next download sweeps; this one is refused afterwards.
+    let mut fill = cache.writer_without_hash(&name()).unwrap();
     fill.write(b"x").unwrap();
     fill.finish().unwrap_err();
     let root = directory.join("cache").join("packages-1");
@@ -141,7 +141,7 @@ fn processes_killed_at_any_instant_leave_a_sound_cache() {
         processes[victim].kill().unwrap();
         processes[victim].wait().unwrap();
         processes[victim] = start(directory.path());
-        // So that there is always something to fetch.
+        // Makes sure that there is always something to fetch.
         if round % 5 == 4 {
             let bytes = wheel(random(u64::from(WHEELS)) as u8);
             let hash = Sha256Hash(Sha256::digest(&bytes).into());

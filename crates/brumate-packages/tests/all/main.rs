@@ -1,4 +1,4 @@
-//! Resolution against package indexes, the cache shared by processes, and wheels that people install.
+//! Resolution against package indexes, the cache shared by processes, and popular wheels.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 

@@ -1,4 +1,4 @@
-//! Wheels that people install: all of them must be accepted.
+//! Popular wheels: all of them must be accepted.
 //!
 //! Needs `pip` and an index, so it runs in the long tier: `cargo xtask test --long --only ignored`.
 //! `BRUMATE_TEST_POPULAR_WHEELS` names a directory with wheels to use instead of downloading.

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_engine_api::Limits;
 use brumate_session::explain;
-use brumate_session::sessions::{ANSWER_BYTES, CellReport, SessionFile, WholeText};
+use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionFile};
 use brumate_session::units::format_size;
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value, json};
@@ -89,10 +89,10 @@ pub(crate) async fn executed(report: CellReport, limits: &Limits, timeout: Optio
 
 /// Output and result, cut to what an answer may hold, and what else is to be said.
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
-    let pointer = match &report.whole {
-        WholeText::InAnswer => None,
-        WholeText::Kept(name) => Some(format!("all of it: {}", uri::of_file(report.id.as_str(), name))),
-        WholeText::NotKept(reason) => Some(format!("it could not be kept: {reason}")),
+    let pointer = match &report.full_text {
+        FullText::InAnswer => None,
+        FullText::InFile(name) => Some(format!("all of it: {}", uri::of_file(report.id.as_str(), name))),
+        FullText::Unavailable(reason) => Some(format!("it could not be kept: {reason}")),
     };
     let (mut output, mut value) = (report.output.clone(), report.result.clone());
     if let Some(pointer) = &pointer {

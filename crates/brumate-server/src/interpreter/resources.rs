@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{Admit, FileName, FilePart, SessionError, is_text};
+use brumate_session::sessions::{FileName, FilePart, ReadAdmission, SessionError, is_text};
 use rmcp::model::{CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
@@ -61,7 +61,7 @@ impl Interpreter {
         &self,
         address: &str,
         modern: bool,
-        admit: Admit,
+        admit: ReadAdmission,
         cancel: &CancellationToken,
     ) -> Result<ReadResourceResult, ErrorData> {
         let missing = |reason: String| {

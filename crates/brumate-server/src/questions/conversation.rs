@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brumate_session::{CancellationToken, Question, Questions, RunEvent, questions};
+use brumate_session::{CancellationToken, InputRequest, InputRequests, RunEvent, input_requests};
 use rmcp::model::CallToolResult;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
@@ -56,7 +56,7 @@ type Listening = Arc<Mutex<Option<Listener>>>;
 /// A call that is under way in a task of its own. Dropping it cancels the call.
 pub(crate) struct Conversation {
     task: JoinHandle<CallToolResult>,
-    asked: mpsc::Receiver<Question>,
+    asked: mpsc::Receiver<InputRequest>,
     listener: Listening,
     cancel: CancellationToken,
     _cancel_when_dropped: DropGuard,
@@ -69,13 +69,13 @@ pub(crate) enum Step {
     /// It is over; a panic is the inner error.
     Ended(Result<CallToolResult, JoinError>),
     /// Its code wants to know something.
-    Asked(Question),
+    Asked(InputRequest),
 }
 
 /// What a call's work gets.
 pub(crate) struct Part {
     pub(crate) cancel: CancellationToken,
-    pub(crate) questions: Questions,
+    pub(crate) questions: InputRequests,
     listener: Listening,
 }
 
@@ -97,7 +97,7 @@ impl Conversation {
     where
         F: Future<Output = CallToolResult> + Send + 'static,
     {
-        let (questions, asked) = questions();
+        let (questions, asked) = input_requests();
         let listener = Listening::default();
         let part = Part { cancel: cancel.clone(), questions, listener: Arc::clone(&listener) };
         let task = tokio::spawn(work(part));

@@ -1,6 +1,6 @@
 //! A question as a form of one field, and what comes back.
 
-use brumate_session::{Question, Reply};
+use brumate_session::{InputReply, InputRequest};
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, PrimitiveSchemaDefinition, StringSchema,
 };
@@ -12,7 +12,7 @@ const FIELD: &str = "value";
 const MAX_SHOWN: usize = 2000;
 
 /// The form of a question. Who asks is said first: the prompt is the code's, and code may pretend to be anybody.
-pub(crate) fn form(question: &Question) -> ElicitRequestParams {
+pub(crate) fn form(question: &InputRequest) -> ElicitRequestParams {
     let prompt: String = question.prompt.trim().chars().take(MAX_SHOWN).collect();
     let asks = if question.password { "Python code asks for a password" } else { "Python code asks for input" };
     let message = if prompt.is_empty() { format!("{asks}.") } else { format!("{asks}: {prompt}") };
@@ -30,19 +30,19 @@ pub(crate) fn form(question: &Question) -> ElicitRequestParams {
 }
 
 /// What the person's answer means: who declines gives no input, who dismisses the form stops the code.
-pub(crate) fn reply(result: ElicitResult) -> Reply {
+pub(crate) fn reply(result: ElicitResult) -> InputReply {
     match result.action {
         ElicitationAction::Accept => {
             let content = result.content.unwrap_or_default();
             match content.get(FIELD) {
-                Some(Value::String(line)) => Reply::Line(line.clone()),
+                Some(Value::String(line)) => InputReply::Line(line.clone()),
                 // Some clients leave out what was left empty, and read numbers.
-                None | Some(Value::Null) => Reply::Line(String::new()),
-                Some(other) => Reply::Line(other.to_string()),
+                None | Some(Value::Null) => InputReply::Line(String::new()),
+                Some(other) => InputReply::Line(other.to_string()),
             }
         }
-        ElicitationAction::Decline => Reply::End,
-        _ => Reply::Stop("[the question was dismissed]\n".to_owned()),
+        ElicitationAction::Decline => InputReply::End,
+        _ => InputReply::Stop("[the question was dismissed]\n".to_owned()),
     }
 }
 
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     fn shown(prompt: &str, password: bool) -> Value {
-        let (questions, mut asked) = brumate_session::questions();
+        let (questions, mut asked) = brumate_session::input_requests();
         let (sender, _receiver) = tokio::sync::oneshot::channel();
-        questions.try_send(Question::new(prompt, password, sender)).unwrap();
+        questions.try_send(InputRequest::new(prompt, password, sender)).unwrap();
         serde_json::to_value(form(&asked.try_recv().unwrap())).unwrap()
     }
 
@@ -84,10 +84,10 @@ mod tests {
             (json!({"value": 3}), "3"),
             (json!(null), ""),
         ] {
-            assert!(reply(json!({"action": "accept", "content": content})) == Reply::Line(line.to_owned()));
+            assert!(reply(json!({"action": "accept", "content": content})) == InputReply::Line(line.to_owned()));
         }
-        assert!(reply(json!({"action": "decline"})) == Reply::End);
-        assert!(matches!(reply(json!({"action": "cancel"})), Reply::Stop(_)));
-        assert_eq!(format!("{:?}", Reply::Line("secret".to_owned())), "Line(..)");
+        assert!(reply(json!({"action": "decline"})) == InputReply::End);
+        assert!(matches!(reply(json!({"action": "cancel"})), InputReply::Stop(_)));
+        assert_eq!(format!("{:?}", InputReply::Line("secret".to_owned())), "Line(..)");
     }
 }

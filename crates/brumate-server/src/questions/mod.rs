@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::TaskHandle;
 use brumate_session::units::format_duration;
-use brumate_session::{Question, Reply, explain};
+use brumate_session::{InputReply, InputRequest, explain};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, ElicitResult, InputRequest, RequestId, ServerRequest};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitResult, InputRequest as McpInputRequest, RequestId, ServerRequest,
+};
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
 pub(crate) use conversation::{Audience, Conversation, Listener, Step};
@@ -34,13 +36,13 @@ pub(crate) fn can_be_asked(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What the code's output says when nobody answered in time.
-fn too_late(patience: Duration) -> Reply {
+fn too_late(patience: Duration) -> InputReply {
     let time = format_duration(patience);
-    Reply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT))
+    InputReply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT))
 }
 
 /// Asks the client during the call `request`, on its stream where each has its own, and passes its answer on. The client is told when the code waits no longer.
-pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Question, patience: Duration) {
+pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: InputRequest, patience: Duration) {
     let mut elicit = ElicitRequest::new(form::form(&question));
     elicit.extensions.insert(OriginatingRequestId(request));
     let request = ServerRequest::ElicitRequest(elicit);
@@ -55,7 +57,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Qu
                     Ok(Err(error)) => (failed(&error.to_string()), None),
                     Err(_) => (failed("it is gone"), None),
                 },
-                () = reply.closed() => (Reply::End, Some("the code waits no longer")),
+                () = reply.closed() => (InputReply::End, Some("the code waits no longer")),
                 () = tokio::time::sleep(patience) => (too_late(patience), Some("nobody answered in time")),
             };
             if let Some(reason) = reason {
@@ -70,8 +72,8 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Qu
 }
 
 /// Asks the client through the task that its call has become.
-pub(crate) async fn ask_in_task(task: TaskHandle, question: Question, patience: Duration) {
-    let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+pub(crate) async fn ask_in_task(task: TaskHandle, question: InputRequest, patience: Duration) {
+    let request = McpInputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
     let mut reply = question.reply;
     let answer = tokio::select! {
         // What is wrong with an answer is not repeated: it may hold a password.
@@ -80,14 +82,14 @@ pub(crate) async fn ask_in_task(task: TaskHandle, question: Question, patience: 
             Ok(Err(_)) => failed("it gave another answer"),
             Err(reason) => failed(&reason),
         },
-        () = reply.closed() => Reply::End,
+        () = reply.closed() => InputReply::End,
         () = tokio::time::sleep(patience) => too_late(patience),
     };
     // Code that waits no longer wants no answer.
     let _ = reply.send(answer);
 }
 
-fn failed(reason: &str) -> Reply {
+fn failed(reason: &str) -> InputReply {
     let reason: String = reason.chars().take(MAX_REASON).collect();
-    Reply::Stop(format!("[the client could not ask: {reason}]\n"))
+    InputReply::Stop(format!("[the client could not ask: {reason}]\n"))
 }

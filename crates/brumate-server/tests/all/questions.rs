@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::support::{Client, engine, text_of};
 use brumate_server::ToolSet;
-use brumate_session::MAX_QUESTIONS;
+use brumate_session::MAX_INPUT_REQUESTS;
 use brumate_session::testing::{FakeEngine, Script};
 use serde_json::{Value, json};
 
 fn scripts() -> FakeEngine {
-    let endless = (0..=MAX_QUESTIONS).fold(Script::silent(), |script, _| script.asks("again? ", false));
+    let endless = (0..=MAX_INPUT_REQUESTS).fold(Script::silent(), |script, _| script.asks("again? ", false));
     engine(&[
         ("ask", Script::returning("1").stdout("hello ").asks("name? ", false).stdout("!")),
         ("password", Script::silent().asks("Password: ", true)),
@@ -148,7 +148,7 @@ async fn a_question_is_taken_back_when_the_code_is_stopped_or_nobody_answers() {
 async fn nobody_is_asked_for_ever() {
     let mut client = legacy(json!({"elicitation": {}})).await;
     let call = begin(&mut client, "again").await;
-    for _ in 0..MAX_QUESTIONS {
+    for _ in 0..MAX_INPUT_REQUESTS {
         let (id, _) = question(&mut client).await;
         reply(&mut client, &id, accept("x")).await;
     }

@@ -1,19 +1,19 @@
-//! What `pip install` in a machine is answered.
+//! Answers to `pip install` in a machine.
 
 use std::sync::Arc;
 
 use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
-use brumate_packages::{Requirement, Source};
+use brumate_packages::{Requirement, RequirementSource};
 
-use super::{Installation, Order, PackageError, PackageEvent, Packages, Wanted};
+use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, RequirementSet};
 
-/// Requirements that are looked at one by one to say what is wrong with each.
+/// Most requirements that are tried one by one to report what is wrong with each.
 const MAX_ALONE: usize = 32;
 
 impl Packages {
-    /// Finds and fetches what a machine asks for that has `mounted` already. What is mounted stays as it is, unless that makes
-    /// the request impossible.
+    /// Finds and fetches the requested packages for a machine that has `mounted`. Mounted packages stay, unless the
+    /// request is impossible with them.
     ///
     /// # Errors
     ///
@@ -22,51 +22,51 @@ impl Packages {
         &self,
         request: InstallRequest,
         mounted: &[Layer],
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<InstallAnswer, PackageError> {
         let read = |texts: &[String]| texts.iter().map(|text| requirement(text)).collect::<Result<Vec<_>, _>>();
         let (requirements, constraints) = (read(&request.requirements)?, read(&request.constraints)?);
         let present: Vec<WheelFileName> = mounted.iter().filter_map(|layer| layer.name.parse().ok()).collect();
-        let mut wanted: Vec<Wanted> = requirements.iter().cloned().map(Into::into).collect();
+        let mut requests: Vec<PackageRequest> = requirements.iter().cloned().map(Into::into).collect();
         if !request.modules.is_empty() {
             let modules = self.modules().await;
             for missing in &request.modules {
-                wanted.push(self.wanted_for(missing, &modules)?);
+                requests.push(self.request_for_module(missing, &modules)?);
             }
         }
-        let requirements: Vec<Requirement> = wanted.iter().map(|wanted| wanted.requirement.clone()).collect();
-        let order = Order { wanted, constraints, pre: request.pre, no_deps: request.no_deps };
-        let kept = self.keeping(&order, &present, request.upgrade);
-        let outcome = match self.carry_out(kept, onlooker).await {
+        let requirements: Vec<Requirement> = requests.iter().map(|request| request.requirement.clone()).collect();
+        let set = RequirementSet { requests, constraints, pre: request.pre, no_deps: request.no_deps };
+        let kept = self.with_pinned(&set, &present, request.upgrade);
+        let outcome = match self.install_set(kept, event_sink).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => {
-                self.carry_out(order.clone(), onlooker).await
+                self.install_set(set.clone(), event_sink).await
             }
             outcome => outcome,
         };
         let installation = match outcome {
-            Err(error) if request.keep_going => return Err(self.all_that_fail(&order, error).await),
+            Err(error) if request.keep_going => return Err(self.collect_errors(&set, error).await),
             outcome => outcome?,
         };
         self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
         Ok(answer(&installation, &requirements, &present, request.no_deps))
     }
 
-    /// What is wrong with each requirement of an order that cannot be met; `error` where each could be met alone.
-    async fn all_that_fail(&self, order: &Order, error: PackageError) -> PackageError {
+    /// Returns one error for all requirements that fail on their own; `error` if each alone can be met.
+    async fn collect_errors(&self, set: &RequirementSet, error: PackageError) -> PackageError {
         let settings = &self.inner.settings;
         if settings.lock.is_some() {
             return error;
         }
         let mut texts: Vec<String> = Vec::new();
-        for wanted in order.wanted.iter().take(MAX_ALONE) {
-            let alone = Order { wanted: vec![wanted.clone()], ..order.clone() };
-            let failed = match self.check_roots(&alone) {
+        for request in set.requests.iter().take(MAX_ALONE) {
+            let alone = RequirementSet { requests: vec![request.clone()], ..set.clone() };
+            let failed = match self.check_requirements(&alone) {
                 Err(error) => Some(error),
                 Ok(()) if settings.policy.is_only_bundled() => self.bundled(&alone).err(),
                 Ok(()) if self.bundled(&alone).is_ok() => None,
                 Ok(()) => self.search(&alone, Arc::new(|_| {})).await.err(),
             };
-            texts.extend(failed.map(|error| format!("{}: {error}", wanted.requirement)));
+            texts.extend(failed.map(|error| format!("{}: {error}", request.requirement)));
         }
         match texts.len() {
             0 => error,
@@ -74,26 +74,26 @@ impl Packages {
         }
     }
 
-    /// The order, with what is mounted as it is.
-    fn keeping(&self, order: &Order, present: &[WheelFileName], upgrade: bool) -> Order {
-        let mut order = order.clone();
+    /// Returns the request with the mounted packages pinned to their versions.
+    fn with_pinned(&self, set: &RequirementSet, present: &[WheelFileName], upgrade: bool) -> RequirementSet {
+        let mut set = set.clone();
         for wheel in present {
-            let asked = order.wanted.iter().find(|wanted| wanted.requirement.name == wheel.name);
-            let stays = match asked.map(|wanted| &wanted.requirement.source) {
+            let asked = set.requests.iter().find(|request| request.requirement.name == wheel.name);
+            let stays = match asked.map(|request| &request.requirement.source) {
                 None => true,
-                Some(Source::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
-                Some(Source::Url(_)) => false,
+                Some(RequirementSource::Versions(versions)) => !upgrade && versions.contains(&wheel.version),
+                Some(RequirementSource::Url(_)) => false,
             };
             let text = format!("{}=={}", wheel.name, wheel.version);
             if let (true, Ok(constraint)) = (stays, text.parse()) {
-                order.constraints.push(constraint);
+                set.constraints.push(constraint);
             }
         }
-        order
+        set
     }
 }
 
-/// A requirement, or the address of a wheel.
+/// Reads a requirement, or the URL of a wheel.
 fn requirement(text: &str) -> Result<Requirement, PackageError> {
     let text = text.trim();
     let is_url = ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme));

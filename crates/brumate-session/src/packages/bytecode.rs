@@ -1,4 +1,4 @@
-//! Bytecode of layers: made once for all sessions and processes, behind the back of whoever uses a layer for the first time.
+//! Bytecode of layers: compiled once for all sessions and processes, in the background of the first use.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,32 +11,33 @@ use brumate_packages::cache::{Cache, DerivedKind, Sha256Hash};
 
 use super::{Installation, Packages};
 
-/// What the cache keeps. The number goes up with the interpreter's bytecode format or the form of the archive.
+/// Kind of the files in the cache. Raise the number when the interpreter's bytecode format or the archive's format
+/// changes.
 const BYTECODE: DerivedKind = DerivedKind::new("bytecode", 1);
-/// Wheels whose compilation failed or is under way; beyond that the earliest are forgotten, and tried again.
+/// Wheels whose compilation failed or is under way; the oldest are forgotten, and tried again.
 const MAX_KNOWN: usize = 4096;
 
-/// Longest time that a process waits at its end for bytecode.
+/// Longest time that a process waits for bytecode at its end.
 const MAX_SETTLING: Duration = Duration::from_secs(60);
 
-/// Wheels that need no compilation, because it was tried or is under way.
+/// Wheels whose compilation was tried or is under way.
 #[derive(Debug, Default)]
-pub(super) struct Compiling {
+pub(super) struct CompilationState {
     known: Mutex<HashSet<[u8; 32]>>,
-    /// One at a time: it is nobody's turn that waits.
+    /// Held by the one compilation at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// The bytecode of the wheel with this hash, if it has been made.
+/// Opens the bytecode of the wheel with this hash; `None` if it was not made or cannot be opened.
 pub(super) async fn open_bytecode(cache: &Cache, sha256: [u8; 32]) -> Option<Arc<File>> {
     let cache = cache.clone();
     let opened = tokio::task::spawn_blocking(move || cache.get_derived(&Sha256Hash(sha256), &BYTECODE)).await;
-    // Without bytecode a layer works as well.
+    // A layer works without bytecode.
     opened.ok()?.ok()??.file().try_clone().map(Arc::new).ok()
 }
 
 impl Packages {
-    /// Makes what bytecode is missing, and puts it into what is remembered of the set.
+    /// Compiles missing bytecode in the background, and adds it to the remembered set.
     pub(super) fn compile_in_background(&self, installation: &Arc<Installation>) {
         let missing: Vec<Layer> = {
             let mut known = self.inner.compiling.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +60,7 @@ impl Packages {
         });
     }
 
-    /// Waits until the bytecode that is being made is there, at most [`MAX_SETTLING`]: a process that ends takes its work with it.
+    /// Waits until background compilation ends, at most [`MAX_SETTLING`]: a process that ends loses unfinished work.
     pub(crate) async fn settle(&self) {
         let done = async { drop(self.inner.compiling.turn.lock().await) };
         if tokio::time::timeout(MAX_SETTLING, done).await.is_err() {
@@ -67,9 +68,9 @@ impl Packages {
         }
     }
 
-    /// The same set with all bytecode that can be had; waits for it to be made.
+    /// Compiles missing bytecode and returns the set with it.
     pub(crate) async fn compiled(&self, installation: Arc<Installation>) -> Arc<Installation> {
-        // Whoever was sent to do it goes first.
+        // Background compilation that is under way goes first.
         let _turn = self.inner.compiling.turn.lock().await;
         let new = self.with_bytecode(&installation).await;
         let missing: Vec<Layer> = new.layers.iter().filter(|layer| layer.bytecode.is_none()).cloned().collect();
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_format_is_that_of_this_python() {
-        // Another minor version of Python has other bytecode: raise `BYTECODE`'s number, then change this.
+        // Another minor version of Python has other bytecode: raise the number in `BYTECODE`, then change this.
         assert!(PYTHON_FULL_VERSION.starts_with("3.14."));
     }
 }

@@ -1,4 +1,4 @@
-//! Why packages cannot be had. The texts are read by models and people, who decide by them what to write next.
+//! Errors of packages. Models and people read the texts and decide by them what to write next.
 
 use std::sync::Arc;
 
@@ -10,56 +10,56 @@ use brumate_packages::policy::Refusal;
 use brumate_packages::resolver::ResolutionError;
 use thiserror::Error;
 
-/// Packages that cannot be had.
+/// Error when packages cannot be installed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum PackageError {
-    /// The operator does not allow it.
+    /// The operator's policy refuses a package.
     #[error("{0}")]
     Refused(#[from] Box<Refusal>),
-    /// The bundle does not have it, and nothing else may be used.
+    /// The bundle cannot meet a requirement, and no other source may be used.
     #[error("{0}")]
     Bundle(#[from] ResolveError),
-    /// There is no set of versions that fits.
+    /// No set of versions meets the requirements.
     #[error("{0}")]
     Resolution(ResolutionError),
-    /// A source could not be asked.
+    /// A source could not be reached or gave an unusable answer.
     #[error("{0}")]
     Index(#[from] IndexError),
-    /// A wheel was found and cannot be fetched or used.
+    /// A wheel was found, but cannot be fetched or used.
     #[error("`{package}` cannot be installed: {reason}")]
     Wheel {
         /// Name and version.
         package: String,
-        /// Why.
+        /// Reason, for the user.
         reason: String,
     },
-    /// The lock does not have it.
+    /// The lock does not meet a requirement.
     #[error("{0}")]
     Lock(#[from] LockError),
-    /// Wheels of a session that are in the cache no longer and cannot be fetched again.
+    /// A session's wheel is not in the cache any more and cannot be fetched again.
     #[error("its package `{file_name}` is not in the cache any more and cannot be fetched again: {reason}")]
     Evicted {
         /// The wheel's file name.
         file_name: String,
-        /// Why.
+        /// Reason, for the user.
         reason: String,
     },
-    /// More than a machine takes.
+    /// The set has more packages than a machine can mount.
     #[error("{count} packages are needed; a machine has at most {limit} besides the bundle's. Ask for fewer.")]
     TooMany {
-        /// How many.
+        /// Packages in the set.
         count: usize,
-        /// The bound.
+        /// Most packages.
         limit: usize,
     },
-    /// A text that is not a requirement, or one that asks for what cannot be.
+    /// A text is not a requirement, or its requirement is impossible.
     #[error("{0}")]
     Requirement(String),
     /// The cache cannot be used.
     #[error("{0}")]
     Cache(Arc<CacheError>),
-    /// The work ended early.
+    /// Installing ended unexpectedly.
     #[error("the packages could not be installed: {0}")]
     Internal(String),
 }
@@ -77,7 +77,7 @@ impl PackageError {
         Self::Cache(Arc::new(error))
     }
 
-    /// There is no solution, however often it is tried.
+    /// Returns whether a repetition must fail as well, because the requirements contradict each other.
     pub(super) fn is_contradiction(&self) -> bool {
         matches!(self, Self::Resolution(ResolutionError::NoSolution(_)))
     }

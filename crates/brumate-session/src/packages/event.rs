@@ -1,4 +1,4 @@
-//! What is told while packages are found and fetched.
+//! Events while packages are found and fetched.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use crate::units::format_size;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PackageEvent {
-    /// Versions are looked for.
+    /// Versions are being resolved.
     Resolving {
-        /// How many requirements there are.
+        /// Number of requirements.
         requirements: usize,
     },
-    /// A package is looked at.
+    /// A package's versions are being listed.
     Looking {
         /// Its name.
         name: String,
     },
-    /// A wheel is being fetched.
+    /// A wheel is being downloaded.
     Fetching {
         /// Name and version.
         package: String,
-        /// Bytes that have come.
+        /// Bytes received.
         bytes: u64,
-        /// Bytes of all of it, if that is known.
+        /// Bytes in total, if known.
         total: Option<u64>,
     },
-    /// Everything is there.
+    /// All packages are ready.
     Ready {
-        /// How many packages.
+        /// Number of packages.
         packages: usize,
     },
 }
 
 impl PackageEvent {
-    /// One of those that come in great numbers: enough to show the latest.
+    /// Returns whether the event is frequent, so that showing the latest one is enough.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Looking { .. } => true,

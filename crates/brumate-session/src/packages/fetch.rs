@@ -1,4 +1,4 @@
-//! From an order to layers: search, check, fetch.
+//! Resolves a package request, checks the result, and fetches its wheels as layers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,42 +7,42 @@ use brumate_engine_api::Layer;
 use brumate_packages::Requirement;
 use brumate_packages::cache::{Cache, CachedWheel, FetchError};
 use brumate_packages::index::Origin;
-use brumate_packages::resolver::{Locked, OnProgress, Progress, Resolution, Resolver};
+use brumate_packages::resolver::{LockedPackage, OnProgress, Resolution, ResolutionProgress, Resolver};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::broadcast;
 
 use super::bytecode::open_bytecode;
-use super::recover::KnownLayer;
-use super::{Installation, InstalledPackage, Order, PackageError, PackageEvent, Packages};
+use super::layer_record::LayerRecord;
+use super::{Installation, InstalledPackage, PackageError, PackageEvent, Packages, RequirementSet};
 
 /// Wheels of one set that are fetched at the same time.
 const FETCHED_AT_ONCE: usize = 8;
-/// Bytes between two events about one wheel.
+/// Received bytes between two events about one wheel.
 const EVENT_BYTES: u64 = 1 << 20;
 
 impl Packages {
     pub(super) async fn find_and_fetch(
         &self,
-        order: Order,
+        set: RequirementSet,
         events: broadcast::Sender<PackageEvent>,
     ) -> Result<Installation, PackageError> {
         let _slot = self.inner.slots.acquire().await.map_err(PackageError::internal)?;
         let resolution = match &self.inner.settings.lock {
             Some(lock) => lock.resolution.clone(),
             None => {
-                let _ = events.send(PackageEvent::Resolving { requirements: order.wanted.len() });
-                let told = events.clone();
+                let _ = events.send(PackageEvent::Resolving { requirements: set.requests.len() });
+                let sender = events.clone();
                 let progress: OnProgress = Arc::new(move |step| {
-                    if let Progress::Listing { name } = step {
-                        // Nobody may be listening any more; the same below.
-                        let _ = told.send(PackageEvent::Looking { name: name.to_owned() });
+                    if let ResolutionProgress::Listing { name } = step {
+                        // All receivers may be gone; the same below.
+                        let _ = sender.send(PackageEvent::Looking { name: name.to_owned() });
                     }
                 });
-                self.search(&order, progress).await?
+                self.search(&set, progress).await?
             }
         };
-        self.check_resolution(&order, &resolution)?;
-        let (cache, resolver) = (self.cache().await?, self.resolver(order.pre).await?);
+        self.check_resolution(&set, &resolution)?;
+        let (cache, resolver) = (self.cache().await?, self.resolver(set.pre).await?);
         let fetched: Vec<(InstalledPackage, Option<Layer>)> = stream::iter(resolution.packages)
             .map(|package| self.get(package, cache, resolver, &events))
             .buffered(FETCHED_AT_ONCE)
@@ -59,26 +59,26 @@ impl Packages {
         Ok(installation)
     }
 
-    /// Exact wheels for an order.
-    pub(super) async fn search(&self, order: &Order, progress: OnProgress) -> Result<Resolution, PackageError> {
-        let mut resolver = self.resolver(order.pre).await?.clone().with_progress(progress);
-        if order.no_deps {
+    /// Resolves a request to exact wheels.
+    pub(super) async fn search(&self, set: &RequirementSet, progress: OnProgress) -> Result<Resolution, PackageError> {
+        let mut resolver = self.resolver(set.pre).await?.clone().with_progress(progress);
+        if set.no_deps {
             resolver = resolver.without_dependencies();
         }
-        let constraints: Vec<Requirement> = self.constraints(order).cloned().collect();
-        Ok(resolver.resolve(&order.requirements(), &constraints, self.resolver_policy()).await?)
+        let constraints: Vec<Requirement> = self.constraints(set).cloned().collect();
+        Ok(resolver.resolve(&set.requirements(), &constraints, self.resolver_policy()).await?)
     }
 
-    /// The bundle's wheels among `packages`, in the order in which they are prepared.
+    /// Returns the bundle's wheels among `packages`, in the order in which they are prepared.
     fn bundled_wheels(&self, packages: &[InstalledPackage]) -> Vec<String> {
         let bundled = packages.iter().filter(|package| package.layer.is_none());
-        // What these require in turn may be replaced by layers: only what is named counts.
+        // Their dependencies may be replaced by layers, so only wheels that are named here count.
         bundled.filter_map(|package| self.inner.bundle.key(&package.name)).map(str::to_owned).collect()
     }
 
     async fn get(
         &self,
-        package: Locked,
+        package: LockedPackage,
         cache: &Cache,
         resolver: &Resolver,
         events: &broadcast::Sender<PackageEvent>,
@@ -93,29 +93,29 @@ impl Packages {
             return Ok((InstalledPackage { name, version, layer: None, import_names: Vec::new() }, None));
         }
         let wheel = fetch(&package, cache, resolver, events).await?;
-        let known = KnownLayer::new(&wheel, package.url.as_ref());
+        let known = LayerRecord::new(&wheel, package.url.as_ref());
         let layer = layer(&wheel, cache).await?;
-        self.note_origin(layer.sha256, &known);
+        self.remember_source(layer.sha256, &known);
         let import_names = wheel.summary().import_names.clone();
         Ok((InstalledPackage { name, version, layer: Some(known), import_names }, Some(layer)))
     }
 }
 
-/// A wheel, from the cache or from its place.
+/// Returns a wheel, from the cache or downloaded.
 pub(super) async fn fetch(
-    package: &Locked,
+    package: &LockedPackage,
     cache: &Cache,
     resolver: &Resolver,
     events: &broadcast::Sender<PackageEvent>,
 ) -> Result<CachedWheel, PackageError> {
     let text = format!("{} {}", package.name, package.version);
-    let told = AtomicU64::new(u64::MAX);
+    let reported = AtomicU64::new(u64::MAX);
     let (total, label) = (package.size, text.clone());
     let progress = move |bytes: u64| {
-        let before = told.load(Ordering::Relaxed);
+        let before = reported.load(Ordering::Relaxed);
         if before == u64::MAX || bytes.saturating_sub(before) >= EVENT_BYTES {
             let bytes = if before == u64::MAX { 0 } else { bytes };
-            told.store(bytes, Ordering::Relaxed);
+            reported.store(bytes, Ordering::Relaxed);
             let _ = events.send(PackageEvent::Fetching { package: label.clone(), bytes, total });
         }
     };
@@ -126,7 +126,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// A layer of a wheel, with its bytecode if that has been made.
+/// Returns the layer of a wheel, with its bytecode if that was made.
 pub(super) async fn layer(wheel: &CachedWheel, cache: &Cache) -> Result<Layer, PackageError> {
     let archive = wheel.file().try_clone().map_err(PackageError::internal)?;
     let (name, sha256) = (wheel.summary().file_name.clone(), wheel.hash().0);

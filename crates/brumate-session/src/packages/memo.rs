@@ -1,4 +1,4 @@
-//! What sets of requirements became, for a while; and sets that are being worked on, once each.
+//! Cache of installations for some minutes, in which requests for the same set share one installation.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -10,66 +10,66 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Installation, Order, PackageError, PackageEvent, Packages};
+use super::{Installation, PackageError, PackageEvent, Packages, RequirementSet};
 
-/// Sets that are remembered.
+/// Sets that are kept.
 const MAX_REMEMBERED: usize = 64;
-/// Layers that remembered sets keep open; each takes up to two descriptors.
+/// Layers that kept sets hold open; each takes up to two file descriptors.
 const MAX_OPEN_LAYERS: usize = 256;
-/// How long a set is remembered: as long as the usual index lets its pages be taken for fresh.
+/// Time for which a set is kept: as long as most indexes let their pages count as fresh.
 const MAX_AGE: Duration = Duration::from_secs(600);
-/// Events that may wait for a slow listener; older ones are dropped.
+/// Events that may wait for a slow receiver; older ones are dropped.
 const EVENT_QUEUE: usize = 64;
 
-type Outcome = Result<Arc<Installation>, PackageError>;
-type Flight = Shared<BoxFuture<'static, Outcome>>;
+type InstallOutcome = Result<Arc<Installation>, PackageError>;
+type SharedInstall = Shared<BoxFuture<'static, InstallOutcome>>;
 
-/// See the module.
+/// Finished installations, and those under way, by [`key`].
 #[derive(Default)]
 pub(super) struct Memo {
-    sets: HashMap<String, Remembered>,
-    flights: HashMap<String, (WeakShared<BoxFuture<'static, Outcome>>, broadcast::WeakSender<PackageEvent>)>,
-    /// Counts uses.
+    sets: HashMap<String, MemoEntry>,
+    running: HashMap<String, (WeakShared<BoxFuture<'static, InstallOutcome>>, broadcast::WeakSender<PackageEvent>)>,
+    /// Counter of uses.
     clock: u64,
 }
 
-struct Remembered {
+struct MemoEntry {
     installation: Arc<Installation>,
     since: Instant,
     used: u64,
 }
 
 impl Memo {
-    fn recall(&mut self, key: &str) -> Option<Arc<Installation>> {
+    fn get(&mut self, key: &str) -> Option<Arc<Installation>> {
         self.clock += 1;
         let clock = self.clock;
-        let known = self.sets.get_mut(key)?;
-        if known.since.elapsed() > MAX_AGE {
+        let entry = self.sets.get_mut(key)?;
+        if entry.since.elapsed() > MAX_AGE {
             self.sets.remove(key);
             return None;
         }
-        known.used = clock;
-        Some(Arc::clone(&known.installation))
+        entry.used = clock;
+        Some(Arc::clone(&entry.installation))
     }
 
-    fn remember(&mut self, key: String, installation: Arc<Installation>) {
+    fn insert(&mut self, key: String, installation: Arc<Installation>) {
         self.clock += 1;
-        self.sets.insert(key, Remembered { installation, since: Instant::now(), used: self.clock });
+        self.sets.insert(key, MemoEntry { installation, since: Instant::now(), used: self.clock });
         while self.sets.len() > MAX_REMEMBERED || self.open_layers() > MAX_OPEN_LAYERS {
-            let oldest = self.sets.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
+            let oldest = self.sets.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
             let Some(oldest) = oldest else { return };
             self.sets.remove(&oldest);
         }
     }
 
     fn open_layers(&self) -> usize {
-        self.sets.values().map(|known| known.installation.layers.len()).sum()
+        self.sets.values().map(|entry| entry.installation.layers.len()).sum()
     }
 
-    /// Puts `new` in the place of `old`, if that is still there: the same packages, with something more about them.
+    /// Replaces `old` by `new` if it is still kept: the same packages, with bytecode.
     pub(super) fn replace(&mut self, old: &Arc<Installation>, new: &Arc<Installation>) {
-        for known in self.sets.values_mut().filter(|known| Arc::ptr_eq(&known.installation, old)) {
-            known.installation = Arc::clone(new);
+        for entry in self.sets.values_mut().filter(|entry| Arc::ptr_eq(&entry.installation, old)) {
+            entry.installation = Arc::clone(new);
         }
     }
 }
@@ -79,31 +79,31 @@ impl Packages {
         self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The set, from memory or by joining whoever works on it already.
-    pub(super) async fn shared(
+    /// Returns a kept set, or joins the installation that is under way, or starts one.
+    pub(super) async fn shared_install(
         &self,
-        order: Order,
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        set: RequirementSet,
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        let key = key(&order);
-        let (flight, mut events) = {
+        let key = key(&set);
+        let (install, mut events) = {
             let mut memo = self.memo();
-            if let Some(known) = memo.recall(&key) {
-                return Ok(known);
+            if let Some(entry) = memo.get(&key) {
+                return Ok(entry);
             }
-            memo.flights.retain(|_, (flight, _)| flight.upgrade().is_some());
-            let known =
-                memo.flights.get(&key).and_then(|(flight, events)| Some((flight.upgrade()?, events.upgrade()?)));
-            match known {
-                Some((flight, events)) => (flight, events.subscribe()),
+            memo.running.retain(|_, (install, _)| install.upgrade().is_some());
+            let entry =
+                memo.running.get(&key).and_then(|(install, events)| Some((install.upgrade()?, events.upgrade()?)));
+            match entry {
+                Some((install, events)) => (install, events.subscribe()),
                 None => {
                     let (sender, receiver) = broadcast::channel(EVENT_QUEUE);
                     let weak_sender = sender.downgrade();
-                    let flight = self.begin(order, key.clone(), sender);
-                    if let Some(weak) = flight.downgrade() {
-                        memo.flights.insert(key, (weak, weak_sender));
+                    let install = self.start_install(set, key.clone(), sender);
+                    if let Some(weak) = install.downgrade() {
+                        memo.running.insert(key, (weak, weak_sender));
                     }
-                    (flight, receiver)
+                    (install, receiver)
                 }
             }
         };
@@ -111,7 +111,7 @@ impl Packages {
             let listen = async {
                 loop {
                     match events.recv().await {
-                        Ok(event) => onlooker(event),
+                        Ok(event) => event_sink(event),
                         Err(RecvError::Lagged(_)) => {}
                         Err(RecvError::Closed) => return std::future::pending::<Infallible>().await,
                     }
@@ -120,21 +120,26 @@ impl Packages {
             tokio::select! {
                 biased;
                 never = listen => match never {},
-                outcome = flight => outcome,
+                outcome = install => outcome,
             }
         };
-        // What was said last.
+        // Events that arrived together with the result.
         while let Ok(event) = events.try_recv() {
-            onlooker(event);
+            event_sink(event);
         }
         outcome
     }
 
-    fn begin(&self, order: Order, key: String, events: broadcast::Sender<PackageEvent>) -> Flight {
+    fn start_install(
+        &self,
+        set: RequirementSet,
+        key: String,
+        events: broadcast::Sender<PackageEvent>,
+    ) -> SharedInstall {
         let packages = self.clone();
         async move {
-            let installation = Arc::new(packages.find_and_fetch(order, events).await?);
-            packages.memo().remember(key, Arc::clone(&installation));
+            let installation = Arc::new(packages.find_and_fetch(set, events).await?);
+            packages.memo().insert(key, Arc::clone(&installation));
             packages.compile_in_background(&installation);
             Ok(installation)
         }
@@ -143,17 +148,17 @@ impl Packages {
     }
 }
 
-/// The same for orders that mean the same.
-fn key(order: &Order) -> String {
-    let mut requirements: Vec<String> = order.wanted.iter().map(|wanted| wanted.requirement.to_string()).collect();
+/// Returns a key that is equal for equivalent requests.
+fn key(set: &RequirementSet) -> String {
+    let mut requirements: Vec<String> = set.requests.iter().map(|request| request.requirement.to_string()).collect();
     requirements.sort_unstable();
     requirements.dedup();
-    let mut constraints: Vec<String> = order.constraints.iter().map(ToString::to_string).collect();
+    let mut constraints: Vec<String> = set.constraints.iter().map(ToString::to_string).collect();
     constraints.sort_unstable();
     constraints.dedup();
-    // Requirements have no line breaks but those that separate nothing: a NUL is in none.
+    // A requirement contains no NUL.
     let (requirements, constraints) = (requirements.join("\0"), constraints.join("\0"));
-    format!("{requirements}\0\0{constraints}\0\0{}\0{}", order.pre, order.no_deps)
+    format!("{requirements}\0\0{constraints}\0\0{}\0{}", set.pre, set.no_deps)
 }
 
 #[cfg(test)]
@@ -169,28 +174,30 @@ mod tests {
     #[test]
     fn the_least_recently_used_sets_are_forgotten() {
         let mut memo = Memo::default();
-        memo.remember("a".to_owned(), set(100));
-        memo.remember("b".to_owned(), set(100));
-        assert!(memo.recall("a").is_some());
-        memo.remember("c".to_owned(), set(100));
-        assert!(memo.recall("b").is_none() && memo.recall("a").is_some() && memo.recall("c").is_some());
+        memo.insert("a".to_owned(), set(100));
+        memo.insert("b".to_owned(), set(100));
+        assert!(memo.get("a").is_some());
+        memo.insert("c".to_owned(), set(100));
+        assert!(memo.get("b").is_none() && memo.get("a").is_some() && memo.get("c").is_some());
         for number in 0..MAX_REMEMBERED {
-            memo.remember(number.to_string(), set(0));
+            memo.insert(number.to_string(), set(0));
         }
         assert_eq!(memo.sets.len(), MAX_REMEMBERED);
-        memo.remember("too many to keep open".to_owned(), set(MAX_OPEN_LAYERS + 1));
+        memo.insert("too many to keep open".to_owned(), set(MAX_OPEN_LAYERS + 1));
         assert!(memo.open_layers() <= MAX_OPEN_LAYERS);
     }
 
     #[test]
-    fn orders_that_mean_the_same_have_one_key() {
-        let order = |texts: &[&str]| {
-            Order::new(texts.iter().map(|text| text.parse::<brumate_packages::Requirement>().unwrap().into()).collect())
+    fn equivalent_requests_have_one_key() {
+        let requirements = |texts: &[&str]| {
+            RequirementSet::new(
+                texts.iter().map(|text| text.parse::<brumate_packages::Requirement>().unwrap().into()).collect(),
+            )
         };
-        assert_eq!(key(&order(&["a", "b>1", "a"])), key(&order(&["b>1", "a"])));
-        assert_ne!(key(&order(&["a"])), key(&Order { pre: true, ..order(&["a"]) }));
-        assert_ne!(key(&order(&["a"])), key(&Order { no_deps: true, ..order(&["a"]) }));
-        let constrained = Order { constraints: vec!["b>1".parse().unwrap()], ..order(&["a"]) };
-        assert_ne!(key(&order(&["a", "b>1"])), key(&constrained));
+        assert_eq!(key(&requirements(&["a", "b>1", "a"])), key(&requirements(&["b>1", "a"])));
+        assert_ne!(key(&requirements(&["a"])), key(&RequirementSet { pre: true, ..requirements(&["a"]) }));
+        assert_ne!(key(&requirements(&["a"])), key(&RequirementSet { no_deps: true, ..requirements(&["a"]) }));
+        let constrained = RequirementSet { constraints: vec!["b>1".parse().unwrap()], ..requirements(&["a"]) };
+        assert_ne!(key(&requirements(&["a", "b>1"])), key(&constrained));
     }
 }

@@ -1,12 +1,13 @@
-//! The package service: requirements → wheels of the bundle and layers for a machine.
+//! Package service: turns requirements into wheels of the bundle and layers for a machine.
 //!
-//! [`Packages`] is the door. What the bundle meets costs nothing; the rest is resolved over the operator's sources
-//! ([`PackageSettings`]), fetched into the cache of this user, verified there, and handed out as [`Layer`]s. Nothing of a wheel
-//! runs on the host.
+//! [`Packages`] is the entry point. The bundle meets requirements without cost. Others are resolved over the
+//! operator's sources ([`PackageSettings`]), fetched into this user's cache, verified there, and returned as
+//! [`Layer`]s. No code of a wheel runs on the host.
 //!
-//! - The policy is asked for every way in, before anything is fetched and again when versions and places are known.
-//! - What a set of requirements became is remembered for some minutes, with its wheels open, so that a repetition is a look into a table.
-//! - The same set is resolved once at a time, however many ask. Whoever loses interest goes; the last one ends the work.
+//! - The policy is checked for every request: before anything is fetched, and again when versions and URLs are known.
+//! - The result for a set of requirements is kept for some minutes with its wheels open, so that a repetition only
+//!   reads a table.
+//! - Equal requests that arrive together share one resolution. It is cancelled when all of them are dropped.
 //! - Settings are read and connections are made when the bundle does not suffice for the first time.
 
 mod answer;
@@ -14,12 +15,13 @@ mod bytecode;
 mod error;
 mod event;
 mod fetch;
+mod layer_record;
 mod memo;
 mod modules;
 mod recover;
+mod request;
 mod rules;
 mod settings;
-mod wanted;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -33,20 +35,20 @@ use tokio::sync::{OnceCell, Semaphore};
 
 pub use error::PackageError;
 pub use event::PackageEvent;
-pub use modules::Infer;
-pub(crate) use modules::Modules;
-pub use recover::KnownLayer;
-pub use settings::{PackageSettings, Sources};
-pub use wanted::Wanted;
+pub use layer_record::LayerRecord;
+pub use modules::InferenceScope;
+pub(crate) use modules::ModuleIndex;
+pub use request::PackageRequest;
+pub use settings::{PackageSettings, PackageSources};
 
-use bytecode::Compiling;
+use bytecode::CompilationState;
+use layer_record::LayerSources;
 use memo::Memo;
-use recover::Origins;
 
 /// Sets of requirements that are resolved or fetched at the same time; others wait.
 const MAX_AT_ONCE: usize = 8;
 
-/// Finds and fetches packages. Clones share everything.
+/// Finds and fetches packages. Clones share their state.
 #[derive(Clone)]
 pub struct Packages {
     inner: Arc<Inner>,
@@ -58,14 +60,14 @@ struct Inner {
     settings: PackageSettings,
     cache: OnceCell<Cache>,
     resolver: OnceCell<Resolver>,
-    /// As `resolver`, and takes versions before a release.
-    eager: OnceCell<Resolver>,
+    /// As `resolver`, but it takes prereleases.
+    prerelease_resolver: OnceCell<Resolver>,
     memo: Mutex<Memo>,
     slots: Semaphore,
-    compiling: Compiling,
-    origins: Mutex<Origins>,
+    compiling: CompilationState,
+    layer_sources: Mutex<LayerSources>,
     /// Modules of the wheels in `--find-links` directories.
-    linked: OnceCell<Arc<HashMap<String, DistributionName>>>,
+    find_links_modules: OnceCell<Arc<HashMap<String, DistributionName>>>,
 }
 
 impl std::fmt::Debug for Packages {
@@ -74,15 +76,15 @@ impl std::fmt::Debug for Packages {
     }
 }
 
-/// What requirements became.
+/// Packages that were installed for a set of requirements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Installation {
-    /// Wheels of the bundle, requirements first.
+    /// Wheels of the bundle, dependencies first.
     pub wheels: Vec<String>,
-    /// Wheels to mount.
+    /// Layers to mount.
     pub layers: Vec<Layer>,
-    /// All of them, by name and version; those of the bundle have no layer.
+    /// All packages. Those of the bundle have no layer.
     pub packages: Vec<InstalledPackage>,
 }
 
@@ -91,37 +93,38 @@ pub struct Installation {
 pub struct InstalledPackage {
     /// Normalised name.
     pub name: String,
-    /// Version.
+    /// Version (PEP 440).
     pub version: String,
-    /// The layer, and where it is from; `None` for the bundle's.
-    pub layer: Option<KnownLayer>,
-    /// Top-level modules of a layer.
+    /// The layer with its source; `None` for a package of the bundle.
+    pub layer: Option<LayerRecord>,
+    /// Top-level modules of the layer.
     pub import_names: Vec<String>,
 }
 
-/// Requirements and what is to be heeded with them.
+/// Requirements with their constraints and options.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
-    pub(crate) wanted: Vec<Wanted>,
+pub(crate) struct RequirementSet {
+    pub(crate) requests: Vec<PackageRequest>,
     pub(crate) constraints: Vec<Requirement>,
-    /// Take versions before a release.
+    /// Takes prereleases.
     pub(crate) pre: bool,
-    /// Leave out what the wanted ones require.
+    /// Leaves dependencies out (`--no-deps`).
     pub(crate) no_deps: bool,
 }
 
-impl Order {
-    pub(crate) fn new(wanted: Vec<Wanted>) -> Self {
-        Self { wanted, ..Self::default() }
+impl RequirementSet {
+    pub(crate) fn new(requests: Vec<PackageRequest>) -> Self {
+        Self { requests, ..Self::default() }
     }
 
     fn requirements(&self) -> Vec<Requirement> {
-        self.wanted.iter().map(|wanted| wanted.requirement.clone()).collect()
+        self.requests.iter().map(|request| request.requirement.clone()).collect()
     }
 }
 
 impl Packages {
-    /// A service over `bundle` and the sources of `settings`; `engine` makes bytecode. Nothing is read or opened yet.
+    /// Makes a service over `bundle` and the sources of `settings`; `engine` compiles bytecode. Nothing is read or
+    /// opened yet.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: PackageSettings) -> Self {
         let inner = Inner {
             engine,
@@ -129,91 +132,92 @@ impl Packages {
             settings,
             cache: OnceCell::new(),
             resolver: OnceCell::new(),
-            eager: OnceCell::new(),
+            prerelease_resolver: OnceCell::new(),
             memo: Mutex::default(),
             slots: Semaphore::new(MAX_AT_ONCE),
-            compiling: Compiling::default(),
-            origins: Mutex::default(),
-            linked: OnceCell::new(),
+            compiling: CompilationState::default(),
+            layer_sources: Mutex::default(),
+            find_links_modules: OnceCell::new(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// A service that has the bundle and nothing else.
+    /// Makes a service that has the bundle only.
     pub fn bundle_only(engine: Arc<dyn Engine>, bundle: Arc<Bundle>) -> Self {
         Self::new(engine, bundle, PackageSettings::only_bundled())
     }
 
-    /// The bundle.
+    /// Returns the bundle.
     pub fn bundle(&self) -> &Bundle {
         &self.inner.bundle
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &PackageSettings {
         &self.inner.settings
     }
 
-    /// Finds what meets `wanted` and gets it; `onlooker` hears how that goes. Dropping the future ends it.
+    /// Finds and fetches packages that meet `requests`; `event_sink` receives progress. Dropping the future cancels
+    /// the work.
     ///
     /// # Errors
     ///
-    /// [`PackageError`]: its text is meant for whoever wrote the requirements.
+    /// [`PackageError`]: its text is meant for the author of the requirements.
     pub async fn install(
         &self,
-        wanted: Vec<Wanted>,
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        requests: Vec<PackageRequest>,
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
-        let order = Order::new(wanted);
-        let outcome = self.carry_out(order.clone(), onlooker).await;
-        outcome.map_err(|error| modules::explained(&order, error))
+        let set = RequirementSet::new(requests);
+        let outcome = self.install_set(set.clone(), event_sink).await;
+        outcome.map_err(|error| modules::with_guess_hint(&set, error))
     }
 
-    /// Finds exact wheels for requirements, for a lock. Nothing is fetched but metadata.
+    /// Finds exact wheels for requirements, for a lock. Fetches metadata only.
     ///
     /// # Errors
     ///
     /// As [`Packages::install`].
-    pub async fn resolve(&self, wanted: Vec<Wanted>) -> Result<Resolution, PackageError> {
-        let order = Order::new(wanted);
-        self.check_roots(&order)?;
-        let resolution = self.search(&order, Arc::new(|_| {})).await?;
-        self.check_resolution(&order, &resolution)?;
+    pub async fn resolve(&self, requests: Vec<PackageRequest>) -> Result<Resolution, PackageError> {
+        let set = RequirementSet::new(requests);
+        self.check_requirements(&set)?;
+        let resolution = self.search(&set, Arc::new(|_| {})).await?;
+        self.check_resolution(&set, &resolution)?;
         Ok(resolution)
     }
 
-    pub(crate) async fn carry_out(
+    pub(crate) async fn install_set(
         &self,
-        order: Order,
-        onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+        set: RequirementSet,
+        event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
     ) -> Result<Arc<Installation>, PackageError> {
         if let Some(lock) = &self.inner.settings.lock {
-            self.check_roots(&order)?;
-            lock.check(&order.requirements())?;
-            return self.shared(Order::default(), onlooker).await;
+            self.check_requirements(&set)?;
+            lock.check(&set.requirements())?;
+            return self.shared_install(RequirementSet::default(), event_sink).await;
         }
-        if order.wanted.is_empty() {
+        if set.requests.is_empty() {
             return Ok(Arc::default());
         }
-        self.check_roots(&order)?;
-        match self.bundled(&order) {
+        self.check_requirements(&set)?;
+        match self.bundled(&set) {
             Ok(installation) => Ok(Arc::new(installation)),
             Err(error) if self.inner.settings.policy.is_only_bundled() => Err(error),
             Err(_) => {
-                let installation = self.shared(order.clone(), onlooker).await?;
-                modules::check_guesses(&order, &installation)?;
+                let installation = self.shared_install(set.clone(), event_sink).await?;
+                modules::check_guesses(&set, &installation)?;
                 Ok(installation)
             }
         }
     }
 
-    /// What the bundle alone makes of an order.
-    fn bundled(&self, order: &Order) -> Result<Installation, PackageError> {
+    /// Meets a request from the bundle alone.
+    fn bundled(&self, set: &RequirementSet) -> Result<Installation, PackageError> {
         let bundle = &self.inner.bundle;
-        let resolution = bundle.resolve(&order.requirements())?;
+        let resolution = bundle.resolve(&set.requirements())?;
         let packages: Vec<InstalledPackage> =
             resolution.wheels.iter().filter_map(|key| self.bundled_package(key)).collect();
-        self.check_bundled(order, &packages)?;
+        self.check_bundled(set, &packages)?;
         Ok(Installation { wheels: resolution.wheels, layers: Vec::new(), packages })
     }
 
@@ -242,11 +246,11 @@ impl Packages {
     }
 
     async fn resolver(&self, pre: bool) -> Result<&Resolver, PackageError> {
-        let cell = if pre { &self.inner.eager } else { &self.inner.resolver };
+        let cell = if pre { &self.inner.prerelease_resolver } else { &self.inner.resolver };
         let make = || async {
             let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
             let bundle = Arc::clone(&self.inner.bundle);
-            // Reads files, certificates among them.
+            // Reads files, among them certificates.
             let made = tokio::task::spawn_blocking(move || {
                 let mut settings = sources.read()?;
                 settings.cache_directory = Some(cache);

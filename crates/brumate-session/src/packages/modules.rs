@@ -1,4 +1,4 @@
-//! From the modules that code imports to the packages that provide them.
+//! Finds the packages that provide imported modules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,81 +6,82 @@ use std::sync::Arc;
 use brumate_engine_api::MissingModule;
 use brumate_packages::{Bundle, DistributionName, Requirement, import_names};
 
-use super::{Installation, Order, PackageError, Packages, Wanted};
+use super::{Installation, PackageError, PackageRequest, Packages, RequirementSet};
 
-/// Which imported modules are looked for in packages.
+/// Imported modules for which packages are inferred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Infer {
-    /// All. A module of no known package is looked for in the project that has its name.
+pub enum InferenceScope {
+    /// All modules. A module that no known package provides is looked for in the project of its name.
     #[default]
     All,
-    /// Those of known packages: of the bundle, of wheels in `--find-links` directories, of the table of well-known projects.
+    /// Modules of known packages: the bundle, wheels in `--find-links` directories, and the table of well-known
+    /// projects.
     Known,
-    /// None but the bundle's: code states what it needs.
+    /// Modules of the bundle only; code states what else it needs.
     None,
 }
 
-/// Packages by the modules that they provide.
+/// Index from modules to the packages that provide them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Modules {
-    infer: Infer,
-    /// Of the wheels in `--find-links` directories.
-    linked: Arc<HashMap<String, DistributionName>>,
+pub(crate) struct ModuleIndex {
+    scope: InferenceScope,
+    /// Modules of the wheels in `--find-links` directories.
+    find_links_modules: Arc<HashMap<String, DistributionName>>,
 }
 
 /// Package that is expected to provide a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Provider {
+pub(crate) struct ModuleProvider {
     /// Name of the project.
     pub(crate) name: String,
-    /// Its only evidence is the module's name.
+    /// Whether the module's name is the only evidence.
     pub(crate) is_guess: bool,
 }
 
-impl Modules {
-    /// Returns a table that knows the modules of the bundle and of well-known projects, and no wheels in directories.
+impl ModuleIndex {
+    /// Makes an index of the bundle and of well-known projects, without wheels in directories.
     #[cfg(test)]
-    pub(crate) fn of(infer: Infer) -> Self {
-        Self { infer, linked: Arc::default() }
+    pub(crate) fn with_scope(scope: InferenceScope) -> Self {
+        Self { scope, find_links_modules: Arc::default() }
     }
 
-    /// Returns the package that provides a module: the bundle's, that of a linked wheel, that of a well-known project, or the
-    /// project of its name, in this order.
-    pub(crate) fn provider(&self, bundle: &Bundle, module: &str) -> Option<Provider> {
-        let known = |name: &str| Some(Provider { name: name.to_owned(), is_guess: false });
+    /// Returns the package that provides a module. The order is: the bundle, wheels in `--find-links` directories,
+    /// well-known projects, the project of the module's name.
+    pub(crate) fn provider(&self, bundle: &Bundle, module: &str) -> Option<ModuleProvider> {
+        let known = |name: &str| Some(ModuleProvider { name: name.to_owned(), is_guess: false });
         if let Some(name) = bundle.distribution_of(module) {
             return known(name.as_str());
         }
-        if self.infer == Infer::None {
+        if self.scope == InferenceScope::None {
             return None;
         }
-        if let Some(name) = self.linked.get(module) {
+        if let Some(name) = self.find_links_modules.get(module) {
             return known(name.as_str());
         }
         if let Some(name) = import_names::distribution_for(module) {
             return known(name);
         }
-        let is_plausible = self.infer == Infer::All
+        let is_plausible = self.scope == InferenceScope::All
             && !module.starts_with('_')
             && !module.contains('.')
             && !import_names::is_namespace(module);
         let name = DistributionName::new(module).filter(|_| is_plausible)?;
-        Some(Provider { name: name.as_str().to_owned(), is_guess: true })
+        Some(ModuleProvider { name: name.as_str().to_owned(), is_guess: true })
     }
 }
 
 impl Packages {
-    /// Returns what is known of modules, beside the bundle's. Directories that cannot be read are left out here: who installs from
-    /// them hears of it.
-    pub(crate) async fn modules(&self) -> Modules {
+    /// Returns the index of modules. Unreadable directories are left out here; an installation from them reports the
+    /// error.
+    pub(crate) async fn modules(&self) -> ModuleIndex {
         let settings = self.settings();
         if settings.lock.is_some() || settings.policy.is_only_bundled() {
-            // A module of the table is refused with its name, which helps; a guess would not.
-            return Modules { infer: settings.infer.without_guesses(), linked: Arc::default() };
+            // A known project is refused by its name, which helps the user; a guess would not.
+            return ModuleIndex { scope: settings.infer.without_guesses(), find_links_modules: Arc::default() };
         }
-        let linked = self.inner.linked.get_or_init(|| async {
+        let find_links_modules = self.inner.find_links_modules.get_or_init(|| async {
             let found = match self.resolver(false).await {
-                Ok(resolver) => resolver.linked_modules().await.map_err(PackageError::from),
+                Ok(resolver) => resolver.find_links_modules().await.map_err(PackageError::from),
                 Err(error) => Err(error),
             };
             Arc::new(found.unwrap_or_else(|error| {
@@ -88,19 +89,23 @@ impl Packages {
                 HashMap::new()
             }))
         });
-        Modules { infer: settings.infer, linked: Arc::clone(linked.await) }
+        ModuleIndex { scope: settings.infer, find_links_modules: Arc::clone(find_links_modules.await) }
     }
 
-    /// Returns the package to install for a module that running code misses.
+    /// Returns the package request for a module that running code misses.
     ///
     /// # Errors
     ///
-    /// [`PackageError::Requirement`] when none is known, or not to the library that imports it.
-    pub(super) fn wanted_for(&self, missing: &MissingModule, modules: &Modules) -> Result<Wanted, PackageError> {
+    /// [`PackageError::Requirement`] when no package is known, or the importing library does not declare it.
+    pub(super) fn request_for_module(
+        &self,
+        missing: &MissingModule,
+        modules: &ModuleIndex,
+    ) -> Result<PackageRequest, PackageError> {
         let module = missing.name.as_str();
         let Some(provider) = modules.provider(self.bundle(), module) else {
             return Err(PackageError::requirement(match self.settings().infer {
-                Infer::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
+                InferenceScope::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
                 _ => format!("no package is known that provides the module `{module}`"),
             }));
         };
@@ -112,27 +117,27 @@ impl Packages {
                 PackageError::requirement(format!("the library does not declare that it uses `{name}`"))
             })?;
         }
-        Ok(Wanted { requirement, module: Some(module.to_owned()), is_guess: provider.is_guess })
+        Ok(PackageRequest { requirement, module: Some(module.to_owned()), is_guess: provider.is_guess })
     }
 }
 
-impl Infer {
-    fn without_guesses(self) -> Infer {
-        if self == Infer::All { Infer::Known } else { self }
+impl InferenceScope {
+    fn without_guesses(self) -> InferenceScope {
+        if self == InferenceScope::All { InferenceScope::Known } else { self }
     }
 }
 
-/// Checks that the packages which were guessed by the name of a module have it.
+/// Checks that packages which were guessed from the name of a module provide it.
 ///
 /// # Errors
 ///
-/// [`PackageError::Requirement`] for the first that has not.
-pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Result<(), PackageError> {
-    for wanted in order.wanted.iter().filter(|wanted| wanted.is_guess) {
-        let Some(module) = &wanted.module else { continue };
-        let named = wanted.requirement.name.as_str();
+/// [`PackageError::Requirement`] for the first that does not.
+pub(super) fn check_guesses(set: &RequirementSet, installation: &Installation) -> Result<(), PackageError> {
+    for request in set.requests.iter().filter(|request| request.is_guess) {
+        let Some(module) = &request.module else { continue };
+        let named = request.requirement.name.as_str();
         let package = installation.packages.iter().find(|package| package.name == named);
-        // Packages of the bundle list their modules elsewhere, and are not guessed.
+        // Packages of the bundle have their modules in another table, and are never guessed.
         let has = |names: &Vec<String>| names.is_empty() || names.contains(module);
         if package.is_some_and(|package| package.layer.is_some() && !has(&package.import_names)) {
             let text = format!("the project `{named}` does not provide the module `{module}`");
@@ -142,13 +147,13 @@ pub(super) fn check_guesses(order: &Order, installation: &Installation) -> Resul
     Ok(())
 }
 
-/// Adds to an error that packages were looked for by the names of modules, and how to name others.
-pub(super) fn explained(order: &Order, error: PackageError) -> PackageError {
-    let guessed: Vec<String> = order
-        .wanted
+/// Adds to an error that packages were guessed from the names of modules, and how to name others.
+pub(super) fn with_guess_hint(set: &RequirementSet, error: PackageError) -> PackageError {
+    let guessed: Vec<String> = set
+        .requests
         .iter()
-        .filter(|wanted| wanted.is_guess)
-        .filter_map(|wanted| Some(format!("`{}`", wanted.module.as_deref()?)))
+        .filter(|request| request.is_guess)
+        .filter_map(|request| Some(format!("`{}`", request.module.as_deref()?)))
         .collect();
     if guessed.is_empty() || matches!(error, PackageError::Refused(_)) {
         return error;
@@ -170,25 +175,26 @@ mod tests {
     #[test]
     fn the_bundle_comes_first_then_wheels_then_the_table_then_the_name() {
         let bundle = Bundle::new([Distribution::new("pillow", "12").provides(["PIL"])]).unwrap();
-        let linked = [("house", "acme-house"), ("yaml", "acme-yaml"), ("PIL", "acme-pil")];
-        let linked = linked.map(|(module, name)| (module.to_owned(), DistributionName::new(name).unwrap()));
-        let linked = Arc::new(HashMap::from(linked));
+        let find_links_modules = [("house", "acme-house"), ("yaml", "acme-yaml"), ("PIL", "acme-pil")];
+        let find_links_modules =
+            find_links_modules.map(|(module, name)| (module.to_owned(), DistributionName::new(name).unwrap()));
+        let find_links_modules = Arc::new(HashMap::from(find_links_modules));
         let name = |infer, module: &str| {
-            let modules = Modules { infer, linked: Arc::clone(&linked) };
+            let modules = ModuleIndex { scope: infer, find_links_modules: Arc::clone(&find_links_modules) };
             modules.provider(&bundle, module).map(|provider| (provider.name.to_lowercase(), provider.is_guess))
         };
         let known = |name: &str| Some((name.to_owned(), false));
-        for infer in [Infer::All, Infer::Known] {
+        for infer in [InferenceScope::All, InferenceScope::Known] {
             assert_eq!(name(infer, "PIL"), known("pillow"));
             assert_eq!(name(infer, "house"), known("acme-house"));
             assert_eq!(name(infer, "yaml"), known("acme-yaml"));
             assert_eq!(name(infer, "bs4"), known("beautifulsoup4"));
         }
-        assert_eq!(name(Infer::All, "Some_Thing"), Some(("some-thing".to_owned(), true)));
-        assert_eq!(name(Infer::All, "_private"), None);
-        assert_eq!(name(Infer::All, "google.nothing"), None);
-        assert_eq!(name(Infer::Known, "some_thing"), None);
-        assert_eq!(name(Infer::None, "PIL"), known("pillow"));
-        assert_eq!(name(Infer::None, "yaml"), None);
+        assert_eq!(name(InferenceScope::All, "Some_Thing"), Some(("some-thing".to_owned(), true)));
+        assert_eq!(name(InferenceScope::All, "_private"), None);
+        assert_eq!(name(InferenceScope::All, "google.nothing"), None);
+        assert_eq!(name(InferenceScope::Known, "some_thing"), None);
+        assert_eq!(name(InferenceScope::None, "PIL"), known("pillow"));
+        assert_eq!(name(InferenceScope::None, "yaml"), None);
     }
 }

@@ -1,91 +1,38 @@
-//! Layers of sessions that wake: found again in the cache, or fetched again from where they were from.
+//! Layers of sessions that are resumed: read from the cache, or fetched again from their source.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 
 use brumate_engine_api::{Layer, LayerId};
 use brumate_packages::DistributionName;
-use brumate_packages::cache::{CachedWheel, Sha256Hash};
+use brumate_packages::cache::Sha256Hash;
 use brumate_packages::index::Origin;
-use brumate_packages::resolver::Locked;
+use brumate_packages::resolver::LockedPackage;
 use brumate_packages::wheel::WheelFileName;
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use url::Url;
 
 use super::fetch::{fetch, layer};
+use super::layer_record::LayerRecord;
 use super::{PackageError, Packages};
 
-/// What is kept of a layer, to have it again later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownLayer {
-    /// The wheel's file name.
-    pub file_name: String,
-    /// SHA-256 of the wheel, lower-case hexadecimal.
-    pub sha256: String,
-    /// Where it was from, without credentials; `None` when that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-}
-
-impl KnownLayer {
-    pub(super) fn new(wheel: &CachedWheel, url: Option<&Url>) -> Self {
-        let (file_name, sha256) = (wheel.summary().file_name.clone(), wheel.hash().to_string());
-        Self { file_name, sha256, url: url.map(Url::to_string) }
-    }
-
-    /// Of a layer whose origin nobody has noted.
-    pub(crate) fn of(id: &LayerId) -> Self {
-        Self { file_name: id.name.clone(), sha256: Sha256Hash(id.sha256).to_string(), url: None }
-    }
-
-    /// Is this about that layer?
-    pub(crate) fn is(&self, id: &LayerId) -> bool {
-        self.file_name == id.name && self.sha256 == Sha256Hash(id.sha256).to_string()
-    }
-}
-
-/// Layers that were handed out; beyond that the earliest are forgotten.
-const MAX_ORIGINS: usize = 8192;
-
-/// Where the layers are from that were handed out, by their hash.
-#[derive(Debug, Default)]
-pub(super) struct Origins {
-    known: HashMap<[u8; 32], KnownLayer>,
-    order: VecDeque<[u8; 32]>,
-}
-
-impl Origins {
-    fn note(&mut self, sha256: [u8; 32], known: KnownLayer) {
-        if self.known.insert(sha256, known).is_none() {
-            self.order.push_back(sha256);
-        }
-        if self.order.len() > MAX_ORIGINS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
-    }
-}
-
 impl Packages {
-    /// Where a layer is from that was handed out, as long as that is remembered.
-    pub(crate) fn known(&self, id: &LayerId) -> Option<KnownLayer> {
-        let origins = self.inner.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        origins.known.get(&id.sha256).filter(|known| known.is(id)).cloned()
+    /// Returns the record of a layer that was returned before, while it is remembered.
+    pub(crate) fn layer_record(&self, id: &LayerId) -> Option<LayerRecord> {
+        let layer_sources = self.inner.layer_sources.lock().unwrap_or_else(PoisonError::into_inner);
+        layer_sources.get(id)
     }
 
-    pub(super) fn note_origin(&self, sha256: [u8; 32], known: &KnownLayer) {
-        self.inner.origins.lock().unwrap_or_else(PoisonError::into_inner).note(sha256, known.clone());
+    pub(super) fn remember_source(&self, sha256: [u8; 32], known: &LayerRecord) {
+        self.inner.layer_sources.lock().unwrap_or_else(PoisonError::into_inner).insert(sha256, known.clone());
     }
 
-    /// Layers that a session has: from the cache, else from where they came. They are checked against the policy as anything that is
-    /// fetched, but only then: what a session has it keeps.
+    /// Returns the layers of a session, from the cache or from their source. The policy is checked only for what has
+    /// to be fetched: a session keeps the packages that it has.
     ///
     /// # Errors
     ///
-    /// [`PackageError::Evicted`] for the first that cannot be had.
-    pub async fn recover(&self, known: &[KnownLayer]) -> Result<Vec<Layer>, PackageError> {
+    /// [`PackageError::Evicted`] for the first layer that cannot be fetched; [`PackageError::Cache`].
+    pub async fn recover(&self, known: &[LayerRecord]) -> Result<Vec<Layer>, PackageError> {
         let mut layers = Vec::with_capacity(known.len());
         for known in known {
             let evicted = |reason: String| PackageError::Evicted { file_name: known.file_name.clone(), reason };
@@ -97,7 +44,7 @@ impl Packages {
         Ok(layers)
     }
 
-    async fn recover_one(&self, known: &KnownLayer) -> Result<Layer, PackageError> {
+    async fn recover_one(&self, known: &LayerRecord) -> Result<Layer, PackageError> {
         let cache = self.cache().await?;
         let name: WheelFileName = known.file_name.parse().map_err(PackageError::internal)?;
         let hash: Sha256Hash = known.sha256.parse().map_err(PackageError::internal)?;
@@ -109,7 +56,7 @@ impl Packages {
         let Some(url) = known.url.as_deref().and_then(|url| Url::parse(url).ok()) else {
             return Err(PackageError::internal("where it was from is not known"));
         };
-        let package = Locked {
+        let package = LockedPackage {
             name: DistributionName::new(name.name.as_str()).ok_or_else(|| PackageError::internal("its name"))?,
             version: name.version.clone(),
             extras: Vec::new(),

@@ -1,27 +1,29 @@
-//! The policy, asked for every way in.
+//! Policy checks of package requests.
 
 use std::sync::Arc;
 
 use brumate_engine_api::MAX_LAYERS;
 use brumate_packages::index::Origin;
-use brumate_packages::policy::{Candidate, Provenance, Way};
-use brumate_packages::resolver::{self, Locked, Resolution};
-use brumate_packages::{DistributionName, Requirement, Source};
+use brumate_packages::policy::{Candidate, Provenance, RequestReason};
+use brumate_packages::resolver::{self, LockedPackage, Resolution};
+use brumate_packages::{DistributionName, Requirement, RequirementSource};
 
-use super::{InstalledPackage, Order, PackageError, Packages};
+use super::{InstalledPackage, PackageError, Packages, RequirementSet};
 
 impl Packages {
-    /// What is asked for by name or URL, before anything is fetched for it.
-    pub(super) fn check_roots(&self, order: &Order) -> Result<(), PackageError> {
-        for wanted in &order.wanted {
-            let requirement = &wanted.requirement;
+    /// Checks the requirements by name or URL, before anything is fetched for them.
+    pub(super) fn check_requirements(&self, set: &RequirementSet) -> Result<(), PackageError> {
+        for request in &set.requests {
+            let requirement = &request.requirement;
             let provenance = match &requirement.source {
-                Source::Url(url) => Provenance::Url(url),
-                Source::Versions(_) if self.inner.bundle.version(&requirement.name).is_some() => Provenance::Bundle,
-                Source::Versions(_) => Provenance::AnyIndex,
+                RequirementSource::Url(url) => Provenance::Url(url),
+                RequirementSource::Versions(_) if self.inner.bundle.version(&requirement.name).is_some() => {
+                    Provenance::Bundle
+                }
+                RequirementSource::Versions(_) => Provenance::AnyIndex,
             };
-            let mut candidate = Candidate::new(&requirement.name, provenance, wanted.way());
-            if let Source::Url(url) = &requirement.source {
+            let mut candidate = Candidate::new(&requirement.name, provenance, request.reason());
+            if let RequirementSource::Url(url) = &requirement.source {
                 candidate = candidate.hash_known(url.split_once('#').is_some_and(|(_, part)| part.contains("sha256=")));
             }
             self.inner.settings.policy.check(&candidate)?;
@@ -29,15 +31,20 @@ impl Packages {
         Ok(())
     }
 
-    /// A set of the bundle's own wheels; the service's constraints hold for it as well.
-    pub(super) fn check_bundled(&self, order: &Order, packages: &[InstalledPackage]) -> Result<(), PackageError> {
+    /// Checks a set of the bundle's wheels. The service's constraints hold for it as well.
+    pub(super) fn check_bundled(
+        &self,
+        set: &RequirementSet,
+        packages: &[InstalledPackage],
+    ) -> Result<(), PackageError> {
         let named: Vec<(DistributionName, String)> = packages
             .iter()
             .filter_map(|package| Some((DistributionName::new(&package.name)?, package.version.clone())))
             .collect();
         let bundle = &self.inner.bundle;
-        for constraint in self.constraints(order) {
-            let (Some(version), Source::Versions(versions)) = (bundle.version(&constraint.name), &constraint.source)
+        for constraint in self.constraints(set) {
+            let (Some(version), RequirementSource::Versions(versions)) =
+                (bundle.version(&constraint.name), &constraint.source)
             else {
                 continue;
             };
@@ -50,16 +57,16 @@ impl Packages {
         let candidates: Vec<Candidate<'_>> = named
             .iter()
             .filter_map(|(name, _)| {
-                let candidate = Candidate::new(name, Provenance::Bundle, way(order, name, None));
+                let candidate = Candidate::new(name, Provenance::Bundle, reason_of(set, name, None));
                 Some(candidate.version(bundle.version(name)?))
             })
             .collect();
         Ok(self.inner.settings.policy.check_set(&candidates)?)
     }
 
-    /// A set of exact wheels, before any of them is fetched.
-    pub(super) fn check_resolution(&self, order: &Order, resolution: &Resolution) -> Result<(), PackageError> {
-        let parents: Vec<Option<&Locked>> = resolution
+    /// Checks a set of exact wheels, before any of them is fetched.
+    pub(super) fn check_resolution(&self, set: &RequirementSet, resolution: &Resolution) -> Result<(), PackageError> {
+        let parents: Vec<Option<&LockedPackage>> = resolution
             .packages
             .iter()
             .map(|package| resolution.packages.iter().find(|parent| parent.requires.contains(&package.name)))
@@ -70,7 +77,7 @@ impl Packages {
             .iter()
             .zip(&parents)
             .map(|(package, parent)| {
-                let way = if is_lock { Way::Locked } else { way(order, &package.name, *parent) };
+                let way = if is_lock { RequestReason::Locked } else { reason_of(set, &package.name, *parent) };
                 candidate(package, way)
             })
             .collect();
@@ -82,35 +89,40 @@ impl Packages {
         Ok(())
     }
 
-    /// What the resolver may take. Places are checked when they are known; URLs of the user's have been checked.
+    /// Returns the resolver's policy. Index URLs are checked when they are known; URLs of requirements have been
+    /// checked.
     pub(super) fn resolver_policy(&self) -> resolver::Policy {
         let packages = self.clone();
         let forbids = move |name: &DistributionName, version: &brumate_packages::Version| {
             let inner = &packages.inner;
             let is_bundled = inner.bundle.version(name) == Some(version);
             let provenance = if is_bundled { Provenance::Bundle } else { Provenance::AnyIndex };
-            let candidate = Candidate::new(name, provenance, Way::Requested).version(version);
+            let candidate = Candidate::new(name, provenance, RequestReason::Requested).version(version);
             inner.settings.policy.check(&candidate).err().map(|refusal| refusal.rule())
         };
         resolver::Policy { url: Arc::new(|_| Ok(())), forbids: Arc::new(forbids), ..resolver::Policy::default() }
     }
 
-    /// The service's constraints and those of the order.
-    pub(super) fn constraints<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = &'a Requirement> {
-        self.inner.settings.constraints.iter().chain(&order.constraints)
+    /// Returns the service's constraints and those of the request.
+    pub(super) fn constraints<'a>(&'a self, set: &'a RequirementSet) -> impl Iterator<Item = &'a Requirement> {
+        self.inner.settings.constraints.iter().chain(&set.constraints)
     }
 }
 
-/// How a package of a set came into it.
-fn way<'a>(order: &'a Order, name: &DistributionName, parent: Option<&'a Locked>) -> Way<'a> {
-    match (order.wanted.iter().find(|wanted| wanted.requirement.name == *name), parent) {
-        (Some(wanted), _) => wanted.way(),
-        (None, Some(parent)) => Way::RequiredBy(parent.name.as_str()),
-        (None, None) => Way::Requested,
+/// Returns how a package came into a set.
+fn reason_of<'a>(
+    set: &'a RequirementSet,
+    name: &DistributionName,
+    parent: Option<&'a LockedPackage>,
+) -> RequestReason<'a> {
+    match (set.requests.iter().find(|request| request.requirement.name == *name), parent) {
+        (Some(request), _) => request.reason(),
+        (None, Some(parent)) => RequestReason::RequiredBy(parent.name.as_str()),
+        (None, None) => RequestReason::Requested,
     }
 }
 
-fn candidate<'a>(package: &'a Locked, way: Way<'a>) -> Candidate<'a> {
+fn candidate<'a>(package: &'a LockedPackage, way: RequestReason<'a>) -> Candidate<'a> {
     let provenance = match &package.origin {
         Origin::Bundle(_) => Provenance::Bundle,
         Origin::Direct => Provenance::Url(package.url.as_ref().map_or("", |url| url.as_str())),

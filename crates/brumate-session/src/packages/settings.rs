@@ -1,4 +1,4 @@
-//! What the operator sets.
+//! Settings of the package service.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,49 +6,50 @@ use std::sync::Arc;
 use brumate_packages::Requirement;
 use brumate_packages::index::IndexError;
 use brumate_packages::lock::Lock;
-use brumate_packages::policy::{Origin, Policy, PolicyLayer, PolicyTable};
+use brumate_packages::policy::{Policy, PolicyLayer, PolicyTable, RuleOrigin};
 use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
 
-use super::Infer;
+use super::InferenceScope;
 
 /// Settings of [`Packages`](super::Packages).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PackageSettings {
-    /// Directory of the cache, this user's alone.
+    /// Directory of the cache, private to this user.
     pub cache_dir: PathBuf,
-    /// Where packages come from.
-    pub sources: Sources,
-    /// What is allowed.
+    /// Sources of packages.
+    pub sources: PackageSources,
+    /// The operator's policy.
     pub policy: Policy,
-    /// Narrow what any resolution may take.
+    /// Constraints on every resolution.
     pub constraints: Vec<Requirement>,
-    /// Which imported modules are looked for in packages.
-    pub infer: Infer,
-    /// Exactly these packages, in every machine.
+    /// Imported modules for which packages are inferred.
+    pub infer: InferenceScope,
+    /// Lock with the packages of every machine; `None` resolves requirements.
     pub lock: Option<Arc<Lock>>,
 }
 
 impl PackageSettings {
-    /// The default sources, with a cache below `cache_dir`.
+    /// Returns the default settings, with a cache below `cache_dir`.
     pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
         Self { cache_dir: cache_dir.into(), ..Self::default() }
     }
 
-    /// Nothing but the bundle.
+    /// Returns settings that allow the bundle only.
     pub fn only_bundled() -> Self {
         let table = PolicyTable { only_bundled: true, ..PolicyTable::default() };
-        // Only an index that is no URL is refused, and there is none.
-        let policy = PolicyLayer::new(table, Origin::CommandLine).map(|layer| Policy::new([layer])).unwrap_or_default();
+        // `PolicyLayer::new` fails only for an index that is not a URL, and there is none.
+        let policy =
+            PolicyLayer::new(table, RuleOrigin::CommandLine).map(|layer| Policy::new([layer])).unwrap_or_default();
         Self { policy, ..Self::default() }
     }
 }
 
-/// What is said of sources on top of pip's and uv's settings, which are read when they are needed.
+/// Sources of packages, on top of pip's and uv's settings, which are read when they are first needed.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Sources {
-    /// In place of the default index.
+pub struct PackageSources {
+    /// Replaces the default index.
     pub index: Option<String>,
     /// Further indexes, asked before the default one.
     pub extra_indexes: Vec<String>,
@@ -56,16 +57,16 @@ pub struct Sources {
     pub find_links: Vec<String>,
     /// Base URL of a Pyodide distribution.
     pub pyodide: Option<String>,
-    /// Nothing that was uploaded at or after this moment.
+    /// Ignores files that were uploaded at or after this moment.
     pub exclude_newer: Option<Timestamp>,
-    /// No network.
+    /// Disables the network.
     pub offline: bool,
-    /// Who is asked for passwords of indexes.
+    /// Command that is asked for passwords of indexes.
     pub keyring: Option<KeyringProvider>,
 }
 
-impl Sources {
-    /// All settings together: these, then pip's and uv's.
+impl PackageSources {
+    /// Merges these settings with pip's and uv's; these win.
     ///
     /// # Errors
     ///
@@ -77,11 +78,11 @@ impl Sources {
         Ok(settings)
     }
 
-    /// Are these values usable? What the environment says is not looked at.
+    /// Checks that the values can be used. The environment is not read.
     ///
     /// # Errors
     ///
-    /// [`IndexError::Settings`] for the first that is not.
+    /// [`IndexError::Settings`] for the first value that cannot be used.
     pub fn check(&self) -> Result<(), IndexError> {
         self.apply(&mut Settings::default())
     }
@@ -89,7 +90,7 @@ impl Sources {
     fn apply(&self, settings: &mut Settings) -> Result<(), IndexError> {
         let credentials = &mut settings.credentials;
         if let Some(url) = &self.index {
-            // The last one is the default; there is none when indexes are switched off.
+            // The last one is the default; the list is empty when indexes are switched off.
             settings.indexes.pop();
             settings.indexes.push(Index::new(url, credentials)?);
         }
@@ -116,19 +117,20 @@ mod tests {
     #[test]
     fn flags_come_before_the_environment() {
         let mut settings = Settings::default();
-        let sources = Sources {
+        let sources = PackageSources {
             index: Some("https://user:pass@one.example/simple".to_owned()),
             extra_indexes: vec!["https://two.example/simple/".to_owned()],
             find_links: vec!["/wheels".to_owned()],
             offline: true,
-            ..Sources::default()
+            ..PackageSources::default()
         };
         sources.apply(&mut settings).unwrap();
         let urls: Vec<&str> = settings.indexes.iter().map(|index| index.url.as_str()).collect();
         assert_eq!(urls, ["https://two.example/simple/", "https://one.example/simple/"]);
         assert_eq!(settings.find_links, [FindLinks::Directory("/wheels".into())]);
         assert!(settings.offline && settings.credentials.authorization(&settings.indexes[1].url).is_some());
-        let wrong = Sources { index: Some("ftp://user:pass@one.example/".to_owned()), ..Sources::default() };
+        let wrong =
+            PackageSources { index: Some("ftp://user:pass@one.example/".to_owned()), ..PackageSources::default() };
         let error = wrong.check().unwrap_err().to_string();
         assert!(error.contains("not http") && !error.contains("pass@"), "{error}");
     }

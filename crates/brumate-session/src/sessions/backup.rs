@@ -1,9 +1,9 @@
-//! Backups of a data directory, also of one that a server uses, and their way back.
+//! Backups of a data directory, also while a server uses it, and their restoration.
 //!
-//! A backup is a directory of the same form. Files of sessions never change: each belongs to one generation, and the server replaces it by
-//! another one. The registry is copied as it is at one moment, then the files that it names. Where the server has replaced one meanwhile,
-//! what the registry says of that session now is taken with it: each session is as it was at one moment. A server writes the sessions
-//! that are awake when it is asked to.
+//! A backup is a directory of the same form. The files of sessions are immutable: each holds one generation of a
+//! state, and the server replaces it by another file. A backup first copies the registry at one moment, then the files
+//! that it names. If the server has replaced a file meanwhile, the backup takes the registry's present record of that
+//! session as well, so each session is consistent. A server writes its live sessions when the backup asks it to.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,40 +15,41 @@ use super::Sessions;
 use super::directory::{DataDir, DataDirError};
 use super::examine::used_by;
 use super::lease::flush_all;
-use super::record::{Record, SessionState};
+use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
-/// Attempts to get the file of a session that its server replaces all the time.
+/// Attempts to copy the file of a session that its server keeps replacing.
 const ATTEMPTS: usize = 100;
-/// How long servers may take to write the sessions that are awake.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(60);
-/// Why a session is lost that was awake when a backup was made, and not idle.
+/// Longest time that servers may take to write their live sessions.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Reason for a session that is lost in a backup, because it was running code.
 const WAS_AWAKE: &str = "it was running code when the backup was made";
 
 /// Contents of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backup {
-    /// Sessions in it.
+    /// Number of sessions.
     pub sessions: usize,
-    /// Those of them whose state is not in it, because they were running code.
+    /// Sessions without their state, because they were running code.
     pub without_state: usize,
-    /// Bytes of the files of sessions.
+    /// Bytes of all session files.
     pub bytes: u64,
-    /// The files of sessions.
+    /// Session files.
     pub files: Vec<PathBuf>,
 }
 
 impl Sessions {
-    /// Copies what a data directory holds to the directory `to`, which must not be there or be empty. Waits for the server that uses it,
-    /// if one does, to write the sessions that are awake. The directory is there when all of it is; until then it is called
-    /// `to` with `.partial` behind it.
+    /// Copies a data directory to the directory `to`, which must not exist or be empty. Waits for servers that use the
+    /// data directory to write their live sessions. Until the backup is complete, the directory has `.partial` at the
+    /// end of its name.
     ///
     /// # Errors
     ///
-    /// [`DataDirError`], of the one or the other. Nothing is left of the backup then.
+    /// [`DataDirError`] of either directory. A failed backup leaves nothing behind.
     pub fn backup(data_dir: &Path, to: &Path) -> Result<Backup, DataDirError> {
-        let source = DataDir::look(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
+        let source =
+            DataDir::open_read_only(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
         DataDir::check_empty(to)?;
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
@@ -63,7 +64,7 @@ impl Sessions {
             Ok(Backup { files: backup.files.into_iter().map(moved).collect(), ..backup })
         });
         if made.is_err() && partial.exists() {
-            // The error is what counts.
+            // The first error counts.
             let _ = std::fs::remove_dir_all(&partial);
         }
         made
@@ -75,29 +76,29 @@ impl Sessions {
     ///
     /// [`DataDirError`], also when a server uses the directory or it has sessions.
     pub fn restore_backup(from: &Path, data_dir: &Path) -> Result<Backup, DataDirError> {
-        let source = DataDir::look(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
+        let source = DataDir::open_read_only(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
         let records = Registry::check(&source)?;
         let target = DataDir::lock(data_dir)?;
-        if DataDir::look(data_dir).is_some() && !Registry::look(&target)?.is_empty() {
+        if DataDir::open_read_only(data_dir).is_some() && !Registry::read(&target)?.is_empty() {
             return Err(DataDirError::NotEmpty { path: data_dir.to_owned() });
         }
         let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
-        for name in wanted(&source, &records, false) {
-            // One that is missing is that session's problem, and told when it is used.
+        for name in needed_files(&source, &records, false) {
+            // A missing file is reported when its session is used.
             copy(&source, &target, &name).map_err(failed)?;
         }
-        // Last: what it names is there.
+        // Copied last: the files that it names exist by then.
         target.remove_registry().map_err(failed)?;
         Registry::copy(&source, &target.registry())?;
-        finish(&target, records)
+        mark_lost(&target, records)
     }
 
-    /// Writes the sessions that are awake and idle.
+    /// Writes the sessions that are live and idle.
     pub(super) async fn write_idle(&self) {
         let slots: Vec<_> = self.slots().values().filter(|slot| slot.has_lease()).cloned().collect();
         for slot in slots {
-            let Some(turn) = slot.try_lock() else { continue };
-            if let Err(error) = self.write_if_awake(&slot, &turn).await {
+            let Some(guard) = slot.try_lock() else { continue };
+            if let Err(error) = self.write_if_live(&slot, &guard).await {
                 tracing::warn!(session = ?slot.record().id, %error, "a session is missing in a backup");
             }
         }
@@ -109,32 +110,32 @@ fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> 
     let in_use = used_by(source.root()).is_some();
     if in_use {
         let failed = |error| DataDirError::Io { path: source.root().to_owned(), source: error };
-        flush_all(&source.servers(), FLUSH_PATIENCE).map_err(failed)?;
+        flush_all(&source.servers(), FLUSH_TIMEOUT).map_err(failed)?;
     }
     Registry::copy(source, &target.registry())?;
     let mut records = Vec::new();
-    for record in Registry::look(target)? {
+    for record in Registry::read(target)? {
         records.extend(copy_session(source, target, record, in_use)?);
     }
-    let named: HashSet<String> = wanted(target, &records, false).into_iter().collect();
+    let named: HashSet<String> = needed_files(target, &records, false).into_iter().collect();
     let cleaned = target.clean(|name| named.contains(name));
     cleaned.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
-    finish(target, records)
+    mark_lost(target, records)
 }
 
-/// Copies the files of a session, as they are now if they are others than `record` names; the copy of the registry says so then. `None`
-/// when the session was removed meanwhile.
+/// Copies the files of a session. If the server has replaced them, copies the new ones and updates the copied
+/// registry. `None` if the session was removed meanwhile.
 fn copy_session(
     source: &DataDir,
     target: &DataDir,
-    record: Record,
+    record: SessionRecord,
     in_use: bool,
-) -> Result<Option<Record>, DataDirError> {
+) -> Result<Option<SessionRecord>, DataDirError> {
     let failed = |source: io::Error| DataDirError::Io { path: target.root().to_owned(), source };
     let mut present = record.clone();
     for _ in 0..ATTEMPTS {
         let mut whole = true;
-        for name in wanted(source, std::slice::from_ref(&present), in_use) {
+        for name in needed_files(source, std::slice::from_ref(&present), in_use) {
             whole &= copy(source, target, &name).map_err(failed)?;
         }
         if whole || record.state == SessionState::Lost {
@@ -143,10 +144,10 @@ fn copy_session(
             }
             return Ok(Some(present));
         }
-        let found = Registry::look(source)?.into_iter().find(|found| found.id == record.id);
+        let found = Registry::read(source)?.into_iter().find(|found| found.id == record.id);
         match found {
             Some(found) if found == present => {
-                // It is gone for good, which is that session's problem, and told when it is used.
+                // The file is missing for good, which is reported when the session is used.
                 return Ok(Some(present));
             }
             Some(found) => present = found,
@@ -159,20 +160,22 @@ fn copy_session(
     Err(failed(io::Error::other("the server replaces the file of a session faster than it is copied")))
 }
 
-/// Names of the files that records need. A server that lives has the wills of its sessions in use; one that was killed has left them.
-fn wanted(directory: &DataDir, records: &[Record], in_use: bool) -> Vec<String> {
+/// Lists the files that records need. A live server still writes crash snapshots; a killed one has left them complete.
+fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
     let mut names = Vec::new();
     for record in records {
         match &record.image {
             Some(image) => names.push(image.name.clone()),
-            None if !in_use && record.state == SessionState::Live => names.extend(directory.will_files(&record.id)),
+            None if !in_use && record.state == SessionState::Live => {
+                names.extend(directory.crash_snapshot_files(&record.id))
+            }
             None => {}
         }
     }
     names
 }
 
-/// Copies a file of a session; false when it is not there any more. The copy is durable.
+/// Copies a session file and syncs it to disk; false if the file does not exist any more.
 fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
     let target = to.image(name);
     match std::fs::copy(from.image(name), &target) {
@@ -185,12 +188,12 @@ fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
     }
 }
 
-/// Says in the registry which sessions are without their state, and counts.
-fn finish(target: &DataDir, records: Vec<Record>) -> Result<Backup, DataDirError> {
+/// Marks sessions without their state as lost in the registry, and counts.
+fn mark_lost(target: &DataDir, records: Vec<SessionRecord>) -> Result<Backup, DataDirError> {
     let mut backup = Backup { sessions: records.len(), ..Backup::default() };
     let mut lost = Vec::new();
     for record in records {
-        let files = wanted(target, std::slice::from_ref(&record), false);
+        let files = needed_files(target, std::slice::from_ref(&record), false);
         let there: Vec<PathBuf> = files.iter().map(|name| target.image(name)).filter(|path| path.is_file()).collect();
         let bytes = there.iter().filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
         backup.bytes = backup.bytes.saturating_add(bytes.sum());

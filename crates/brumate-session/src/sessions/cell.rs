@@ -1,101 +1,46 @@
-//! One cell: its turn, its machine, its limits, its record.
+//! Execution of one cell: lock, admission, limits, report, storage.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine_api::{CellAndFiles, EngineError, Event, Execute, ExitReason, Outcome, Session, StopReason};
+use brumate_engine_api::{
+    CellAndFiles, EngineError, Execute, InstallAnswer, Interrupter, Layer, Outcome, Session, StopReason,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
+use super::cell_request::CellRequest;
 use super::error::SessionError;
+use super::limits::WORKSPACE;
 use super::record::SessionState;
-use super::registry::{Parts, Sync};
-use super::report::{CellReport, Gatherer};
-use super::settings::WORKSPACE;
-use super::slot::{Body, Slot};
-use super::store::{Before, Undone};
-use crate::admission::Refused;
-use crate::installs::{Installer, MissingModules, Step};
-use crate::question::{Asker, Questions, pass_on, passed};
+use super::registry::{CommitSync, RecordParts};
+use super::report::{CellOutputCollector, CellReport};
+use super::slot::{MachineState, Slot};
+use super::store::{RolledBackChange, Savepoint};
+use crate::admission::AdmissionError;
+use crate::execution::{Deadline, Execution, ExecutionEnd, machine_events, run_events};
+use crate::input::InputForwarder;
+use crate::installs::MissingModules;
 use crate::request::{Phases, RunEvent};
 
-/// Machine events that may wait for their consumer; beyond that the guest waits.
-const EVENT_QUEUE: usize = 64;
-/// How much later than its limits allow an engine may answer before the machine is killed over its head. Importing a package
-/// for the first time compiles it, which does not count as the cell's time.
+/// Time beyond its limits after which an engine that does not answer has its machine killed. The first import of a
+/// package compiles it, which does not count as the cell's time.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
 
-/// Answered to whoever asks for packages where there is no service.
-const NO_PACKAGES: &str = "this server installs no packages";
-
-/// Code for a session.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct CellRequest {
-    /// Which session; `None` makes a new one.
-    pub session: Option<String>,
-    /// Source text.
-    pub code: String,
-    /// Globals to set before.
-    pub globals: serde_json::Map<String, serde_json::Value>,
-    /// Who takes the code's questions; nobody: asking fails.
-    pub questions: Option<Questions>,
-    /// Where it is noted when the cell was let in and when its code began; nowhere.
-    pub phases: Option<Arc<Phases>>,
-    /// Run as plain Python rather than through IPython's shell: no magics and shell lines, and the value of the last expression is
-    /// part of the report.
-    pub plain: bool,
-}
-
-impl CellRequest {
-    /// Code for a session, or for a new one.
-    pub fn new(session: Option<&str>, code: impl Into<String>) -> Self {
-        Self { session: session.map(str::to_owned), code: code.into(), ..Self::default() }
-    }
-
-    /// Code whose questions somebody takes.
-    #[must_use]
-    pub fn with_questions(mut self, questions: Option<Questions>) -> Self {
-        self.questions = questions;
-        self
-    }
-
-    /// Notes in `phases` when the cell is let in and when its code begins.
-    #[must_use]
-    pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
-        self.phases = phases;
-        self
-    }
-
-    /// Sets globals.
-    #[must_use]
-    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
-        self.globals = globals;
-        self
-    }
-
-    /// Runs it as plain Python, without IPython's shell.
-    #[must_use]
-    pub fn without_shell(mut self) -> Self {
-        self.plain = true;
-        self
-    }
-}
-
-/// Who hears what a cell says and asks.
-struct Listener<'a> {
-    gatherer: &'a mut Gatherer,
-    said: mpsc::Sender<RunEvent>,
-    asker: Asker,
+/// Receivers of a cell's output and input requests.
+struct CellReceivers<'a> {
+    collector: &'a mut CellOutputCollector,
+    events: mpsc::Sender<RunEvent>,
+    input: InputForwarder,
 }
 
 impl Sessions {
-    /// Runs a cell and reports what became of it, also when the code failed. `onlooker` sees output as it comes and must not
-    /// block.
+    /// Runs a cell and reports the result, also when the code failed. `event_sink` receives output at once and must
+    /// not block.
     ///
-    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted; the report still comes, and the
-    /// session keeps what was done. The same happens when the future is dropped.
+    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted. The report still comes, and
+    /// the session keeps what was done. Dropping the future has the same effect.
     ///
     /// # Errors
     ///
@@ -105,32 +50,32 @@ impl Sessions {
         principal: &str,
         request: CellRequest,
         cancel: &CancellationToken,
-        onlooker: &mut (dyn FnMut(RunEvent) + Send),
+        event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, SessionError> {
         let (slot, created) = match &request.session {
             Some(id) => (self.find(principal, id).await?, false),
             None => (self.create(principal).await?, true),
         };
-        let (said, mut heard) = mpsc::channel::<RunEvent>(EVENT_QUEUE);
+        let (events, mut event_receiver) = run_events();
         let work = self.detached(cancel, |sessions, cancel| async move {
-            let ran = sessions.cell(&slot, request, &cancel, said).await;
+            let ran = sessions.cell(&slot, request, &cancel, events).await;
             match ran {
                 Ok(mut report) => {
                     report.created = created;
                     Ok(report)
                 }
                 Err(error) => {
-                    // Nobody has learnt its name.
-                    if created && let Some(turn) = slot.try_lock() {
-                        sessions.forget(&slot, turn).await?;
+                    // The caller never learns the id of the new session.
+                    if created && let Some(guard) = slot.try_lock() {
+                        sessions.remove(&slot, guard).await?;
                     }
                     Err(error)
                 }
             }
         });
         let listen = async {
-            while let Some(event) = heard.recv().await {
-                onlooker(event);
+            while let Some(event) = event_receiver.recv().await {
+                event_sink(event);
             }
         };
         tokio::join!(work, listen).0
@@ -141,13 +86,13 @@ impl Sessions {
         slot: &Arc<Slot>,
         request: CellRequest,
         cancel: &CancellationToken,
-        said: mpsc::Sender<RunEvent>,
+        events: mpsc::Sender<RunEvent>,
     ) -> Result<CellReport, SessionError> {
-        let mut turn = self.turn(slot, cancel).await?;
+        let mut guard = self.lock_session(slot, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
-        self.awake(slot, &mut turn, cancel).await?;
+        self.ensure_live(slot, &mut guard, cancel).await?;
         let principal = slot.record().principal.clone();
         let admitted = tokio::select! {
             biased;
@@ -155,249 +100,200 @@ impl Sessions {
             admitted = self.inner.admission.enter(&principal) => admitted,
         };
         let mut permit = admitted.map_err(|refused| match refused {
-            Refused::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
-            Refused::OverLimit(over) => SessionError::OverLimit(over),
-            Refused::Revoked => SessionError::Revoked,
+            AdmissionError::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
+            AdmissionError::OverLimit(over) => SessionError::OverLimit(over),
+            AdmissionError::Revoked => SessionError::Revoked,
         })?;
         Phases::admit(request.phases.as_ref());
-        // Should this panic, the machine ends with it: half a conversation cannot be gone on with.
-        let Body::Live(live) = std::mem::replace(&mut *turn, Body::Away) else { return Err(self.gone(slot)) };
+        // A panic from here on drops the machine: its protocol state would be unknown.
+        let MachineState::Live(live) = std::mem::replace(&mut *guard, MachineState::Absent) else {
+            return Err(self.not_found(slot));
+        };
 
         let (id, number) = {
             let record = slot.record();
             (record.id.clone(), record.executions.saturating_add(1))
         };
-        let before = Before::of(slot);
-        let mut gatherer = Gatherer::new(self.limits());
-        slot.begun(live.session.interrupter());
+        let before = Savepoint::of(slot);
+        let mut collector = CellOutputCollector::new(self.limits());
+        slot.cell_started(live.session.interrupter());
         let mut request = request;
-        let asker = Asker::new(request.questions.take());
+        let input = InputForwarder::new(request.input_requests.take());
         let phases = request.phases.take();
         let allow_install = self.inner.settings.packages.is_some();
-        let execute = Execute { allow_stdin: asker.allows(), allow_install, ..execute(request, number) };
-        let listener = Listener { gatherer: &mut gatherer, said, asker };
-        permit.begins(self.limits().cpu);
+        let execute = request.into_execute(number, &input, allow_install);
+        let receivers = CellReceivers { collector: &mut collector, events, input };
+        permit.start(self.limits().cpu);
         Phases::start(phases.as_ref());
-        let ended = self.run(&*live.session, execute, (cancel, permit.revoked()), listener, slot).await;
+        let ended = self.run(&*live.session, execute, (cancel, permit.revoked()), receivers, slot).await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
-                permit.took(outcome.cpu);
+                permit.record_cpu(outcome.cpu);
                 (Ok(outcome), listed)
             }
             Err(error) => (Err(error), Ok(Vec::new())),
         };
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
-        slot.ended(stopped);
+        slot.cell_ended(stopped);
         let mut report = CellReport::new(id.clone());
-        let kept = self.judge(slot, ended, &gatherer.missing, &mut report);
-        report.output = std::mem::take(&mut gatherer.output);
-        report.output_dropped = report.output_dropped.saturating_add(gatherer.dropped);
-        report.result = gatherer.result.take();
+        let kept = self.apply_outcome(slot, ended, &collector.missing, &mut report);
+        report.output = std::mem::take(&mut collector.output);
+        report.output_dropped = report.output_dropped.saturating_add(collector.dropped);
+        report.result = collector.result.take();
         match kept {
-            Ok(Kept::Changed) => {
+            Ok(MachineAfterCell::Changed) => {
                 {
                     let mut record = slot.record();
                     record.packages = self.known_layers(&*live.session, &record.packages);
                 }
-                let parts = self.after_cell(slot, &*live.session, listed, gatherer, &mut report).await;
-                let concluded = self.conclude(slot, &*live.session, before, parts).await;
+                let parts = self.after_cell(slot, &*live.session, listed, collector, &mut report).await;
+                let concluded = self.commit_change(slot, &*live.session, before, parts).await;
                 if let Err(undone) = &concluded {
-                    report.undo(&undone.error, undone.lost.as_deref().filter(|_| slot.is_lost()));
+                    report.set_rolled_back(&undone.error, undone.lost.as_deref().filter(|_| slot.is_lost()));
                 }
-                if !matches!(concluded, Err(Undone { lost: Some(_), .. })) {
-                    *turn = Body::Live(live);
+                if !matches!(concluded, Err(RolledBackChange { lost: Some(_), .. })) {
+                    *guard = MachineState::Live(live);
                 }
             }
-            Ok(Kept::Unchanged) => {
-                // Its end, and nothing else: the machine ended in it.
+            Ok(MachineAfterCell::Unchanged) => {
+                // Ends the transaction only: the machine ended in it.
                 drop(live.session.roll_back().await);
                 self.record_unchanged(slot).await;
-                *turn = Body::Live(live);
+                *guard = MachineState::Live(live);
             }
-            // The machine is gone; the record says what is left.
-            Ok(Kept::MachineLost) => self.record_unchanged(slot).await,
+            // The machine is lost; the record has the session's state.
+            Ok(MachineAfterCell::Lost) => self.record_unchanged(slot).await,
             Err(error) => {
-                let lost = self.undo(slot, &*live.session, before).await;
+                let lost = self.roll_back_change(slot, &*live.session, before).await;
                 if lost.is_none() {
-                    *turn = Body::Live(live);
+                    *guard = MachineState::Live(live);
                 }
                 return Err(error);
             }
         }
         if report.rolled_back && permit.revoked().is_cancelled() {
-            report.revoke();
+            report.set_revoked();
         }
         self.touch(slot);
-        drop(turn);
-        self.make_room();
+        drop(guard);
+        self.free_place_for_waiting();
         Ok(report)
     }
 
-    /// Runs the code within its limits, and lists the files afterwards; output goes to the gatherer, and to whoever listens.
+    /// Runs the code within its limits and lists the files afterwards. Output goes to the collector and to the event
+    /// sink.
     async fn run(
         &self,
         session: &dyn Session,
         request: Execute,
         (cancel, revoked): (&CancellationToken, &CancellationToken),
-        listener: Listener<'_>,
+        receivers: CellReceivers<'_>,
         slot: &Slot,
     ) -> Result<CellAndFiles, EngineError> {
-        let limits = self.limits();
-        let Listener { gatherer, said, mut asker } = listener;
-        let waiting = asker.waiting();
-        let packages = self.inner.settings.packages.clone();
-        let mut installer = packages.map(|packages| Installer::new(packages, asker.waiting_sender()));
-        let interrupter = session.interrupter();
-        let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
-        let gather = async {
-            loop {
-                let event = tokio::select! {
-                    event = events.recv() => match event {
-                        None => break,
-                        Some(Event::InputRequest { prompt, password }) => {
-                            asker.ask(prompt, password, &*interrupter);
-                            continue;
-                        }
-                        Some(Event::Install(wanted)) => {
-                            match &mut installer {
-                                Some(installer) => installer.begin(wanted, session.layers()),
-                                None => drop(interrupter.install(Err(NO_PACKAGES.to_owned()))),
-                            }
-                            continue;
-                        }
-                        Some(event) => event,
-                    },
-                    step = step(&mut installer) => {
-                        match step {
-                            Step::Event(event) => drop(said.try_send(RunEvent::Packages(event))),
-                            Step::Done(answer) => drop(interrupter.install(answer)),
-                        }
-                        continue;
-                    }
-                    reply = asker.replied() => {
-                        let Some(event) = pass_on(reply, &*interrupter) else { continue };
-                        slot.interrupt();
-                        event
-                    }
-                };
-                if let Some((name, text)) = gatherer.take(event) {
-                    // A listener that is gone is no reason to stop.
-                    let _ = said.send(RunEvent::Output { name, text }).await;
-                }
-            }
-            gatherer.missing = installer.as_mut().map(Installer::take_missing).unwrap_or_default();
-        };
-        let execute = async {
-            // What the cell does counts when it is stored.
+        let CellReceivers { collector, events, input } = receivers;
+        let deadline = Deadline { limits: self.limits(), margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
+        let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
+        let interrupter = SlotInterrupter { slot, session, machine: session.interrupter() };
+        let (sender, received) = machine_events();
+        let running = async {
+            // The cell's changes count when they are stored.
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
-        let running = async { tokio::join!(execute, gather).0 };
-        let overdue = async {
-            let whole = limits.wall.saturating_add(limits.grace).saturating_add(ENGINE_MARGIN);
-            let reason = tokio::select! {
-                () = cancel.cancelled() => {
-                    slot.interrupt();
-                    tokio::time::sleep(limits.grace.saturating_add(ENGINE_MARGIN)).await;
-                    ExitReason::Cancelled
-                }
-                () = passed(whole, waiting) => ExitReason::TimeLimit,
-                () = revoked.cancelled() => {
-                    slot.end();
-                    tokio::time::sleep(ENGINE_MARGIN).await;
-                    ExitReason::Cancelled
-                }
-            };
-            slot.kill();
-            reason
-        };
-        tokio::select! {
-            result = running => result,
-            reason = overdue => {
-                tracing::error!("the engine did not keep its limits; the machine is killed");
-                Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None })
-            }
+        let convert = |event| [collector.take(event).map(|(name, text)| RunEvent::Output { name, text }), None];
+        let (end, missing) = execution.run(&interrupter, running, received, convert).await;
+        collector.missing = missing;
+        if let ExecutionEnd::Overdue(_) = end {
+            slot.discard_cell();
         }
+        end.into_result()
     }
 
-    /// What the end of a cell means for the report and for the session.
-    fn judge(
+    /// Applies the end of a cell to the report and to the session's record.
+    fn apply_outcome(
         &self,
         slot: &Slot,
         ended: Result<Outcome, EngineError>,
         missing: &MissingModules,
         report: &mut CellReport,
-    ) -> Result<Kept, SessionError> {
+    ) -> Result<MachineAfterCell, SessionError> {
         let limits = self.limits();
-        let taken_away = ended.is_err() && slot.was_killed();
+        let taken_away = ended.is_err() && slot.was_discarded();
         let kept = match ended {
             Ok(outcome) => {
-                report.end(outcome, missing, limits);
+                report.set_outcome(outcome, missing, limits);
                 let mut record = slot.record();
                 record.generation = record.generation.saturating_add(1);
                 record.executions = record.executions.saturating_add(1);
                 record.state = SessionState::Live;
-                Ok(Kept::Changed)
+                Ok(MachineAfterCell::Changed)
             }
             Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes }) => {
-                report.die(&reason, output_dropped, peak_memory_bytes, limits, false);
-                Ok(Kept::Unchanged)
+                report.set_machine_exit(&reason, output_dropped, peak_memory_bytes, limits, false);
+                Ok(MachineAfterCell::Unchanged)
             }
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                let kept = self.lose_machine(slot, &format!("{reason:?}"));
-                report.die(&reason, output_dropped, peak_memory_bytes, limits, !kept);
-                Ok(Kept::MachineLost)
+                let kept = self.note_machine_loss(slot, &format!("{reason:?}"));
+                report.set_machine_exit(&reason, output_dropped, peak_memory_bytes, limits, !kept);
+                Ok(MachineAfterCell::Lost)
             }
             Err(error) => Err(error.into()),
         };
         if taken_away {
-            report.take_away();
+            report.set_discarded();
         }
         kept
     }
 
-    /// Enters when the session was used last, and that it is lost, if it is. A registry that cannot be written has what counts.
+    /// Stores the time of the last use, and whether the session is lost. A failure is only logged: the stored state is
+    /// still right.
     pub(super) async fn record_unchanged(&self, slot: &Slot) {
         let record = slot.record().clone();
-        if let Err(error) = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await {
+        if let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await {
             tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
         }
     }
 }
 
-/// What is left of a session after a cell.
-enum Kept {
-    /// Its machine, in a new state.
+/// Interrupter of a cell that goes through the slot, which remembers interrupts.
+struct SlotInterrupter<'a> {
+    slot: &'a Slot,
+    session: &'a dyn Session,
+    machine: Arc<dyn Interrupter>,
+}
+
+impl Interrupter for SlotInterrupter<'_> {
+    fn interrupt(&self) {
+        self.slot.interrupt();
+    }
+
+    fn kill(&self) {
+        self.slot.kill_cell();
+    }
+
+    fn answer(&self, line: Option<String>) -> bool {
+        self.machine.answer(line)
+    }
+
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        self.machine.install(answer)
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.session.layers()
+    }
+
+    fn withdraw(&self) {
+        self.machine.withdraw();
+    }
+}
+
+/// State of a session's machine after a cell.
+enum MachineAfterCell {
+    /// The machine is in a new state.
     Changed,
-    /// Its machine, as before the cell.
+    /// The machine is in its state before the cell.
     Unchanged,
-    /// Not its machine.
-    MachineLost,
-}
-
-/// The next step of an installer, if there is one.
-async fn step(installer: &mut Option<Installer>) -> Step {
-    match installer {
-        Some(installer) => installer.step().await,
-        None => std::future::pending().await,
-    }
-}
-
-fn execute(request: CellRequest, number: u64) -> Execute {
-    let globals_json = match request.globals.is_empty() {
-        true => String::new(),
-        false => serde_json::Value::Object(request.globals).to_string(),
-    };
-    Execute {
-        code: request.code,
-        // Each cell its own: functions of earlier cells keep their lines in tracebacks.
-        file_name: format!("cell_{number}.py"),
-        globals_json,
-        env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
-        session: true,
-        shell: !request.plain,
-        rich: true,
-        figures: true,
-        ..Execute::default()
-    }
+    /// The machine ended.
+    Lost,
 }

@@ -1,31 +1,32 @@
-//! Copying, emptying and removing sessions.
+//! Operations on whole sessions: fork, reset, clear.
 
 use brumate_engine_api::EngineError;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
-use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{Record, SessionState};
-use super::registry::{Parts, Sync};
+use super::record::{SessionRecord, SessionState};
+use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
-use super::slot::{Body, Live, Slot};
+use super::slot::DiskUsage;
+use super::slot::{LiveMachine, MachineState, Slot};
 
 impl Sessions {
-    /// Another session that goes on from the present state of this one: variables, modules, files. Both are independent. Of one that
-    /// another version of Brumate put to sleep and that cannot be woken, it has the files and nothing else.
+    /// Makes another session that continues from the present state of this one: variables, modules, files. Both are
+    /// independent afterwards. A session of another version of Brumate that cannot be resumed passes on its files
+    /// only.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used, or there can be no more.
+    /// Errors of resuming the session, and those of limits.
     pub async fn fork(&self, principal: &str, id: &str, cancel: &CancellationToken) -> Result<SessionId, SessionError> {
         let parent = self.find(principal, id).await?;
         self.detached(cancel, |sessions, cancel| async move {
-            let turn = sessions.turn(&parent, &cancel).await?;
+            let guard = sessions.lock_session(&parent, &cancel).await?;
             let record = {
                 let parent = parent.record();
-                let mut record = Record::new(SessionId::random()?, &parent.principal, sessions.now());
+                let mut record = SessionRecord::new(SessionId::random()?, &parent.principal, sessions.now());
                 record.state = parent.state;
                 record.generation = parent.generation;
                 record.executions = parent.executions;
@@ -33,84 +34,92 @@ impl Sessions {
                 record.packages.clone_from(&parent.packages);
                 record
             };
-            let need = Need { written: false, ..parent.need() };
-            let copy = async |child: &Slot, body: &mut Body| {
-                let copied = sessions.copy(&parent, &turn, child, body).await;
-                drop(turn);
+            let usage = DiskUsage { written: false, ..parent.disk_usage() };
+            let copy = async |child: &Slot, machine: &mut MachineState| {
+                let copied = sessions.copy(&parent, &guard, child, machine).await;
+                drop(guard);
                 copied
             };
-            sessions.add_filled(record, need, copy).await
+            sessions.add_filled(record, usage, copy).await
         })
         .await
     }
 
-    /// Adds a session with the state that `fill` gives it, and returns its id. A session that cannot be filled is removed again.
+    /// Adds a session with the state that `fill` gives it, and returns its id. The session is removed again if `fill`
+    /// fails.
     pub(super) async fn add_filled(
         &self,
-        record: Record,
-        need: Need,
-        fill: impl AsyncFnOnce(&Slot, &mut Body) -> Result<(), SessionError>,
+        record: SessionRecord,
+        usage: DiskUsage,
+        fill: impl AsyncFnOnce(&Slot, &mut MachineState) -> Result<(), SessionError>,
     ) -> Result<SessionId, SessionError> {
-        self.fit(&Slot::newcomer(&record.principal)?, need).await?;
+        self.make_disk_space(&Slot::unlisted(&record.principal)?, usage).await?;
         let id = record.id.clone();
         let slot = self.add(record)?;
-        slot.set_estimate(need.bytes);
-        // Nobody knows its name yet.
-        let mut body = slot.lock_surely().await;
-        let filled = fill(&slot, &mut body).await;
-        self.make_room();
+        slot.set_estimate(usage.bytes);
+        // No other call knows its id yet.
+        let mut machine = slot.lock_unbounded().await;
+        let filled = fill(&slot, &mut machine).await;
+        self.free_place_for_waiting();
         if let Err(error) = filled {
-            self.forget(&slot, body).await?;
+            self.remove(&slot, machine).await?;
             return Err(error);
         }
         Ok(id)
     }
 
-    async fn copy(&self, parent: &Slot, from: &Body, child: &Slot, to: &mut Body) -> Result<(), SessionError> {
+    async fn copy(
+        &self,
+        parent: &Slot,
+        from: &MachineState,
+        child: &Slot,
+        to: &mut MachineState,
+    ) -> Result<(), SessionError> {
         let (parent_id, state, note, image) = {
             let record = parent.record();
             (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
         };
         match (from, state, image) {
-            (Body::Gone, ..) => return Err(self.gone(parent)),
+            (MachineState::Removed, ..) => return Err(self.not_found(parent)),
             (_, SessionState::Lost, _) => return Err(SessionError::Lost { id: parent_id, reason: note }),
             (_, SessionState::Fresh, _) => {}
-            (Body::Away, _, None) => {
+            (MachineState::Absent, _, None) => {
                 return Err(SessionError::Lost { id: parent_id, reason: "its file is gone".to_owned() });
             }
-            // What is in a file already is copied as a file, without a machine.
+            // A state that is in a file is copied as a file, without a machine.
             (_, _, Some(image)) => {
                 let source = self.inner.directory.image(&image.name);
-                if matches!(from, Body::Away)
+                if matches!(from, MachineState::Absent)
                     && let Err(EngineError::Outdated(_)) = self.inner.engine.can_wake(&source).await
                 {
                     return self.copy_files(parent, child, to).await;
                 }
                 return self.adopt_copy(child, source).await;
             }
-            (Body::Live(live), _, None) => {
-                // Not waited for: the parent has a place itself, and two who wait for each other's would wait for ever.
+            (MachineState::Live(live), _, None) => {
+                // Does not wait: the parent has a place itself. Two parents that waited for each other's places would
+                // wait for ever.
                 if self.inner.settings.durability == Durability::Shutdown
-                    && let Some(place) = self.place_at_once().await
+                    && let Some(place) = self.try_live_place().await
                 {
                     let session = live.session.fork().await?;
                     let id = child.record().id.clone();
-                    self.leave_will(&id, &*session).await;
-                    *to = Body::Live(Live::new(session, place));
+                    self.enable_crash_recovery(&id, &*session).await;
+                    *to = MachineState::Live(LiveMachine::new(session, place));
                 } else {
                     let image = self.write_image(child, &*live.session).await?;
-                    return self.adopt_image(child, image, SessionState::Asleep).await;
+                    return self.adopt_image(child, image, SessionState::Hibernated).await;
                 }
             }
         }
         let record = child.record().clone();
-        self.inner.registry.put(record, Parts::All, Sync::Process).await
+        self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
     }
 
-    /// Makes `child` a session with the files of one that cannot be woken.
-    async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut Body) -> Result<(), SessionError> {
-        let place = self.place(&CancellationToken::new()).await?;
-        let session = self.recover(parent).await?;
+    /// Gives `child` the files of a session that cannot be resumed.
+    async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut MachineState) -> Result<(), SessionError> {
+        let place = self.live_place(&CancellationToken::new()).await?;
+        let session = self.recover_files(parent).await?;
         let record = {
             let mut record = child.record();
             record.state = SessionState::Live;
@@ -118,61 +127,62 @@ impl Sessions {
             record.packages.clear();
             record.clone()
         };
-        self.leave_will(&record.id, &*session).await;
+        self.enable_crash_recovery(&record.id, &*session).await;
         if let Err(error) = self.note_files(child, &*session).await {
             tracing::warn!(%error, "the files of a session cannot be listed");
         }
-        let record = Record { files: child.record().files.clone(), ..record };
+        let record = SessionRecord { files: child.record().files.clone(), ..record };
         match self.inner.settings.durability {
             Durability::Cell => {
                 let image = self.write_image(child, &*session).await?;
                 self.adopt_image(child, image, SessionState::Live).await?;
             }
-            Durability::Shutdown => self.inner.registry.put(record, Parts::All, Sync::Process).await?,
+            Durability::Shutdown => self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await?,
         }
-        *to = Body::Live(Live::new(session, place));
+        *to = MachineState::Live(LiveMachine::new(session, place));
         Ok(())
     }
 
-    /// Empties a session: it goes on under its name with a fresh interpreter and without files. A cell that runs is killed.
+    /// Resets a session: it keeps its id, and starts with a fresh interpreter and without files. A running cell is
+    /// killed.
     ///
     /// # Errors
     ///
-    /// [`SessionError::NotFound`], or the registry's.
+    /// [`SessionError::NotFound`], [`SessionError::Storage`].
     pub async fn reset(&self, principal: &str, id: &str) -> Result<(), SessionError> {
         let slot = self.find(principal, id).await?;
         self.detached(&CancellationToken::new(), |sessions, _| async move {
-            let mut turn = sessions.sure_turn(&slot).await?;
-            if matches!(*turn, Body::Gone) {
-                return Err(sessions.gone(&slot));
+            let mut guard = sessions.kill_and_lock_session(&slot).await?;
+            if matches!(*guard, MachineState::Removed) {
+                return Err(sessions.not_found(&slot));
             }
             let emptied = {
                 let record = slot.record();
-                let mut emptied = Record::new(record.id.clone(), &record.principal, record.created);
+                let mut emptied = SessionRecord::new(record.id.clone(), &record.principal, record.created);
                 emptied.generation = record.generation.saturating_add(1);
                 emptied.last_used = sessions.now();
                 emptied
             };
-            // Until the registry has it, the session is as it was.
-            sessions.inner.registry.put(emptied.clone(), Parts::All, Sync::Disk).await?;
-            *turn = Body::Away;
+            // The session is unchanged until the registry has the reset.
+            sessions.inner.registry.put(emptied.clone(), RecordParts::All, CommitSync::Disk).await?;
+            *guard = MachineState::Absent;
             let image = std::mem::replace(&mut *slot.record(), emptied).image;
             if let Some(image) = image {
                 sessions.inner.directory.remove_image(&image.name);
             }
-            sessions.inner.directory.remove_will(&slot.record().id);
-            drop(turn);
-            sessions.make_room();
+            sessions.inner.directory.remove_crash_snapshot(&slot.record().id);
+            drop(guard);
+            sessions.free_place_for_waiting();
             Ok(())
         })
         .await
     }
 
-    /// Removes a session and all its files; false when there is none of that name. A cell that runs is killed.
+    /// Removes a session with all its files; false if it does not exist. A running cell is killed.
     ///
     /// # Errors
     ///
-    /// The registry's.
+    /// [`SessionError::Storage`].
     pub async fn clear(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
         let slot = match self.find(principal, id).await {
             Ok(slot) => slot,
@@ -180,14 +190,14 @@ impl Sessions {
             Err(error) => return Err(error),
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
-            // From now on nobody finds it; who waits for it learns that it is gone.
+            // Further calls do not find the session; waiting ones fail with [`SessionError::NotFound`].
             if slot.set_cleared(true) {
                 return Ok(false);
             }
             let cleared = async {
-                let turn = sessions.sure_turn(&slot).await?;
-                let was_there = !matches!(*turn, Body::Gone);
-                sessions.forget(&slot, turn).await?;
+                let guard = sessions.kill_and_lock_session(&slot).await?;
+                let was_there = !matches!(*guard, MachineState::Removed);
+                sessions.remove(&slot, guard).await?;
                 Ok(was_there)
             };
             let cleared = cleared.await;

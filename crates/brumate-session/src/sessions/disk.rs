@@ -1,10 +1,10 @@
-//! Disk space of sessions. Sessions that are awake count with an estimate of their file.
+//! Disk space of sessions.
 //!
-//! A session that is awake counts with what its file would have: whoever makes it larger learns at once that it does not fit, not when
-//! it is put to sleep. The engine's estimate is rather too large. Where it does not fit, the file is written, and tells.
+//! A live session counts with the estimated size of its file, so a call that makes it too large fails at once, not
+//! when it is hibernated. The engine's estimate is rather too large. When the estimate does not fit, the file is
+//! written to learn the exact size.
 
 use std::cmp::Reverse;
-use std::path::Path;
 use std::sync::Arc;
 
 use brumate_engine_api::{EngineError, Session};
@@ -13,44 +13,29 @@ use super::Sessions;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::record::{ImageFile, SessionState};
-use super::slot::{Body, Slot};
+use super::slot::{DiskUsage, MachineState, Slot};
 use crate::allowance::OverLimit;
 
-/// Bytes of the disk that sessions leave to the registry and its log.
+/// Bytes of the disk that are left to the registry and its log.
 const RESERVE: u64 = 1 << 20;
 
-/// Disk space of one session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Need {
-    /// Bytes.
-    pub(crate) bytes: u64,
-    /// They are on the disk already; otherwise they are an estimate of what would be written.
-    pub(crate) written: bool,
-}
-
-/// Bytes that are free for this user on the disk that a directory is on. `None` when the system does not tell.
-pub(crate) fn free_space(directory: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(directory).ok()?;
-    found.f_bavail.checked_mul(found.f_frsize)
-}
-
 impl Sessions {
-    /// Makes sure that `need` of a session fits beside the others.
+    /// Checks that `usage` of a session fits beside the other sessions.
     ///
     /// # Errors
     ///
     /// [`SessionError::OverLimit`], [`SessionError::DiskFull`], [`SessionError::NoSpace`].
-    fn check_room(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
+    fn check_disk_space(&self, slot: &Slot, usage: DiskUsage) -> Result<(), SessionError> {
         let settings = &self.inner.settings;
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let unwritten = |need: Need| if need.written { 0 } else { need.bytes };
-        let (mut all, mut own, mut open) = (need.bytes, need.bytes, unwritten(need));
+        let unwritten = |usage: DiskUsage| if usage.written { 0 } else { usage.bytes };
+        let (mut all, mut own, mut open) = (usage.bytes, usage.bytes, unwritten(usage));
         for other in slots.iter().filter(|other| !std::ptr::eq(&***other, slot)) {
-            let need = other.need();
-            all = all.saturating_add(need.bytes);
-            open = open.saturating_add(unwritten(need));
+            let usage = other.disk_usage();
+            all = all.saturating_add(usage.bytes);
+            open = open.saturating_add(unwritten(usage));
             if other.principal() == slot.principal() {
-                own = own.saturating_add(need.bytes);
+                own = own.saturating_add(usage.bytes);
             }
         }
         if let Some(limit) = settings.allowances.of(slot.principal()).disk_bytes.filter(|limit| own > *limit) {
@@ -65,24 +50,24 @@ impl Sessions {
         }
     }
 
-    /// As [`Sessions::check_room`]; before it fails, other sessions whose size is estimated are written, the largest first, until
-    /// what is known is enough.
-    pub(super) async fn fit(&self, slot: &Slot, need: Need) -> Result<(), SessionError> {
-        let Err(mut error) = self.check_room(slot, need) else { return Ok(()) };
+    /// Makes room as needed and checks as [`Sessions::check_disk_space`] does: writes other sessions whose size is
+    /// estimated, the largest first, until there is enough.
+    pub(super) async fn make_disk_space(&self, slot: &Slot, usage: DiskUsage) -> Result<(), SessionError> {
+        let Err(mut error) = self.check_disk_space(slot, usage) else { return Ok(()) };
         let mut others: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        others.retain(|other| !std::ptr::eq(&**other, slot) && other.has_lease() && !other.need().written);
-        others.sort_by_cached_key(|other| Reverse(other.need().bytes));
+        others.retain(|other| !std::ptr::eq(&**other, slot) && other.has_lease() && !other.disk_usage().written);
+        others.sort_by_cached_key(|other| Reverse(other.disk_usage().bytes));
         for other in others {
             if matches!(error, SessionError::OverLimit(_)) && other.principal() != slot.principal() {
                 continue;
             }
-            // One that is busy feels the limit itself.
-            let Some(turn) = other.try_lock() else { continue };
-            if let Err(error) = self.write_if_awake(&other, &turn).await {
+            // A busy session fails on the limit itself.
+            let Some(guard) = other.try_lock() else { continue };
+            if let Err(error) = self.write_if_live(&other, &guard).await {
                 tracing::debug!(session = ?other.record().id, %error, "a session's size stays an estimate");
                 continue;
             }
-            match self.check_room(slot, need) {
+            match self.check_disk_space(slot, usage) {
                 Ok(()) => return Ok(()),
                 Err(still) => error = still,
             }
@@ -90,47 +75,52 @@ impl Sessions {
         Err(error)
     }
 
-    /// Writes the file of a session that is awake and has none of its present state. It stays awake.
+    /// Writes the file of a live session whose present state has none. The session stays live.
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_image`] and the registry's; the file is as it was.
-    pub(super) async fn write_if_awake(&self, slot: &Slot, body: &Body) -> Result<(), SessionError> {
-        let Body::Live(live) = body else { return Ok(()) };
-        if slot.need().written || slot.unkeepable().is_some() {
+    /// Those of [`Sessions::write_image`]; [`SessionError::Storage`]. The old file is kept then.
+    pub(super) async fn write_if_live(&self, slot: &Slot, machine: &MachineState) -> Result<(), SessionError> {
+        let MachineState::Live(live) = machine else { return Ok(()) };
+        if slot.disk_usage().written || slot.not_storable().is_some() {
             return Ok(());
         }
         let image = self.write_image(slot, &*live.session).await?;
         self.adopt_image(slot, image, SessionState::Live).await
     }
 
-    /// Makes sure that there is room for a session that begins.
+    /// Checks that there is disk space for a new session.
     ///
     /// # Errors
     ///
-    /// As [`Sessions::check_room`].
-    pub(super) async fn fit_new(&self, principal: &str) -> Result<(), SessionError> {
-        let newcomer = Slot::newcomer(principal)?;
-        self.fit(&newcomer, Need { bytes: 1, written: false }).await
+    /// Those of [`Sessions::check_disk_space`].
+    pub(super) async fn make_disk_space_for_new(&self, principal: &str) -> Result<(), SessionError> {
+        let unlisted = Slot::unlisted(principal)?;
+        self.make_disk_space(&unlisted, DiskUsage { bytes: 1, written: false }).await
     }
 
-    /// Makes sure that there is room for what a session has become. Returns its file if that had to be written to be sure.
+    /// Checks that there is disk space for a session's new state. Returns its file if that had to be written to know
+    /// its size.
     ///
     /// # Errors
     ///
-    /// As [`Sessions::check_room`]; [`SessionError::Storage`].
-    pub(super) async fn claim(&self, slot: &Slot, session: &dyn Session) -> Result<Option<ImageFile>, SessionError> {
+    /// Those of [`Sessions::check_disk_space`]; [`SessionError::Storage`].
+    pub(super) async fn reserve_disk_space(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+    ) -> Result<Option<ImageFile>, SessionError> {
         let limits = self.limits();
         let most = limits.memory_bytes.saturating_add(limits.file_bytes);
         let bytes = session.estimated_bytes().await.unwrap_or(most);
-        if self.check_room(slot, Need { bytes, written: false }).is_ok() {
+        if self.check_disk_space(slot, DiskUsage { bytes, written: false }).is_ok() {
             slot.set_estimate(bytes);
             return Ok(None);
         }
-        match self.write_fitting(slot, session).await {
-            Err(error @ SessionError::Unkeepable { .. }) => {
-                // It never takes any of the disk.
-                slot.set_unkeepable(error);
+        match self.write_if_it_fits(slot, session).await {
+            Err(error @ SessionError::NotStorable { .. }) => {
+                // It will never be on disk.
+                slot.set_not_storable(error);
                 slot.set_estimate(0);
                 Ok(None)
             }
@@ -142,21 +132,21 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// As [`Sessions::claim`]; [`SessionError::Unkeepable`]. There is no file then.
-    pub(super) async fn write_fitting(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
+    /// Those of [`Sessions::reserve_disk_space`]; [`SessionError::NotStorable`]. The file is removed then.
+    pub(super) async fn write_if_it_fits(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
         let image = self.write_image(slot, session).await?;
-        if let Err(error) = self.fit(slot, Need { bytes: image.bytes, written: true }).await {
+        if let Err(error) = self.make_disk_space(slot, DiskUsage { bytes: image.bytes, written: true }).await {
             self.inner.directory.remove_image(&image.name);
             return Err(error);
         }
         Ok(image)
     }
 
-    /// Writes the file of a session's present state, however much that is.
+    /// Writes the file of a session's present state, without a check of disk space.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Storage`] when the disk refuses, [`SessionError::Unkeepable`]; the file is as it was.
+    /// [`SessionError::Storage`] for I/O errors, [`SessionError::NotStorable`]. The old file is kept then.
     pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
         let (name, generation) = {
             let record = slot.record();
@@ -165,7 +155,7 @@ impl Sessions {
         let written = session.hibernate(&self.inner.directory.image(&name)).await;
         let bytes = written.map_err(|error| match error {
             EngineError::Io(reason) => SessionError::Storage(reason),
-            EngineError::Image(reason) => SessionError::Unkeepable { reason },
+            EngineError::Image(reason) => SessionError::NotStorable { reason },
             error => error.into(),
         })?;
         Ok(ImageFile { name, bytes, generation })

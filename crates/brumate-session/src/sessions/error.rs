@@ -1,4 +1,4 @@
-//! Why a session cannot be used. The texts are read by models, which decide by them what to do next.
+//! Errors of sessions. Models read the texts and decide by them what to do next.
 
 use std::time::Duration;
 
@@ -10,181 +10,182 @@ use crate::allowance::OverLimit;
 use crate::explain::{self, MAX_LIVE_SESSIONS, MAX_SESSIONS, SESSIONS_DISK};
 use crate::units::{format_duration, format_size};
 
-/// What became of a call on a session.
+/// Error of a call on a session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// There is no such session, it has expired, or it is somebody else's: callers learn no more than that.
+    /// The session does not exist, has expired, or belongs to another principal. Callers do not learn which.
     #[error(
         "SessionExpiredError: Session {id} not found or has expired. {} Please create a new session \
          (use session_id=\"\" or session_id=\"0\") and re-execute your setup code.",
-        expiry(*timeout)
+        expiry_sentence(*timeout)
     )]
     NotFound {
-        /// As the caller wrote it, shortened when it is long.
+        /// Id as the caller wrote it, shortened.
         id: String,
-        /// After how long without use sessions expire.
+        /// Time without use after which sessions expire.
         timeout: Option<Duration>,
     },
-    /// Its state is gone.
+    /// The session's state is lost.
     #[error(
         "SessionLostError: Session {id} is lost: {reason}. Please create a new session \
          (use session_id=\"\" or session_id=\"0\") and re-execute your setup code."
     )]
     Lost {
-        /// Which.
+        /// The session.
         id: SessionId,
-        /// Why.
+        /// Reason, for the user.
         reason: String,
     },
-    /// It is asleep and does not wake; its file is kept.
-    #[error("SessionAsleepError: Session {id} cannot be woken: {reason}. Other sessions are not affected.")]
-    Unwakeable {
-        /// Which.
+    /// The session cannot be resumed. Its file is kept.
+    #[error("SessionAsleepError: Session {id} cannot be resumed: {reason}. Other sessions are not affected.")]
+    NotResumable {
+        /// The session.
         id: SessionId,
-        /// Why.
+        /// Reason, for the user.
         reason: String,
     },
-    /// It was put to sleep by another version of Brumate and cannot be woken by this one; its files can be had.
+    /// The session was hibernated by another version of Brumate and cannot be resumed by this one. Its files can be
+    /// read.
     #[error(
-        "SessionAsleepError: Session {id} cannot be woken: {reason}. Its files are kept and can be read as before; for a new session \
+        "SessionAsleepError: Session {id} cannot be resumed: {reason}. Its files are kept and can be read as before; for a new session \
          with these files, and without its variables, call fork_session on it."
     )]
     Outdated {
-        /// Which.
+        /// The session.
         id: SessionId,
-        /// Who put it to sleep, and what is missing.
+        /// The other version, and what is missing.
         reason: String,
     },
     /// Too many calls wait for this session.
     #[error("SessionBusyError: {waiting} calls are waiting for session {id} already; try again later.")]
     Busy {
-        /// Which.
+        /// The session.
         id: SessionId,
-        /// How many.
+        /// Number of waiting calls.
         waiting: usize,
     },
-    /// Another server has it and does not give it up.
+    /// Another server owns the session and does not release it.
     #[error(
-        "SessionBusyError: Session {id} is awake in another Brumate{}, and cannot be used here: {reason}. Use it there, or create a \
+        "SessionBusyError: Session {id} is in use by another Brumate{}, and cannot be used here: {reason}. Use it there, or create a \
          new session (use session_id=\"\" or session_id=\"0\").",
         process.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
-    Elsewhere {
-        /// Which.
+    OwnedElsewhere {
+        /// The session.
         id: SessionId,
-        /// The other server's process, if it is known.
+        /// Process id of the other server, if known.
         process: Option<u32>,
-        /// Why it does not give it up.
+        /// Reason, for the user.
         reason: String,
     },
-    /// All sessions that may be awake at a time are running code, and as many as may wait do.
+    /// All sessions that may be live are running code, and the queue is full.
     #[error("SessionBusyError: {limit} sessions are running code (set by {MAX_LIVE_SESSIONS}); try again later.")]
     TooManyLive {
-        /// How many may be awake.
+        /// Most live sessions.
         limit: usize,
     },
-    /// All sessions that may be awake are, and none of them can be put to sleep.
+    /// All sessions that may be live are, and none of them can be hibernated.
     #[error(
-        "SessionLimitError: {limit} sessions are awake (set by {MAX_LIVE_SESSIONS}) and cannot be put to sleep; clear one \
+        "SessionLimitError: {limit} sessions are live (set by {MAX_LIVE_SESSIONS}) and cannot be hibernated; clear one \
          that is not needed. The last one says: {reason}"
     )]
-    NoneSleeps {
-        /// How many.
+    NoneCanHibernate {
+        /// Number of live sessions.
         limit: usize,
-        /// Why one of them does not sleep.
+        /// Why one of them cannot be hibernated.
         reason: String,
     },
-    /// The server runs as much code as it may, and as many calls as may wait do.
+    /// Too many runs are under way, and the queue is full.
     #[error(
         "SessionBusyError: {running} runs are under way and {waiting} are waiting (set by --max-concurrent or BRUMATE_MAX_CONCURRENT); try again later."
     )]
     TooManyRuns {
-        /// Under way.
+        /// Runs under way.
         running: usize,
-        /// Waiting.
+        /// Waiting calls.
         waiting: usize,
     },
-    /// There are as many sessions as there may be.
+    /// There are as many sessions as allowed.
     #[error("SessionLimitError: there are {limit} sessions (set by {MAX_SESSIONS}); clear one that is not needed.")]
     TooMany {
-        /// How many.
+        /// Most sessions.
         limit: usize,
     },
-    /// Sessions take as much disk space as they may, or would with this one.
+    /// Sessions use as much disk space as allowed, or would with this change.
     #[error(
         "SessionLimitError: sessions may take {} of the disk (set by {SESSIONS_DISK}), and there is not enough left; keep less \
          data, or clear a session that is not needed.",
         format_size(*limit)
     )]
     DiskFull {
-        /// Bytes.
+        /// Most bytes on disk.
         limit: u64,
     },
-    /// The disk is full, or would be if all sessions were put to sleep.
+    /// The disk is full, or would be if all sessions were hibernated.
     #[error(
         "SessionLimitError: the disk of this server has {} left, and sessions would need more; keep less data, or clear a session \
          that is not needed.",
         format_size(*free)
     )]
     NoSpace {
-        /// Bytes that are left.
+        /// Free bytes.
         free: u64,
     },
-    /// It holds something that cannot be written to a file.
+    /// The session holds something that cannot be written to a file.
     #[error("SessionStorageError: the session cannot be stored: {reason}")]
-    Unkeepable {
-        /// What.
+    NotStorable {
+        /// What cannot be written.
         reason: String,
     },
-    /// The principal has used what it may.
+    /// The principal's allowance is used up.
     #[error("{}: {_0}.", _0.kind())]
     OverLimit(OverLimit),
-    /// A file name that leaves the session's directory, or is none.
+    /// A file name is invalid or leads out of the session's directory.
     #[error("`{name}` is no name of a file in a session: names are relative, with `/` between parts, without `..`")]
     FileName {
-        /// As the caller wrote it, shortened when it is long.
+        /// Name as the caller wrote it, shortened.
         name: String,
     },
-    /// A file cannot be read or written.
+    /// A file of the session cannot be read or written.
     #[error("{name}: {}", explain::file(error))]
     File {
-        /// Which.
+        /// The file's name.
         name: String,
-        /// Why.
+        /// Reason.
         error: FileError,
     },
-    /// A file cannot be taken from an input directory.
+    /// A file cannot be read from an input directory.
     #[error("from {name}: {}", explain::file(error))]
     Input {
-        /// As the caller wrote it, shortened when it is long.
+        /// Name as the caller wrote it, shortened.
         name: String,
-        /// Why.
+        /// Reason.
         error: FileError,
     },
-    /// A file that is larger than what is read at once.
+    /// The file is larger than what may be read at once.
     #[error("{name} has {}; at most {} are read at once", format_size(*size), format_size(*limit))]
     TooLarge {
-        /// Which.
+        /// The file's name.
         name: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u64,
-        /// Bytes that are allowed.
+        /// Most bytes.
         limit: u64,
     },
-    /// The caller may not read so much now.
+    /// The caller may not read that much now.
     #[error("{0}")]
     Refused(String),
-    /// Packages that a session begins with, or has, cannot be had.
+    /// Packages that the session starts with, or has, cannot be installed.
     #[error("PackageError: {0}")]
     Packages(String),
     /// The call was cancelled before it had an effect.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The server is ending.
+    /// The server is shutting down.
     #[error("the server is shutting down")]
     ShuttingDown,
-    /// The principal's access was taken away.
+    /// The principal's access was revoked.
     #[error("AccessRevokedError: the access to this server was revoked")]
     Revoked,
     /// The registry or the disk failed.
@@ -195,16 +196,16 @@ pub enum SessionError {
     Engine(EngineError),
 }
 
-/// The sentence about expiry: to the letter for the default of 30 minutes.
-pub(crate) fn expiry(timeout: Option<Duration>) -> String {
+/// Returns the sentence about expiry. For the default of 30 minutes its wording is a contract.
+pub(crate) fn expiry_sentence(timeout: Option<Duration>) -> String {
     match timeout {
-        Some(timeout) => format!("Sessions expire after {} of inactivity.", spoken(timeout)),
+        Some(timeout) => format!("Sessions expire after {} of inactivity.", duration_in_words(timeout)),
         None => "Sessions do not expire in this server.".to_owned(),
     }
 }
 
-/// A duration in words: `30 minutes`, `1 hour`, `90 s`.
-pub(crate) fn spoken(duration: Duration) -> String {
+/// Formats a duration in words: `30 minutes`, `1 hour`, `90 s`.
+pub(crate) fn duration_in_words(duration: Duration) -> String {
     let plural = |number: u64, unit: &str| format!("{number} {unit}{}", if number == 1 { "" } else { "s" });
     match duration.as_secs() {
         seconds if duration.subsec_nanos() == 0 && seconds >= 7200 && seconds.is_multiple_of(3600) => {
@@ -214,6 +215,12 @@ pub(crate) fn spoken(duration: Duration) -> String {
             plural(seconds / 60, "minute")
         }
         _ => format_duration(duration),
+    }
+}
+
+impl From<getrandom::Error> for SessionError {
+    fn from(error: getrandom::Error) -> Self {
+        SessionError::Storage(format!("no random numbers: {error}"))
     }
 }
 
@@ -245,7 +252,7 @@ mod tests {
         for (seconds, text) in
             [(1800, "30 minutes"), (60, "1 minute"), (3600, "60 minutes"), (7200, "2 hours"), (90, "90 s")]
         {
-            assert_eq!(spoken(Duration::from_secs(seconds)), text);
+            assert_eq!(duration_in_words(Duration::from_secs(seconds)), text);
         }
     }
 }

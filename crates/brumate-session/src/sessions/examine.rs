@@ -1,4 +1,4 @@
-//! What is wrong with a data directory, and what to do about it. Looks only: nothing is made, changed or removed.
+//! Read-only examination of a data directory, with advice for each problem.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -8,52 +8,52 @@ use rustix::fs::{Access, FlockOperation, access};
 
 use super::Sessions;
 use super::directory::{DataDir, lock_file, users};
-use super::record::{Record, SessionState};
+use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
-/// Damaged sessions that are named; the others are counted.
+/// Damaged sessions that are named; further ones are counted.
 const MAX_NAMED: usize = 20;
 
-/// What a data directory holds.
+/// Result of an examination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Examination {
-    /// It is there.
+    /// Whether the directory exists.
     pub exists: bool,
-    /// The processes that use it at present, as far as they are known; `None` when nobody does.
+    /// Processes that use it, as far as they are known; `None` if it is not in use.
     pub in_use: Option<Vec<u32>>,
-    /// Sessions in the registry.
+    /// Number of sessions in the registry.
     pub sessions: usize,
-    /// Those of them that are lost.
+    /// Number of lost sessions.
     pub lost: usize,
-    /// Bytes of the files of sleeping ones.
+    /// Bytes of the files of hibernated sessions.
     pub bytes: u64,
-    /// What is wrong.
-    pub problems: Vec<Problem>,
+    /// Problems.
+    pub problems: Vec<DataDirProblem>,
 }
 
-/// One thing that is wrong.
+/// Problem of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Problem {
-    /// What it is about.
-    pub subject: Subject,
+pub struct DataDirProblem {
+    /// Part that has the problem.
+    pub subject: ProblemSubject,
     /// What is wrong, and what to do.
     pub text: String,
 }
 
-/// What is wrong with the file of a sleeping session.
+/// Fault of a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// It is damaged; how.
+pub enum FileFault {
+    /// The file is damaged; how.
     Damaged(String),
-    /// It needs what only another version of Brumate has; what.
+    /// The file needs parts of another version of Brumate; which.
     Outdated(String),
 }
 
-/// What a [`Problem`] is about.
+/// Part of a data directory that a [`DataDirProblem`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum ProblemSubject {
     /// The directory.
     Directory,
     /// The registry.
@@ -63,15 +63,15 @@ pub enum Subject {
 }
 
 impl Examination {
-    fn problem(&mut self, subject: Subject, text: String) {
-        self.problems.push(Problem { subject, text });
+    fn problem(&mut self, subject: ProblemSubject, text: String) {
+        self.problems.push(DataDirProblem { subject, text });
     }
 }
 
 impl Sessions {
-    /// Examines a data directory, also while servers use it. `check` says what is wrong with the file of a sleeping session;
-    /// the engine knows that. This reads every such file.
-    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), Fault>) -> Examination {
+    /// Examines a data directory, also while servers use it. Reads the file of every hibernated session with `check`,
+    /// which the engine provides.
+    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), FileFault>) -> Examination {
         let mut found = Examination::default();
         match std::fs::metadata(data_dir) {
             Ok(metadata) => {
@@ -85,12 +85,12 @@ impl Sessions {
             Err(error) => {
                 let text =
                     format!("{} cannot be looked at: {error}; choose another with --data-dir", data_dir.display());
-                found.problem(Subject::Directory, text);
+                found.problem(ProblemSubject::Directory, text);
                 return found;
             }
         }
         found.in_use = used_by(data_dir);
-        let Some(directory) = DataDir::look(data_dir) else { return found };
+        let Some(directory) = DataDir::open_read_only(data_dir) else { return found };
         match Registry::check(&directory) {
             Ok(records) => examine_sessions(&directory, &records, check, &mut found),
             Err(error) => {
@@ -100,14 +100,14 @@ impl Sessions {
                      -shm: a new one is made, and the sessions are gone",
                     path.display()
                 );
-                found.problem(Subject::Registry, text);
+                found.problem(ProblemSubject::Registry, text);
             }
         }
         found
     }
 }
 
-/// A directory that is not there yet must be possible.
+/// Checks whether a missing directory can be made.
 fn examine_place(data_dir: &Path, found: &mut Examination) {
     let parent = data_dir.ancestors().skip(1).find(|parent| parent.exists());
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -117,14 +117,15 @@ fn examine_place(data_dir: &Path, found: &mut Examination) {
             data_dir.display(),
             parent.display()
         );
-        found.problem(Subject::Directory, text);
+        found.problem(ProblemSubject::Directory, text);
     }
 }
 
 fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examination) {
     let shown = data_dir.display();
     if !metadata.is_dir() {
-        return found.problem(Subject::Directory, format!("{shown} is no directory; choose another with --data-dir"));
+        return found
+            .problem(ProblemSubject::Directory, format!("{shown} is no directory; choose another with --data-dir"));
     }
     for directory in [data_dir.to_path_buf(), data_dir.join("sessions")] {
         let Ok(metadata) = std::fs::metadata(&directory) else { continue };
@@ -134,16 +135,19 @@ fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examinati
                 "{shown} belongs to user {}; give it to the user that runs Brumate (chown), or choose another with --data-dir",
                 metadata.uid()
             );
-            found.problem(Subject::Directory, text);
+            found.problem(ProblemSubject::Directory, text);
         } else if metadata.mode() & 0o022 != 0 {
-            found.problem(Subject::Directory, format!("others may write to {shown}: chmod 700 {shown}"));
+            found.problem(ProblemSubject::Directory, format!("others may write to {shown}: chmod 700 {shown}"));
         } else if access(&directory, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
-            found.problem(Subject::Directory, format!("{shown} is not writable: chmod 700 {shown}, if its disk is"));
+            found.problem(
+                ProblemSubject::Directory,
+                format!("{shown} is not writable: chmod 700 {shown}, if its disk is"),
+            );
         }
     }
 }
 
-/// Returns the processes that use a directory, as far as they are known; `None` when nobody does.
+/// Returns the processes that use a directory, as far as they are known; `None` if it is not in use.
 pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
     let lock = std::fs::File::open(data_dir.join("lock")).ok()?;
     let is_free = lock_file(&lock, FlockOperation::NonBlockingLockExclusive).unwrap_or(true);
@@ -152,8 +156,8 @@ pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
 
 fn examine_sessions(
     directory: &DataDir,
-    records: &[Record],
-    check: &dyn Fn(&Path) -> Result<(), Fault>,
+    records: &[SessionRecord],
+    check: &dyn Fn(&Path) -> Result<(), FileFault>,
     found: &mut Examination,
 ) {
     found.sessions = records.len();
@@ -164,11 +168,11 @@ fn examine_sessions(
         found.bytes = found.bytes.saturating_add(image.bytes);
         let path = directory.image(&image.name);
         let wrong = match std::fs::metadata(&path) {
-            // The server has put another in its place, or removed the session, since the registry was read.
+            // The server has replaced the file or removed the session since the registry was read.
             Err(_) if found.in_use.is_some() => continue,
-            Err(error) => Some(Fault::Damaged(error.to_string())),
+            Err(error) => Some(FileFault::Damaged(error.to_string())),
             Ok(metadata) if metadata.len() != image.bytes => {
-                Some(Fault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), image.bytes)))
+                Some(FileFault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), image.bytes)))
             }
             Ok(_) => check(&path).err().filter(|_| path.exists()),
         };
@@ -177,20 +181,20 @@ fn examine_sessions(
         if damaged <= MAX_NAMED {
             let (id, shown) = (&record.id, path.display());
             let text = match wrong {
-                Fault::Damaged(wrong) => format!(
-                    "session {id} cannot be woken: {shown}: {wrong}; restore the file from a backup, or give the session up with \
+                FileFault::Damaged(wrong) => format!(
+                    "session {id} cannot be resumed: {shown}: {wrong}; restore the file from a backup, or give the session up with \
                      `brumate sessions remove {id}`"
                 ),
-                Fault::Outdated(wrong) => format!(
-                    "session {id} cannot be woken: {shown}: {wrong}; its files can be read, and fork_session makes a new session \
+                FileFault::Outdated(wrong) => format!(
+                    "session {id} cannot be resumed: {shown}: {wrong}; its files can be read, and fork_session makes a new session \
                      with them (see docs/upgrading.md)"
                 ),
             };
-            found.problem(Subject::Session, text);
+            found.problem(ProblemSubject::Session, text);
         }
     }
     if let Some(more) = damaged.checked_sub(MAX_NAMED + 1) {
-        found.problem(Subject::Session, format!("{} more sessions cannot be woken", more + 1));
+        found.problem(ProblemSubject::Session, format!("{} more sessions cannot be resumed", more + 1));
     }
 }
 
@@ -200,18 +204,18 @@ mod tests {
 
     use super::super::id::SessionId;
     use super::super::record::ImageFile;
-    use super::super::registry::{Parts, Sync};
+    use super::super::registry::{CommitSync, RecordParts};
     use super::*;
 
-    fn unbroken(path: &Path) -> Result<(), Fault> {
+    fn unbroken(path: &Path) -> Result<(), FileFault> {
         match std::fs::read_to_string(path).unwrap().as_str() {
             "whole" => Ok(()),
-            "older" => Err(Fault::Outdated("Brumate 0.0.1 put it to sleep".to_owned())),
-            _ => Err(Fault::Damaged("its checksum is wrong".to_owned())),
+            "older" => Err(FileFault::Outdated("Brumate 0.0.1 put it to sleep".to_owned())),
+            _ => Err(FileFault::Damaged("its checksum is wrong".to_owned())),
         }
     }
 
-    fn texts(found: &Examination, subject: Subject) -> Vec<&str> {
+    fn texts(found: &Examination, subject: ProblemSubject) -> Vec<&str> {
         found
             .problems
             .iter()
@@ -237,22 +241,22 @@ mod tests {
             ("older", Some("older")),
         ];
         for (name, content) in files {
-            let mut record = Record::new(SessionId::random().unwrap(), "local", 0);
-            record.state = SessionState::Asleep;
+            let mut record = SessionRecord::new(SessionId::random().unwrap(), "local", 0);
+            record.state = SessionState::Hibernated;
             record.image = Some(ImageFile { name: name.to_owned(), bytes: 5, generation: 0 });
             ids.push(record.id.clone());
             if let Some(content) = content {
                 std::fs::write(directory.image(name), content).unwrap();
             }
-            registry.put(record, Parts::All, Sync::Disk).await.unwrap();
+            registry.put(record, RecordParts::All, CommitSync::Disk).await.unwrap();
         }
         let busy = Sessions::examine(&root, &unbroken);
         assert_eq!(busy.in_use, Some(vec![std::process::id()]));
-        assert_eq!(texts(&busy, Subject::Session).len(), 3, "{busy:?}");
+        assert_eq!(texts(&busy, ProblemSubject::Session).len(), 3, "{busy:?}");
         drop((registry, directory));
         let found = Sessions::examine(&root, &unbroken);
         assert_eq!((found.exists, &found.in_use, found.sessions, found.bytes), (true, &None, 5, 25));
-        let damaged = texts(&found, Subject::Session);
+        let damaged = texts(&found, ProblemSubject::Session);
         for (id, part) in [(&ids[1], "checksum is wrong"), (&ids[2], "0 bytes instead of 5"), (&ids[3], "No such file")]
         {
             let named = damaged.iter().any(|text| text.contains(part) && text.contains(&format!("remove {id}`")));
@@ -261,15 +265,15 @@ mod tests {
         let older = damaged.iter().find(|text| text.contains("Brumate 0.0.1")).expect("named");
         assert!(older.contains("fork_session") && !older.contains("remove"), "{older}");
         assert_eq!(damaged.len(), 4);
-        // A page of the registry is lost.
+        // Loses a page of the registry.
         let path = root.join("sessions.sqlite");
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096..].fill(0xff);
         std::fs::write(&path, bytes).unwrap();
         let found = Sessions::examine(&root, &unbroken);
-        assert!(texts(&found, Subject::Registry)[0].contains("restore"), "{found:?}");
+        assert!(texts(&found, ProblemSubject::Registry)[0].contains("restore"), "{found:?}");
         std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
         let found = Sessions::examine(&root, &unbroken);
-        assert!(texts(&found, Subject::Directory)[0].contains("chmod 700"), "{found:?}");
+        assert!(texts(&found, ProblemSubject::Directory)[0].contains("chmod 700"), "{found:?}");
     }
 }

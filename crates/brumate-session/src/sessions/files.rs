@@ -1,4 +1,4 @@
-//! Files of a session: their names, their types, and which of them a cell has changed.
+//! Files of a session: names, MIME types, and changes by a cell.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,42 +8,43 @@ use brumate_engine_api::FileInfo;
 use percent_encoding::percent_decode_str;
 
 use super::error::SessionError;
-use super::record::KnownFile;
-use super::settings::{MAX_KNOWN_FILES, WORKSPACE};
+use super::limits::{MAX_KNOWN_FILES, WORKSPACE};
+use super::record::FileRecord;
 
-/// Longest name, in bytes.
+/// Most bytes of a name.
 const MAX_NAME_BYTES: usize = 1024;
-/// Longest part of a name between two `/`, in bytes; what Linux's file systems allow.
+/// Most bytes of a part of a name between two `/`, as Linux's file systems allow.
 const MAX_PART_BYTES: usize = 255;
-/// Bytes that are enough to see what a file is.
+/// Bytes from which the type of a file can be recognised.
 pub(crate) const SNIFFED_BYTES: u64 = 512;
-/// Type of what is nothing known.
+/// MIME type of unrecognised files.
 pub(crate) const UNKNOWN_MIME: &str = "application/octet-stream";
 
-/// A relative path below a session's working directory, without a way out of it.
+/// Relative path below a session's working directory that does not lead out of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileName(String);
 
 impl FileName {
-    /// Reads a name.
+    /// Parses a name that a caller writes.
     ///
     /// # Errors
     ///
-    /// [`SessionError::FileName`] for everything absolute, empty or too long, for `.` and `..` in every spelling, and for
-    /// NUL, backslashes and other characters that are no text.
+    /// [`SessionError::FileName`] for absolute, empty and too long names, for `.` and `..` in every encoding, and for
+    /// NUL, backslashes and control characters.
     pub fn parse(text: &str) -> Result<Self, SessionError> {
         let lower = text.to_ascii_lowercase();
-        // Who decodes once too often gets the same answer as who wrote it plainly.
+        // A client that encodes once too often gets the same answer.
         let encoded = ["%2e", "%2f", "%5c", "%00", "%25"].iter().any(|code| lower.contains(code));
         if encoded || text.contains('\\') { Err(Self::refused(text)) } else { Self::parse_existing(text) }
     }
 
-    /// Reads the name of a file that is there: code may have put backslashes and percent signs into it, which mean nothing here.
+    /// Parses the name of an existing file. Code may have put backslashes and percent signs into it, which have no
+    /// meaning here.
     ///
     /// # Errors
     ///
-    /// [`SessionError::FileName`] as [`FileName::parse`], for what has a way out when it is decoded, however often, or when
-    /// backslashes separate as well.
+    /// [`SessionError::FileName`] as [`FileName::parse`], for names that lead out when they are decoded, however
+    /// often, or when backslashes count as separators.
     pub fn parse_existing(text: &str) -> Result<Self, SessionError> {
         let part_fits = |part: &str| !matches!(part, "" | "." | "..");
         let has_no_way_out = |text: &str| !text.chars().any(char::is_control) && text.split(['/', '\\']).all(part_fits);
@@ -64,25 +65,25 @@ impl FileName {
         SessionError::FileName { name: text.escape_debug().take(80).collect() }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Where a file of the working directory is in the guest.
+/// Returns the path in the guest of a file in the working directory.
 pub(crate) fn guest_path(name: &str) -> String {
     format!("{WORKSPACE}/{name}")
 }
 
-/// Files that are there for tools rather than for people are neither listed nor reported.
+/// Returns whether a file is for tools rather than for people. Such files are neither listed nor reported.
 pub(crate) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part == "__pycache__")
 }
 
-/// The type that a name promises; `None` when it promises nothing.
+/// Returns the MIME type of a file's extension; `None` if it is not known.
 fn mime_of_name(name: &str) -> Option<&'static str> {
-    // The table has `.ts` as video, and lacks what analysts write most.
+    // The table has `.ts` as video, and lacks common files of analysts.
     let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let extension = last.rsplit_once('.').map(|(_, extension)| extension)?;
     match extension {
@@ -95,12 +96,12 @@ fn mime_of_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The type that a file's name says, else its content.
+/// Returns the MIME type of a file by its name, else by its content.
 pub(crate) fn mime_of(name: &str, bytes: &[u8]) -> &'static str {
     mime_of_name(name).unwrap_or_else(|| mime_of_content(bytes.get(..SNIFFED_BYTES as usize).unwrap_or(bytes)))
 }
 
-/// Returns the type that the first bytes of a file show; `application/octet-stream` when they show none.
+/// Returns the MIME type that the first bytes of a file show, or `application/octet-stream`.
 pub fn mime_of_content(bytes: &[u8]) -> &'static str {
     const MAGIC: [(&[u8], &str); 7] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -117,7 +118,7 @@ pub fn mime_of_content(bytes: &[u8]) -> &'static str {
     if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
         return "image/webp";
     }
-    // A character may be cut at the end of what was read.
+    // The last character may be cut off.
     let is_text = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
@@ -125,7 +126,7 @@ pub fn mime_of_content(bytes: &[u8]) -> &'static str {
     if is_text && !bytes.contains(&0) { "text/plain" } else { UNKNOWN_MIME }
 }
 
-/// Whether content of this type is handed out as text, if it is UTF-8. Images never are.
+/// Returns whether content of this type is returned as text if it is UTF-8. Images are never text.
 pub fn is_text(mime: &str) -> bool {
     mime.starts_with("text/")
         || mime.ends_with("+json")
@@ -146,7 +147,7 @@ pub fn is_text(mime: &str) -> bool {
         )
 }
 
-/// As people count: `figure_9` comes before `figure_10`.
+/// Compares names with their numbers as numbers: `figure_9` comes before `figure_10`.
 pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
     while let (Some(first), Some(second)) = (left.first(), right.first()) {
@@ -164,7 +165,7 @@ pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// The digits at the beginning, without leading zeros.
+/// Takes the digits at the beginning, without leading zeros.
 fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -173,21 +174,21 @@ fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
     &number[zeros..]
 }
 
-/// What became of the files.
+/// Changes of a session's files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    /// All files now. Those with an unknown type have an empty one.
-    pub(crate) files: BTreeMap<String, KnownFile>,
-    /// Which of them are new or were written to, in [natural order](natural_order).
+pub(crate) struct FileChanges {
+    /// All files after the change. Files with an unknown type have an empty one.
+    pub(crate) files: BTreeMap<String, FileRecord>,
+    /// Files that are new or were written to, in [natural order](natural_order).
     pub(crate) written: Vec<String>,
-    /// Something is gone.
+    /// Whether a file was removed.
     pub(crate) removed: bool,
 }
 
-impl Changes {
-    /// Compares what was known with what is there.
-    pub(crate) fn between(known: &BTreeMap<String, KnownFile>, there: Vec<FileInfo>) -> Self {
-        let mut changes = Changes::default();
+impl FileChanges {
+    /// Compares the known files with the present ones.
+    pub(crate) fn between(known: &BTreeMap<String, FileRecord>, there: Vec<FileInfo>) -> Self {
+        let mut changes = FileChanges::default();
         for info in there {
             if is_hidden(&info.path)
                 || FileName::parse_existing(&info.path).is_err()
@@ -200,7 +201,7 @@ impl Changes {
                 _ => {
                     changes.written.push(info.path.clone());
                     let mime = mime_of_name(&info.path).unwrap_or_default().to_owned();
-                    KnownFile { size: info.size, stamp: info.stamp, mime }
+                    FileRecord { size: info.size, stamp: info.stamp, mime }
                 }
             };
             changes.files.insert(info.path, file);
@@ -210,7 +211,7 @@ impl Changes {
         changes
     }
 
-    /// Whether a list of the files would look different.
+    /// Returns whether the list of files has changed.
     pub(crate) fn any(&self) -> bool {
         self.removed || !self.written.is_empty()
     }
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_is_new_or_written_is_found_once() {
-        let first = Changes::between(
+        let first = FileChanges::between(
             &BTreeMap::new(),
             vec![
                 info("a.csv", 1, 1),
@@ -344,15 +345,15 @@ mod tests {
         assert_eq!(first.written, ["a.csv", "b"]);
         assert_eq!(first.files["a.csv"].mime, "text/csv");
         assert!(first.any() && !first.removed);
-        let same = Changes::between(&first.files, vec![info("a.csv", 1, 1), info("b", 2, 1)]);
+        let same = FileChanges::between(&first.files, vec![info("a.csv", 1, 1), info("b", 2, 1)]);
         assert!(!same.any());
-        let changed = Changes::between(&first.files, vec![info("a.csv", 1, 2)]);
+        let changed = FileChanges::between(&first.files, vec![info("a.csv", 1, 2)]);
         assert_eq!((changed.written, changed.removed), (vec!["a.csv".to_owned()], true));
     }
 
     #[test]
     fn a_flood_of_files_is_bounded() {
         let there = (0..MAX_KNOWN_FILES as u64 + 10).map(|n| info(&format!("{n:06}"), n, n)).collect();
-        assert_eq!(Changes::between(&BTreeMap::new(), there).files.len(), MAX_KNOWN_FILES);
+        assert_eq!(FileChanges::between(&BTreeMap::new(), there).files.len(), MAX_KNOWN_FILES);
     }
 }

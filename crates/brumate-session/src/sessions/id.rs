@@ -1,16 +1,14 @@
-//! Names of sessions. Who knows one may use the session, so nobody may guess it.
+//! Ids of sessions. An id grants access to its session, so it must not be guessable.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::error::SessionError;
-
-/// Random bytes of an id: 96 bits, which make 16 characters.
+/// Random bytes of an id: 96 bits in 16 characters.
 const BYTES: usize = 12;
 
-/// The name of a session: 16 URL-safe characters.
+/// Id of a session: 16 URL-safe characters.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
@@ -18,25 +16,25 @@ impl SessionId {
     /// Characters of an id.
     pub(crate) const LENGTH: usize = BYTES / 3 * 4;
 
-    /// A new one, from the operating system's secure generator.
+    /// Makes an id with the operating system's secure random generator.
     ///
     /// # Errors
     ///
-    /// When the system has no random numbers.
-    pub(crate) fn random() -> Result<Self, SessionError> {
+    /// [`getrandom::Error`] when the system has no random numbers.
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| SessionError::Storage(format!("no random numbers: {error}")))?;
+        getrandom::fill(&mut bytes)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Reads an id. Nothing else is one: an id becomes part of file names.
+    /// Parses an id; `None` for other texts. Ids become parts of file names.
     pub fn parse(text: &str) -> Option<Self> {
         let fits = text.len() == Self::LENGTH
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         fits.then(|| Self(text.to_owned()))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -48,7 +46,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Logs say which session, but not by what it can be used.
+/// Shows the beginning only: logs must not grant access.
 impl fmt::Debug for SessionId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "SessionId({}…)", &self.0[..4])

@@ -1,4 +1,4 @@
-//! Directories of the host from which files may be taken into sessions, by name.
+//! Input directories: directories of the host from which files may be copied into sessions by name.
 
 use std::fmt;
 use std::fs::File;
@@ -12,58 +12,59 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::error::SessionError;
-use super::settings::CHUNK_BYTES;
+use super::limits::CHUNK_BYTES;
 
-/// Longest name of a file in an input directory, in bytes.
+/// Most bytes of a file name in an input directory.
 const MAX_NAME_BYTES: usize = 4096;
-/// A lookup is tried again when somebody moves what it passes through.
+/// Attempts to open a path that is being moved.
 const ATTEMPTS: usize = 8;
 
-/// Why an input directory cannot be used.
+/// Error when an input directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputDirError {
-    /// It cannot be opened.
+    /// The directory cannot be opened.
     #[error("the input directory {path} cannot be opened: {reason}")]
     Open {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         reason: Errno,
     },
-    /// Two have the same name, or none.
+    /// Two directories have the same name, or both have none.
     #[error("two input directories are called {0:?}; give each a name of its own: --input-dir NAME=DIR")]
     SameName(String),
 }
 
-/// The input directories of a server. They are opened once: what takes their place later is not read.
+/// Input directories of a server. They are opened once: a directory that later takes the same path is not read.
 #[derive(Clone, Default)]
 pub struct InputDirs {
-    /// Name (empty for the one that needs none) and directory.
+    /// Names and directories. The empty name is that of the directory that needs none.
     directories: Arc<Vec<(String, OwnedFd)>>,
 }
 
 impl fmt::Debug for InputDirs {
-    /// Names only: nothing of the host's paths.
+    /// Shows the names only, not the host's paths.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_list().entries(self.names()).finish()
     }
 }
 
-/// A file that is to be copied into a session.
+/// Open file of an input directory.
 #[derive(Debug)]
 pub struct InputFile {
     file: File,
-    /// Its bytes when it was opened; no more are read.
+    /// Unread bytes; at first the size of the file when it was opened.
     pub size: u64,
 }
 
 impl InputDirs {
-    /// Opens directories: pairs of a name and a path. One may have the empty name: its files need no name before them.
+    /// Opens directories, given as pairs of a name and a path. One name may be empty: its files are named without a
+    /// prefix.
     ///
     /// # Errors
     ///
-    /// [`InputDirError`].
+    /// [`InputDirError`] for the first directory that cannot be opened, and for equal names.
     pub fn open<'a>(directories: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<Self, InputDirError> {
         let mut opened: Vec<(String, OwnedFd)> = Vec::new();
         for (name, path) in directories {
@@ -78,22 +79,22 @@ impl InputDirs {
         Ok(Self { directories: Arc::new(opened) })
     }
 
-    /// There are none.
+    /// Returns whether there are no directories.
     pub fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }
 
-    /// Their names; the empty one needs none.
+    /// Returns the names. The empty name is that of the directory that needs none.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.directories.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Opens a file by its name: `NAME/path` below the directory of that name, else the path below the nameless one. Nothing
-    /// outside of the directory is reached, neither by `..` nor by links. This waits for the disk.
+    /// Opens a file by name: `NAME/path` below the directory with that name, else the path below the directory without
+    /// a name. Neither `..` nor links lead out of the directory. Blocks on the disk.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Input`].
+    /// [`SessionError::Input`] when the file does not exist or cannot be opened.
     pub fn open_file(&self, name: &str) -> Result<InputFile, SessionError> {
         let refused = |error| SessionError::Input { name: name.escape_debug().take(80).collect(), error };
         let (directory, path) = self.find(name).ok_or_else(|| refused(FileError::NotFound))?;
@@ -120,7 +121,7 @@ impl InputDirs {
     }
 }
 
-/// Opens for reading without waiting: what is no file, a pipe say, is found out by looking at it.
+/// Opens a file for reading without blocking on pipes. The caller checks that it is a regular file.
 fn open_beneath(directory: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -136,7 +137,7 @@ fn open_beneath(directory: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
 
 fn file_error(errno: Errno) -> FileError {
     match errno {
-        // What lies outside is not there, whether it is there or not.
+        // Paths outside count as missing, whether they exist or not.
         Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL => {
             FileError::NotFound
         }
@@ -147,11 +148,11 @@ fn file_error(errno: Errno) -> FileError {
 }
 
 impl InputFile {
-    /// The next piece, empty at the end. Waits for the disk in a thread of its own.
+    /// Reads the next piece in a blocking thread; empty at the end.
     ///
     /// # Errors
     ///
-    /// The system's answer.
+    /// An I/O error.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(crate) async fn next(&mut self) -> std::io::Result<Vec<u8>> {
         let file = self.file.try_clone()?;
@@ -226,7 +227,7 @@ mod tests {
         }
         let long = "x/".repeat(10_000);
         assert!(inputs.open_file(&long).unwrap_err().to_string().len() < 300);
-        // What takes a directory's place later is not read.
+        // A directory that later takes the same path is not read.
         fs::rename(&inside, place.path().join("moved")).unwrap();
         symlink("/etc", &inside).unwrap();
         assert!(inputs.open_file("passwd").is_err());

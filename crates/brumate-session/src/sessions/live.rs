@@ -1,4 +1,4 @@
-//! Waking sessions, putting them to sleep, and who must sleep for another to wake.
+//! Resuming and hibernating sessions, within the limit on live sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,44 +11,44 @@ use tokio_util::sync::CancellationToken;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::id::SessionId;
+use super::limits::WAITING_PER_LIVE;
 use super::record::SessionState;
-use super::settings::WAITING_PER_LIVE;
-use super::slot::{Body, Live, Slot};
-use super::{Sessions, Waiting};
+use super::slot::{LiveMachine, MachineState, Slot};
+use super::{Sessions, WaitCounter};
 
-/// Whether a file is written that does not fit beside those of other sessions.
+/// Check of disk space before a session is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// No: the session stays awake.
-    Checked,
-    /// Yes: the server ends.
-    Taken,
+pub(super) enum DiskCheck {
+    /// A session that does not fit stays live.
+    Enforced,
+    /// The session is written in any case: the server ends.
+    Skipped,
 }
 
-/// Who waits for a place looks this often whether there will be one.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Time between checks whether a place can become free.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Sessions {
-    /// The session's machine; wakes or makes it if need be.
-    pub(super) async fn awake<'a>(
+    /// Returns the session's machine. Resumes the session or makes a machine if it has none.
+    pub(super) async fn ensure_live<'a>(
         &self,
         slot: &Slot,
-        body: &'a mut Body,
+        machine: &'a mut MachineState,
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
         if slot.is_cleared() {
-            return Err(self.gone(slot));
+            return Err(self.not_found(slot));
         }
-        if matches!(body, Body::Away) {
-            *body = Body::Live(self.wake(slot, cancel).await?);
+        if matches!(machine, MachineState::Absent) {
+            *machine = MachineState::Live(self.resume(slot, cancel).await?);
         }
-        match body {
-            Body::Live(live) => Ok(&*live.session),
-            Body::Away | Body::Gone => Err(self.gone(slot)),
+        match machine {
+            MachineState::Live(live) => Ok(&*live.session),
+            MachineState::Absent | MachineState::Removed => Err(self.not_found(slot)),
         }
     }
 
-    async fn wake(&self, slot: &Slot, cancel: &CancellationToken) -> Result<Live, SessionError> {
+    async fn resume(&self, slot: &Slot, cancel: &CancellationToken) -> Result<LiveMachine, SessionError> {
         let (id, state, note, image) = {
             let record = slot.record();
             (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
@@ -59,7 +59,7 @@ impl Sessions {
             (_, Some(image)) => Some(image),
             (_, None) => return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() }),
         };
-        let place = self.place(cancel).await?;
+        let place = self.live_place(cancel).await?;
         let engine = &self.inner.engine;
         let session = match image {
             None => {
@@ -71,20 +71,20 @@ impl Sessions {
             Some(image) => {
                 let path = self.inner.directory.image(&image.name);
                 let known = slot.record().packages.clone();
-                let woken = async {
+                let resumed = async {
                     let layers = self.layers_of(&path, &known).await?;
                     engine.wake(&path, MachineSpec { layers, ..self.spec(slot) }).await
                 };
-                let woken = tokio::select! {
+                let resumed = tokio::select! {
                     biased;
                     () = cancel.cancelled() => return Err(SessionError::Cancelled),
-                    woken = woken => woken,
+                    resumed = resumed => resumed,
                 };
-                match woken {
+                match resumed {
                     Ok(session) => session,
                     Err(EngineError::Outdated(reason)) => return Err(SessionError::Outdated { id, reason }),
                     Err(EngineError::Image(reason) | EngineError::Io(reason)) => {
-                        return Err(SessionError::Unwakeable { id, reason });
+                        return Err(SessionError::NotResumable { id, reason });
                     }
                     Err(error) => return Err(error.into()),
                 }
@@ -93,36 +93,36 @@ impl Sessions {
         if state != SessionState::Fresh {
             slot.record().state = SessionState::Live;
         }
-        self.leave_will(&id, &*session).await;
-        Ok(Live::new(session, place))
+        self.enable_crash_recovery(&id, &*session).await;
+        Ok(LiveMachine::new(session, place))
     }
 
-    /// As [`Sessions::awake`], to look at files only: of a session that cannot be woken, another one with its files is given, which
-    /// ends with the answer.
-    pub(super) async fn awake_or_recovered<'a>(
+    /// Returns a machine with the session's files, for reading. For a session that cannot be resumed this is a
+    /// temporary session with its files, in `recovered`.
+    pub(super) async fn ensure_readable<'a>(
         &self,
         slot: &Slot,
-        body: &'a mut Body,
-        recovered: &'a mut Option<Live>,
+        machine: &'a mut MachineState,
+        recovered: &'a mut Option<LiveMachine>,
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
-        match self.awake(slot, body, cancel).await {
-            // Its place is given back, and another one taken.
+        match self.ensure_live(slot, machine, cancel).await {
+            // The place of the failed attempt is free again.
             Err(SessionError::Outdated { .. }) => {
-                let place = self.place(cancel).await?;
-                let session = self.recover(slot).await?;
-                Ok(&*recovered.insert(Live::new(session, place)).session)
+                let place = self.live_place(cancel).await?;
+                let session = self.recover_files(slot).await?;
+                Ok(&*recovered.insert(LiveMachine::new(session, place)).session)
             }
             Err(error) => Err(error),
-            Ok(_) => match body {
-                Body::Live(live) => Ok(&*live.session),
-                Body::Away | Body::Gone => Err(self.gone(slot)),
+            Ok(_) => match machine {
+                MachineState::Live(live) => Ok(&*live.session),
+                MachineState::Absent | MachineState::Removed => Err(self.not_found(slot)),
             },
         }
     }
 
-    /// A new session with the files of one that cannot be woken.
-    pub(super) async fn recover(&self, slot: &Slot) -> Result<Box<dyn Session>, SessionError> {
+    /// Makes a session with the files of one that cannot be resumed.
+    pub(super) async fn recover_files(&self, slot: &Slot) -> Result<Box<dyn Session>, SessionError> {
         let (id, image) = {
             let record = slot.record();
             (record.id.clone(), record.current_image().cloned())
@@ -134,146 +134,151 @@ impl Sessions {
         match self.inner.engine.recover(&path, self.spec(slot)).await {
             Ok(session) => Ok(session),
             Err(EngineError::Outdated(reason) | EngineError::Image(reason) | EngineError::Io(reason)) => {
-                Err(SessionError::Unwakeable { id, reason })
+                Err(SessionError::NotResumable { id, reason })
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Lets a session outlive this server. One that cannot is told of in the log: it is used all the same.
-    pub(super) async fn leave_will(&self, id: &SessionId, session: &dyn Session) {
-        let path = self.inner.directory.image(&DataDir::will_name(id));
+    /// Lets a session survive a crash of this server. A failure is only logged: the session can still be used.
+    pub(super) async fn enable_crash_recovery(&self, id: &SessionId, session: &dyn Session) {
+        let path = self.inner.directory.image(&DataDir::crash_snapshot_name(id));
         if let Err(error) = session.leave_will(&path).await {
             tracing::warn!(session = ?id, %error, "a session would not survive the death of this server");
         }
     }
 
-    /// A place among the live sessions. When there is none, the least recently used idle session is put to sleep.
-    pub(super) async fn place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
+    /// Waits for a place among the live sessions. If there is none, hibernates the least recently used idle session.
+    pub(super) async fn live_place(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, SessionError> {
         let places = Arc::clone(&self.inner.places);
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             return Ok(place);
         }
         let limit = self.inner.settings.max_live;
         let waiting = &self.inner.waiting_for_place;
-        let _waiting = Waiting::begin(waiting, limit.saturating_mul(WAITING_PER_LIVE))
+        let _waiting = WaitCounter::new(waiting, limit.saturating_mul(WAITING_PER_LIVE))
             .ok_or(SessionError::TooManyLive { limit })?;
         let next = places.acquire_owned();
         tokio::pin!(next);
         loop {
-            // Whoever ends a cell from now on makes room as well. That there will never be any is found out here.
-            self.evict_one().await?;
+            // Calls that end a cell free a place, too. This call fails if no place can ever become free.
+            self.hibernate_one().await?;
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(SessionError::Cancelled),
                 // The semaphore is never closed.
                 place = &mut next => return place.map_err(|_| SessionError::ShuttingDown),
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(RETRY_INTERVAL) => {}
             }
         }
     }
 
-    /// A place, if one is free or can be made so at once.
-    pub(super) async fn place_at_once(&self) -> Option<OwnedSemaphorePermit> {
+    /// Returns a place if one is free, or can be freed without waiting.
+    pub(super) async fn try_live_place(&self) -> Option<OwnedSemaphorePermit> {
         let places = &self.inner.places;
         if let Ok(place) = Arc::clone(places).try_acquire_owned() {
             return Some(place);
         }
-        self.evict_one().await.ok()?;
+        self.hibernate_one().await.ok()?;
         Arc::clone(places).try_acquire_owned().ok()
     }
 
-    /// Makes room if somebody waits for it; called whenever a session has become idle.
-    pub(super) fn make_room(&self) {
+    /// Frees a place if a call waits for one. Called whenever a session becomes idle.
+    pub(super) fn free_place_for_waiting(&self) {
         if self.inner.waiting_for_place.load(Ordering::SeqCst) > 0 {
             let sessions = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = sessions.evict_one().await {
-                    tracing::debug!(%error, "no session could be put to sleep for another");
+                if let Err(error) = sessions.hibernate_one().await {
+                    tracing::debug!(%error, "no session could be hibernated for another");
                 }
             });
         }
     }
 
-    /// Puts the least recently used idle session to sleep. That they are busy is no error: some time they will be idle.
-    async fn evict_one(&self) -> Result<(), SessionError> {
+    /// Hibernates the least recently used idle session. Does nothing if all are busy.
+    async fn hibernate_one(&self) -> Result<(), SessionError> {
         let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let now = (self.inner.settings.elapsed)();
-        // The last one is taken first.
+        // The loop takes the last one first.
         slots.sort_by_cached_key(|slot| slot.idle(now));
         let mut stuck = 0;
-        let mut why = None;
+        let mut last_error = None;
         while let Some(slot) = slots.pop() {
-            let Some(mut turn) = slot.has_lease().then(|| slot.try_lock()).flatten() else { continue };
-            if !matches!(*turn, Body::Live(_)) {
+            let Some(mut guard) = slot.has_lease().then(|| slot.try_lock()).flatten() else { continue };
+            if !matches!(*guard, MachineState::Live(_)) {
                 continue;
             }
-            let error = match slot.unkeepable() {
+            let error = match slot.not_storable() {
                 Some(error) => error,
-                None => match self.hibernate(&slot, &mut turn, Room::Checked).await {
+                None => match self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
                 },
             };
-            if matches!(*turn, Body::Live(_)) {
+            if matches!(*guard, MachineState::Live(_)) {
                 stuck += 1;
-                why = Some(error);
+                last_error = Some(error);
             }
         }
-        match why {
+        match last_error {
             Some(error) if stuck >= self.inner.settings.max_live => Err(match error {
                 SessionError::DiskFull { .. } | SessionError::NoSpace { .. } | SessionError::OverLimit(_) => error,
-                error => SessionError::NoneSleeps { limit: stuck, reason: error.to_string() },
+                error => SessionError::NoneCanHibernate { limit: stuck, reason: error.to_string() },
             }),
             _ => Ok(()),
         }
     }
 
-    /// Puts a session to sleep: its state is in a file and in the registry before its machine ends.
+    /// Hibernates a session: its state is in a file and in the registry before its machine ends.
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_fitting`]; the session stays awake, unless its machine is gone.
-    pub(super) async fn hibernate(&self, slot: &Slot, body: &mut Body, room: Room) -> Result<(), SessionError> {
-        let Body::Live(live) = &*body else { return Ok(()) };
-        // What has not changed since it woke is in its file already; what has never run needs none.
+    /// Those of [`Sessions::write_if_it_fits`]; the session stays live, unless its machine has ended.
+    pub(super) async fn hibernate(
+        &self,
+        slot: &Slot,
+        machine: &mut MachineState,
+        check: DiskCheck,
+    ) -> Result<(), SessionError> {
+        let MachineState::Live(live) = &*machine else { return Ok(()) };
+        // An unchanged state is in its file already. A session that never ran needs no file.
         let changed = {
             let record = slot.record();
             record.state != SessionState::Fresh && record.current_image().is_none()
         };
         if changed {
-            let written = match room {
-                Room::Checked => self.write_fitting(slot, &*live.session).await,
-                Room::Taken => self.write_image(slot, &*live.session).await,
+            let written = match check {
+                DiskCheck::Enforced => self.write_if_it_fits(slot, &*live.session).await,
+                DiskCheck::Skipped => self.write_image(slot, &*live.session).await,
             };
             let image = match written {
                 Ok(image) => image,
                 Err(error) => {
-                    // Space may be free the next time.
-                    if let SessionError::Unkeepable { .. } = &error {
-                        slot.set_unkeepable(error.clone());
+                    // Disk space may be free the next time.
+                    if let SessionError::NotStorable { .. } = &error {
+                        slot.set_not_storable(error.clone());
                     }
                     if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
-                        self.lose_machine(slot, &format!("{reason:?}"));
-                        *body = Body::Away;
+                        self.note_machine_loss(slot, &format!("{reason:?}"));
+                        *machine = MachineState::Absent;
                         self.record_unchanged(slot).await;
                     }
                     return Err(error);
                 }
             };
-            self.adopt_image(slot, image, SessionState::Asleep).await?;
+            self.adopt_image(slot, image, SessionState::Hibernated).await?;
         } else {
             let mut record = slot.record();
             if record.state == SessionState::Live {
-                record.state = SessionState::Asleep;
+                record.state = SessionState::Hibernated;
             }
         }
-        *body = Body::Away;
+        *machine = MachineState::Absent;
         Ok(())
     }
 
-    /// Why a session is not there.
-    pub(super) fn gone(&self, slot: &Slot) -> SessionError {
+    /// Returns the error for a session that does not exist any more.
+    pub(super) fn not_found(&self, slot: &Slot) -> SessionError {
         SessionError::NotFound { id: slot.record().id.to_string(), timeout: self.inner.settings.timeout }
     }
 }

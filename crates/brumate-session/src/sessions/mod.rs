@@ -1,41 +1,45 @@
-//! Sessions: interpreters that keep their state from call to call, sleep while nobody uses them, and survive the server.
+//! Sessions: interpreters that keep their state between calls, are hibernated when idle, and survive the server.
 //!
-//! [`Sessions`] is the door. A session is **live** (in a machine), **asleep** (in a file) or **lost**; whoever uses one that is
-//! asleep wakes it. At most [`SessionSettings::max_live`] are live; who needs a place puts the least recently used idle one to
-//! sleep. One thing at a time happens in a session, others wait in order.
+//! [`Sessions`] is the entry point. A session is **live** (in a machine), **asleep** (hibernated to a file) or
+//! **lost**. A call on a session that is asleep resumes it. At most [`SessionSettings::max_live`] sessions are live;
+//! when a further one needs a place, the least recently used idle session is hibernated. A session does one operation
+//! at a time; others wait in order.
 //!
-//! What is answered is recorded: the registry is written after the engine's answer and before ours. With
-//! [`Durability::Cell`] the session's own file is written before that as well. A file belongs to one *generation* of the
-//! session's state and is never used for another, so a session is as it was last answered, or lost, but never silently older.
+//! The registry is written after the engine's answer and before the answer to the caller. With [`Durability::Cell`]
+//! the session's file is written before that as well. A file belongs to one *generation* of the session's state and is
+//! never used for another. So a session has the state of its last answer, or is lost, but never has an older state.
 //!
-//! Several servers of one user share a data directory. Each session has at most one server at a time, which has its lease; another one
-//! that needs it asks for it.
+//! Several servers of one user can share a data directory. At most one server at a time owns a session, by its lease.
+//! Another server that needs the session asks for it.
 
-mod access;
 mod backup;
 mod cell;
+mod cell_request;
 mod changes;
 mod directory;
 mod disk;
 mod error;
 mod examine;
 pub(crate) mod figures;
+mod file_access;
 mod files;
-mod hold;
 mod id;
 mod inputs;
-mod keeper;
 mod layers;
 mod lease;
+mod limits;
 mod live;
+mod maintenance;
 mod outputs;
-mod portable;
+mod ownership;
 mod record;
 mod registry;
 mod report;
 mod settings;
 mod slot;
+mod snapshot;
 mod store;
+mod uploads;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,39 +51,39 @@ use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use access::{Admit, FilePart, FileRange, Upload};
 pub use backup::Backup;
-pub use cell::CellRequest;
+pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
-pub use examine::{Examination, Fault, Problem, Subject};
+pub use examine::{DataDirProblem, Examination, FileFault, ProblemSubject};
+pub use file_access::{FilePart, FileRange, ReadAdmission};
 pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
-pub use portable::SessionSnapshot;
-pub use record::{ImageFile, KnownFile, Record, SessionState};
-pub use report::{CellImage, CellReport, SessionFile, WholeText};
-pub use settings::{
-    Durability, FreeSpace, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, SessionSettings, WORKSPACE, session_image,
-};
+pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};
+pub use record::{FileRecord, ImageFile, SessionRecord, SessionState};
+pub use report::{CellImage, CellReport, FullText, SessionFile};
+pub use settings::{Durability, FreeSpace, SessionSettings, session_image};
+pub use snapshot::SessionSnapshot;
+pub use uploads::Upload;
 
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
-use hold::{LocalHolder, USE_STEP};
 use lease::{Leases, LocalLeases};
+use ownership::{LAST_USED_STEP, RequestHandler};
 use registry::Registry;
 use slot::Slot;
 
-/// Bytes of text that an answer about a cell should hold; all of it is a file when there are more.
-pub const ANSWER_BYTES: usize = settings::ANSWER_BYTES;
+/// Bytes of text that an answer about a cell should hold; the full text is in a file if there are more.
+pub const ANSWER_BYTES: usize = limits::ANSWER_BYTES;
 
-/// How long a server waits for another one that has the data directory alone: one that makes the registry.
-const OPEN_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks.
-const OPEN_PAUSE: Duration = Duration::from_millis(20);
+/// Longest time that a server waits for another one that has the data directory exclusively to make the registry.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two attempts.
+const OPEN_RETRY: Duration = Duration::from_millis(20);
 
-/// The sessions of one server. Clones share them.
+/// Sessions of one server. Clones share them.
 #[derive(Clone)]
 pub struct Sessions {
     inner: Arc<Inner>,
@@ -92,12 +96,12 @@ struct Inner {
     registry: Registry,
     leases: Box<dyn Leases>,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
-    /// Places of sessions that are awake.
+    /// Places of live sessions.
     places: Arc<Semaphore>,
-    /// Calls that wait for one.
+    /// Calls that wait for a place.
     waiting_for_place: AtomicUsize,
     admission: Admission,
-    /// Cancelled when the server ends: nothing begins any more.
+    /// Cancelled at shutdown: further calls are refused.
     closing: CancellationToken,
 }
 
@@ -108,18 +112,18 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// Uses the data directory, finds what sessions there are, and begins to look after them. Other servers may use the directory
+    /// Opens the data directory, reads its sessions, and starts their maintenance. Other servers may use the directory
     /// as well.
     ///
     /// # Errors
     ///
-    /// [`DataDirError`], above all when another process has the directory alone.
+    /// [`DataDirError`], most often because another process has the directory exclusively.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
-        let deadline = tokio::time::Instant::now() + OPEN_PATIENCE;
+        let deadline = tokio::time::Instant::now() + OPEN_TIMEOUT;
         let (directory, registry) = loop {
             match open_directory(&settings.data_dir) {
                 Err(DataDirError::InUse { .. }) if tokio::time::Instant::now() < deadline => {
-                    tokio::time::sleep(OPEN_PAUSE).await;
+                    tokio::time::sleep(OPEN_RETRY).await;
                 }
                 opened => break opened?,
             }
@@ -141,43 +145,43 @@ impl Sessions {
             settings,
         };
         let sessions = Self { inner: Arc::new(inner) };
-        listener.serve(Arc::new(LocalHolder(Arc::downgrade(&sessions.inner))));
-        sessions.restore().await?;
-        sessions.keep();
+        listener.serve(Arc::new(RequestHandler(Arc::downgrade(&sessions.inner))));
+        sessions.load().await?;
+        sessions.spawn_maintenance();
         Ok(sessions)
     }
 
-    /// What sessions a data directory holds, also while a server uses it.
+    /// Lists the sessions of a data directory, also while a server uses it.
     ///
     /// # Errors
     ///
     /// [`DataDirError::Registry`] when it cannot be read.
-    pub fn look(data_dir: &Path) -> Result<Vec<Record>, DataDirError> {
-        DataDir::look(data_dir).map_or(Ok(Vec::new()), |directory| Registry::look(&directory))
+    pub fn read_records(data_dir: &Path) -> Result<Vec<SessionRecord>, DataDirError> {
+        DataDir::open_read_only(data_dir).map_or(Ok(Vec::new()), |directory| Registry::read(&directory))
     }
 
-    /// Limits of each session.
+    /// Returns the limits of each session.
     pub fn limits(&self) -> &Limits {
         &self.inner.settings.limits
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &SessionSettings {
         &self.inner.settings
     }
 
-    /// After how long without use a session is removed, in words; `None`: never.
+    /// Returns in words after how long without use a session is removed; `None` if sessions never expire.
     pub fn timeout_in_words(&self) -> Option<String> {
-        self.inner.settings.timeout.map(error::spoken)
+        self.inner.settings.timeout.map(error::duration_in_words)
     }
 
-    /// Everything that is known of a principal's sessions, the oldest first. Those of other servers are as the registry has them.
-    pub async fn list(&self, principal: &str) -> Vec<Record> {
+    /// Returns the records of a principal's sessions, the oldest first. Those of other servers are as stored.
+    pub async fn list(&self, principal: &str) -> Vec<SessionRecord> {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read; sessions of other servers may be missing");
         }
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let mut records: Vec<Record> = slots
+        let mut records: Vec<SessionRecord> = slots
             .iter()
             .filter(|slot| slot.principal() == principal && !slot.is_cleared())
             .map(|slot| slot.record().clone())
@@ -186,7 +190,7 @@ impl Sessions {
         records
     }
 
-    /// Files of a session as they were after its last cell. Wakes nothing.
+    /// Returns the files of a session as they were after its last cell. Does not resume the session.
     ///
     /// # Errors
     ///
@@ -194,7 +198,7 @@ impl Sessions {
     pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
         let slot = self.find(principal, id).await?;
         let record = slot.record();
-        let file = |(name, file): (&String, &KnownFile)| SessionFile {
+        let file = |(name, file): (&String, &FileRecord)| SessionFile {
             name: name.clone(),
             mime: file.mime.clone(),
             size: file.size,
@@ -204,7 +208,7 @@ impl Sessions {
         Ok(files)
     }
 
-    /// Stops the cell that a session runs at present; false when it runs none.
+    /// Interrupts the running cell of a session; false if none runs.
     ///
     /// # Errors
     ///
@@ -215,10 +219,10 @@ impl Sessions {
             return Ok(slot.interrupt());
         }
         let id = slot.record().id.clone();
-        self.inner.leases().interrupt(&id).await.map_err(|error| hold::elsewhere(id, error))
+        self.inner.leases().interrupt(&id).await.map_err(|error| ownership::owned_elsewhere_error(id, error))
     }
 
-    /// Takes a principal's access away: its cells that run are ended, and its sessions are as before them; what waits is refused. Its
+    /// Revokes a principal's access: ends its running cells, which are rolled back, and refuses its waiting calls. Its
     /// sessions stay. See [`Admission::revoke`].
     pub fn revoke(&self, principal: &str) {
         self.inner.admission.revoke(principal);
@@ -228,7 +232,7 @@ impl Sessions {
         self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session of that name, if it is this principal's and has not expired.
+    /// Returns the session with that id, if it belongs to the principal and has not expired.
     async fn find(&self, principal: &str, id: &str) -> Result<Arc<Slot>, SessionError> {
         let not_found = || SessionError::NotFound {
             id: id.escape_debug().take(64).collect(),
@@ -241,19 +245,19 @@ impl Sessions {
             return Err(not_found());
         }
         if self.has_expired(&slot)
-            && let Some(turn) = self.try_turn(&slot).await
+            && let Some(guard) = self.try_lock_session(&slot).await
             && self.has_expired(&slot)
         {
-            self.forget(&slot, turn).await?;
+            self.remove(&slot, guard).await?;
             return Err(not_found());
         }
         self.touch(&slot);
-        self.store_uses(std::slice::from_ref(&slot), USE_STEP).await;
+        self.store_last_used(std::slice::from_ref(&slot), LAST_USED_STEP).await;
         Ok(slot)
     }
 
-    /// Makes room for one more session, which this server has from the beginning.
-    fn add(&self, record: Record) -> Result<Arc<Slot>, SessionError> {
+    /// Adds a session, which this server owns from the beginning.
+    fn add(&self, record: SessionRecord) -> Result<Arc<Slot>, SessionError> {
         let lease = self.inner.leases().try_acquire(&record.id);
         let lease = lease.map_err(|error| SessionError::Storage(error.to_string()))?;
         let settings = &self.inner.settings;
@@ -273,16 +277,16 @@ impl Sessions {
         let id = record.id.clone();
         let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
         slot.set_lease(lease);
-        self.inner.registry.expect(id.clone());
+        self.inner.registry.mark_unstored(id.clone());
         slots.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
 
-    /// A session that has nothing in it yet, and is not in the registry.
+    /// Adds an empty session, which is not in the registry yet.
     async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
         self.refresh().await?;
-        self.fit_new(principal).await?;
-        self.add(Record::new(SessionId::random()?, principal, self.now()))
+        self.make_disk_space_for_new(principal).await?;
+        self.add(SessionRecord::new(SessionId::random()?, principal, self.now()))
     }
 
     fn now(&self) -> i64 {
@@ -296,7 +300,7 @@ impl Sessions {
         slot.record().last_used = self.now();
     }
 
-    /// How long a session has not been used.
+    /// Returns how long a session has not been used.
     fn idle_time(&self, slot: &Slot) -> Duration {
         slot.idle((self.inner.settings.elapsed)())
     }
@@ -311,19 +315,19 @@ impl Sessions {
         MachineSpec { principal, image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
     }
 
-    /// Sessions in all.
+    /// Returns the number of sessions.
     pub fn count(&self) -> usize {
         self.slots().len()
     }
 
-    /// Sessions that are awake.
+    /// Returns the number of live sessions.
     pub fn live(&self) -> usize {
         let max = self.inner.settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
         max.saturating_sub(self.inner.places.available_permits())
     }
 
-    /// In a task of its own: what was begun is not left half done when the caller loses interest. The caller's loss of
-    /// interest cancels `cancel`'s child, which the work gets.
+    /// Runs `work` in a task of its own, so that it is completed when the caller drops the future. Dropping the future
+    /// cancels the token that `work` gets.
     async fn detached<T, F>(
         &self,
         cancel: &CancellationToken,
@@ -349,31 +353,31 @@ impl Inner {
     }
 }
 
-/// Opens a directory and its registry for use beside other servers; the first one makes the registry.
+/// Opens a directory and its registry together with other servers. The first server makes the registry.
 fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
     let (directory, alone) = DataDir::share(path)?;
     let registry = Registry::open(&directory)?;
     if alone {
-        // What is half written is of servers that are gone.
+        // No server runs: incomplete files are of servers that ended.
         let cleaned = directory.clean(|name| DataDir::session_of(name).is_some());
         cleaned.map_err(|source| DataDirError::Io { path: path.to_owned(), source })?;
-        directory.admit_others()?;
+        directory.allow_others()?;
     }
     Ok((directory, registry))
 }
 
-/// Counts a waiting call as long as it lives.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Counts a waiting call until it is dropped.
+struct WaitCounter<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
-    /// `None` when `limit` wait already.
-    fn begin(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
-        let waiting = Waiting(counter);
+impl<'a> WaitCounter<'a> {
+    /// Returns `None` when `limit` calls wait already.
+    fn new(counter: &'a AtomicUsize, limit: usize) -> Option<Self> {
+        let waiting = WaitCounter(counter);
         (counter.fetch_add(1, Ordering::SeqCst) < limit).then_some(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

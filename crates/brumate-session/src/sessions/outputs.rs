@@ -1,30 +1,31 @@
-//! Output of a cell: figures and long texts become files, and files that it wrote are reported.
+//! Output of a cell: pictures and long texts become files, and written files are reported.
 
 use brumate_engine_api::{EngineError, FileInfo, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
-use super::access::{Admit, OUTPUTS, read_range, write_all};
 use super::error::SessionError;
-use super::figures::{Figures, Form, next_number};
-use super::files::{Changes, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content};
-use super::registry::Parts;
-use super::report::{CellImage, CellReport, Gatherer, SessionFile, WholeText};
-use super::settings::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
+use super::figures::{FigureFormat, Figures, next_number};
+use super::file_access::{OUTPUTS, ReadAdmission, read_range};
+use super::files::{FileChanges, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content};
+use super::limits::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
+use super::registry::RecordParts;
+use super::report::{CellImage, CellOutputCollector, CellReport, FullText, SessionFile};
 use super::slot::Slot;
+use super::uploads::write_all;
 
-/// Saved pictures that are shown, when the cell showed none itself.
+/// Most saved pictures that are shown, if the cell showed none itself.
 const MAX_SAVED_SHOWN: usize = 4;
 
 impl Sessions {
-    /// Compares the files with what was known of them, and knows them from now on.
-    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<Changes, SessionError> {
+    /// Compares the files with the record and updates it.
+    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<FileChanges, SessionError> {
         let there = session.list_files(WORKSPACE).await?;
         Ok(self.note_listed(slot, session, there).await)
     }
 
-    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> Changes {
-        let mut changes = Changes::between(&slot.record().files, there);
+    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> FileChanges {
+        let mut changes = FileChanges::between(&slot.record().files, there);
         for name in &changes.written {
             if let Some(file) = changes.files.get_mut(name)
                 && file.mime.is_empty()
@@ -37,26 +38,27 @@ impl Sessions {
         changes
     }
 
-    /// Makes files of what the cell showed, and finds those that it made itself. Says what the registry has to be told.
+    /// Stores the cell's pictures and long texts as files, and reports the files that it wrote. Returns which parts of
+    /// the record changed.
     pub(super) async fn after_cell(
         &self,
         slot: &Slot,
         session: &dyn Session,
         listed: Result<Vec<FileInfo>, EngineError>,
-        gatherer: Gatherer,
+        collector: CellOutputCollector,
         report: &mut CellReport,
-    ) -> Parts {
+    ) -> RecordParts {
         let mut changes = match listed {
             Ok(there) => self.note_listed(slot, session, there).await,
-            Err(EngineError::Unavailable(_)) => Changes::default(),
+            Err(EngineError::Unavailable(_)) => FileChanges::default(),
             Err(error) => {
                 tracing::warn!(%error, "the files of a session cannot be listed");
-                Changes::default()
+                FileChanges::default()
             }
         };
-        if !gatherer.figures.shown.is_empty() {
-            keep_figures(session, gatherer.figures, &changes, report).await;
-            // What a cell wrote itself comes first, then its pictures.
+        if !collector.figures.shown.is_empty() {
+            keep_figures(session, collector.figures, &changes, report).await;
+            // The cell's own files come before its pictures.
             if let Ok(more) = self.note_files(slot, session).await {
                 changes.written.extend(more.written.iter().cloned());
                 changes.files = more.files;
@@ -75,31 +77,31 @@ impl Sessions {
             .collect();
         if report.text_bytes() > ANSWER_BYTES {
             let number = slot.record().executions;
-            report.whole = keep_text(session, report, number).await;
+            report.full_text = keep_text(session, report, number).await;
         }
-        if changes.any() { Parts::All } else { Parts::WithoutFiles }
+        if changes.any() { RecordParts::All } else { RecordParts::WithoutFiles }
     }
 }
 
-/// Writes the pictures of a cell to files. One that cannot be written is shown nevertheless.
-async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes, report: &mut CellReport) {
+/// Writes the pictures of a cell to files. A picture that cannot be written is still shown.
+async fn keep_figures(session: &dyn Session, figures: Figures, changes: &FileChanges, report: &mut CellReport) {
     let mut number = next_number(changes.files.keys().map(String::as_str));
     for figure in figures.shown {
-        let mut forms = figure.forms;
+        let mut formats = figure.formats;
         if let Some(name) = figure.saved.filter(|name| changes.files.contains_key(name)) {
-            // The cell has made this file itself.
-            let saved = forms.remove(0);
+            // The cell has saved this picture itself.
+            let saved = formats.remove(0);
             show(saved, name, report);
         }
-        // Without other forms it needs no name of ours.
-        number += u32::from(!forms.is_empty());
-        for form in forms {
-            let name = format!("figure_{}.{}", number - 1, form.ending);
-            let kept = write_all(session, &name, 0, form.bytes.clone(), true).await;
+        // Without other formats no number is used.
+        number += u32::from(!formats.is_empty());
+        for format in formats {
+            let name = format!("figure_{}.{}", number - 1, format.ending);
+            let kept = write_all(session, &name, 0, format.bytes.clone(), true).await;
             if let Err(error) = kept {
                 report.output.push(format!("{name} could not be kept: {error}\n"));
             }
-            show(form, name, report);
+            show(format, name, report);
         }
     }
     if figures.left_out > 0 {
@@ -107,17 +109,17 @@ async fn keep_figures(session: &dyn Session, figures: Figures, changes: &Changes
     }
 }
 
-/// Adds a picture to the answer, if it is of a type that is shown and small enough.
-fn show(form: Form, name: String, report: &mut CellReport) {
-    let shown = matches!(form.mime, "image/png" | "image/jpeg" | "image/gif");
-    let bytes = form.shown.unwrap_or(form.bytes);
+/// Adds a picture to the answer, if its type can be shown and it is small enough.
+fn show(format: FigureFormat, name: String, report: &mut CellReport) {
+    let shown = matches!(format.mime, "image/png" | "image/jpeg" | "image/gif");
+    let bytes = format.shown.unwrap_or(format.bytes);
     if shown && !bytes.is_empty() {
-        report.images.push(CellImage { name, mime: form.mime.to_owned(), bytes });
+        report.images.push(CellImage { name, mime: format.mime.to_owned(), bytes });
     }
 }
 
-/// Pictures that the cell saved, when it showed none: `plt.savefig` is meant to be seen.
-async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellReport) {
+/// Shows pictures that the cell saved, if it showed none: `plt.savefig` is meant to be seen.
+async fn show_saved(session: &dyn Session, changes: &FileChanges, report: &mut CellReport) {
     let pictures = changes.written.iter().filter_map(|name| {
         let file = changes.files.get(name)?;
         let shown = matches!(file.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
@@ -125,15 +127,15 @@ async fn show_saved(session: &dyn Session, changes: &Changes, report: &mut CellR
     });
     for (name, file) in pictures.take(MAX_SAVED_SHOWN) {
         let never = CancellationToken::new();
-        let all = read_range(session, name, None, MAX_FIGURE_BYTES as u64, Admit::always(), &never).await;
+        let all = read_range(session, name, None, MAX_FIGURE_BYTES as u64, ReadAdmission::always(), &never).await;
         if let Ok((bytes, ..)) = all {
             report.images.push(CellImage { name: name.clone(), mime: file.mime.clone(), bytes });
         }
     }
 }
 
-/// Writes all text of a cell to a file, and removes the oldest of these files.
-async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> WholeText {
+/// Writes the full text of a cell to a file, and removes the oldest of these files.
+async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> FullText {
     let mut text: String = report.output.concat();
     if let Some(result) = &report.result {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -148,11 +150,11 @@ async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> W
     }
     let mut written = write_all(session, &name, 0, text.clone().into_bytes(), true).await;
     if written.is_err() && session.remove_file(&guest_path(OUTPUTS)).await.is_ok() {
-        // The cell had made a file where the directory belongs.
+        // The cell had made a file with the directory's name.
         written = write_all(session, &name, 0, text.into_bytes(), true).await;
     }
     match written {
-        Ok(()) => WholeText::Kept(name),
-        Err(error) => WholeText::NotKept(error.to_string()),
+        Ok(()) => FullText::InFile(name),
+        Err(error) => FullText::Unavailable(error.to_string()),
     }
 }

@@ -1,94 +1,94 @@
-//! What is kept of a session beside its machine.
+//! Records of sessions in the registry.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
-use crate::packages::KnownLayer;
+use crate::packages::LayerRecord;
 
-/// Where the state of a session is.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
-    /// There is none yet: it begins with its next cell.
+    /// The session has no state yet; its next cell starts it.
     Fresh,
-    /// In a machine.
+    /// The state is in a machine.
     Live,
-    /// In a file.
-    Asleep,
-    /// Nowhere.
+    /// The state is in a file: the session is hibernated.
+    Hibernated,
+    /// The state is lost.
     Lost,
 }
 
 impl SessionState {
-    /// The state's name, as it is stored and shown.
+    /// Returns the name of the state, as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             SessionState::Fresh => "fresh",
             SessionState::Live => "live",
-            SessionState::Asleep => "asleep",
+            SessionState::Hibernated => "asleep",
             SessionState::Lost => "lost",
         }
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let all = [SessionState::Fresh, SessionState::Live, SessionState::Asleep, SessionState::Lost];
+        let all = [SessionState::Fresh, SessionState::Live, SessionState::Hibernated, SessionState::Lost];
         all.into_iter().find(|state| state.as_str() == text)
     }
 }
 
-/// A session asleep on disk.
+/// File with the state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFile {
-    /// Name in the directory of sessions.
+    /// Name in the directory of session files.
     pub name: String,
-    /// Size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// [`Record::generation`] of the state that it holds.
+    /// [`SessionRecord::generation`] of the state in it.
     pub generation: u64,
 }
 
-/// A file of a session as it was after its last cell.
+/// File in a session's working directory, as it was after the last cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownFile {
-    /// Bytes.
+pub struct FileRecord {
+    /// Size in bytes.
     pub size: u64,
     /// See [`FileInfo::stamp`](brumate_engine_api::FileInfo::stamp).
     pub stamp: u64,
-    /// Type of its content.
+    /// MIME type.
     pub mime: String,
 }
 
-/// One session in the registry.
+/// Record of a session in the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its name.
+pub struct SessionRecord {
+    /// Id of the session.
     pub id: SessionId,
-    /// Whom it belongs to.
+    /// Principal that the session belongs to.
     pub principal: String,
-    /// Milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created: i64,
-    /// Milliseconds since 1970; begin or end of the last call.
+    /// Start or end of the last call, in milliseconds since 1970.
     pub last_used: i64,
-    /// Where its state is.
+    /// State of the session.
     pub state: SessionState,
-    /// Why it is lost; empty otherwise.
+    /// Reason for which the session is lost; empty otherwise.
     pub note: String,
-    /// Its file, if it has one.
+    /// File of the session, if it has one.
     pub image: Option<ImageFile>,
-    /// Bytes that a file of its present state would have, as far as is known; 0 when it has one.
+    /// Estimated bytes of a file of the present state; 0 if there is one.
     pub estimated_bytes: u64,
-    /// Counts changes of its state: cells, uploads, resets.
+    /// Number of changes of the state: cells, uploads, resets.
     pub generation: u64,
     /// Cells that were run.
     pub executions: u64,
     /// Files in its working directory, by path.
-    pub files: BTreeMap<String, KnownFile>,
-    /// Packages that were installed in it, in the order of their layers.
-    pub packages: Vec<KnownLayer>,
+    pub files: BTreeMap<String, FileRecord>,
+    /// Packages that were installed in the session, in the order of their layers.
+    pub packages: Vec<LayerRecord>,
 }
 
-impl Record {
+impl SessionRecord {
     pub(crate) fn new(id: SessionId, principal: &str, now: i64) -> Self {
         Self {
             id,
@@ -106,7 +106,7 @@ impl Record {
         }
     }
 
-    /// The file that holds the present state, if one does.
+    /// Returns the file that holds the present state, if there is one.
     pub(crate) fn current_image(&self) -> Option<&ImageFile> {
         self.image.as_ref().filter(|image| image.generation == self.generation)
     }

@@ -1,89 +1,89 @@
-//! What became of a cell.
+//! Results of cells.
 
 use brumate_engine_api::{Ended, Event, ExitReason, Limits, MimeBundle, Outcome, ReturnValue, StopReason, StreamName};
 
 use super::error::SessionError;
 use super::figures::{Figures, figure_of, text_of};
 use super::id::SessionId;
-use super::settings::MAX_FILES_ELSEWHERE;
+use super::limits::MAX_FILES_ELSEWHERE;
 use crate::explain;
 use crate::installs::MissingModules;
 use crate::new_files::NewFiles;
-use crate::report::{OutputChunk, RunReport, Status, prefix, stop_reason};
+use crate::report::{OutputChunk, RunReport, RunStatus, prefix, stop_reason};
 use crate::units::format_size;
 
 /// A file of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFile {
-    /// Relative to the working directory.
+    /// Path relative to the working directory.
     pub name: String,
-    /// Type of its content.
+    /// MIME type.
     pub mime: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// A picture to be shown with the answer.
+/// Picture to show with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellImage {
-    /// The file that it is kept in.
+    /// Name of the file that has the picture.
     pub name: String,
-    /// Its type.
+    /// MIME type.
     pub mime: String,
-    /// The picture.
+    /// Bytes of the picture.
     pub bytes: Vec<u8>,
 }
 
-/// The whole text of a cell whose answer holds only a part of it.
+/// Place of the full text of a cell whose answer holds a part of it only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WholeText {
-    /// It is short enough to be in the answer.
+pub enum FullText {
+    /// The answer holds the full text.
     InAnswer,
-    /// It is a file of this name.
-    Kept(String),
-    /// It could not be kept, for this reason.
-    NotKept(String),
+    /// The file with this name holds it.
+    InFile(String),
+    /// It could not be stored, for this reason.
+    Unavailable(String),
 }
 
-/// What became of a cell.
+/// Result of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CellReport {
-    /// The session that it ran in.
+    /// Session that the cell ran in.
     pub id: SessionId,
-    /// The session was made by this call.
+    /// Whether this call made the session.
     pub created: bool,
-    /// It ran to its end.
+    /// Whether the cell ran to its end.
     pub success: bool,
-    /// What it wrote and displayed, in order; neighbours are of different streams.
+    /// Written and displayed text, in order. Neighbours are of different streams.
     pub output: Vec<String>,
-    /// Bytes of output that were cut at the limit.
+    /// Bytes of output beyond the limit, which were dropped.
     pub output_dropped: u64,
     /// Text of the last expression's value, as IPython shows it.
     pub result: Option<String>,
     /// The same value as JSON, if it has one.
     pub value: Option<ReturnValue>,
-    /// `Name: message` of the exception, or what ended the cell.
+    /// `Name: message` of the exception, or the reason why the cell ended.
     pub error: Option<String>,
     /// Lines of the traceback.
     pub traceback: Vec<String>,
-    /// Files that it made or wrote to.
+    /// Files that the cell made or wrote to.
     pub files: Vec<SessionFile>,
-    /// How many more those are.
+    /// Number of further such files.
     pub files_left_out: usize,
-    /// Absolute paths of files that it made or wrote to outside of the working directory, which no list shows.
+    /// Absolute paths of files that the cell made or wrote to outside of the working directory.
     pub files_elsewhere: Vec<String>,
-    /// How many more those are.
+    /// Number of further such files.
     pub files_elsewhere_left_out: u64,
-    /// Some file is new, changed or gone.
+    /// Whether a file is new, changed or removed.
     pub files_changed: bool,
     /// Pictures to show.
     pub images: Vec<CellImage>,
-    /// Where all of its text is.
-    pub whole: WholeText,
-    /// Set when a limit or a cancellation ended it.
+    /// Place of the full text.
+    pub full_text: FullText,
+    /// Limit or cancellation that ended the cell.
     pub stopped: Option<StopReason>,
-    /// It ended its machine, and the session is as it was before.
+    /// Whether the cell ended its machine, so that the session was rolled back.
     pub rolled_back: bool,
 }
 
@@ -105,17 +105,18 @@ impl CellReport {
             files_elsewhere_left_out: 0,
             files_changed: false,
             images: Vec::new(),
-            whole: WholeText::InAnswer,
+            full_text: FullText::InAnswer,
             stopped: None,
             rolled_back: false,
         }
     }
 
-    /// Returns the traceback, and what ended the cell where the traceback does not say it; `None` for one that ran to its end.
+    /// Returns the traceback and the reason why the cell ended, if the traceback does not have it; `None` for a cell
+    /// that ran to its end.
     pub fn failure(&self) -> Option<String> {
         let error = self.error.as_ref()?;
         let traceback = self.traceback.join("\n");
-        // A line of the traceback says the same, unless a limit has its say as well.
+        // The last line of the traceback has the error, unless a limit adds to it.
         Some(match traceback.is_empty() {
             true => error.clone(),
             false if traceback.ends_with(error) || self.traceback.contains(error) => traceback,
@@ -123,11 +124,11 @@ impl CellReport {
         })
     }
 
-    /// The same in the words of a run: for callers that know no sessions.
+    /// Converts to the report of a run, for callers without sessions.
     pub fn into_run_report(self) -> RunReport {
         let mut report = RunReport::install_error(Vec::new(), String::new());
         report.error = self.failure();
-        report.status = if self.success { Status::Success } else { Status::RunError };
+        report.status = if self.success { RunStatus::Success } else { RunStatus::RunError };
         let chunk = |text| OutputChunk { name: StreamName::Stdout, text };
         report.output = self.output.into_iter().map(chunk).collect();
         report.output_dropped = self.output_dropped;
@@ -138,24 +139,25 @@ impl CellReport {
         report
     }
 
-    /// Bytes of text that an answer has to hold.
+    /// Returns the bytes of text that an answer has to hold.
     pub(crate) fn text_bytes(&self) -> usize {
         self.output.iter().map(String::len).sum::<usize>() + self.result.as_ref().map_or(0, String::len)
     }
 
-    /// Notes how the cell ended.
-    pub(crate) fn end(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
+    /// Sets the end of the cell from its outcome.
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome, missing: &MissingModules, limits: &Limits) {
         self.output_dropped = self.output_dropped.saturating_add(outcome.output_dropped);
         self.stopped = outcome.stopped;
         let elsewhere = NewFiles::of(&outcome, MAX_FILES_ELSEWHERE);
         (self.files_elsewhere, self.files_elsewhere_left_out) = (elsewhere.paths, elsewhere.left_out);
-        let stop = outcome.stopped.map(|reason| format!("{} {KEPT}", explain::stopped(reason, limits)));
+        let stop = outcome.stopped.map(|reason| format!("{} {STATE_IS_KEPT}", explain::stopped(reason, limits)));
         let (name, message) = match outcome.ended {
             Ended::Returned(value) => {
                 self.value = value;
-                // It swallowed the interrupt and finished, but it passed a limit, and the caller must learn that.
+                // The code swallowed the interrupt and finished. The caller must still learn that a limit was
+                // exceeded.
                 if let Some(stop) = stop {
-                    self.fail(stop);
+                    self.set_error(stop);
                 }
                 return;
             }
@@ -171,7 +173,7 @@ impl CellReport {
             }
         };
         if let Some(note) = explain::import_note(&name, &message, missing, explain::CodeContext::Cell) {
-            // In the traceback, as notes of exceptions are: `error` holds CPython's own words.
+            // Goes into the traceback, as notes of exceptions do: `error` has CPython's own text.
             self.traceback.extend(note.lines().map(str::to_owned));
         }
         let hint = match name.as_str() {
@@ -186,11 +188,11 @@ impl CellReport {
         for more in [stop, hint].into_iter().flatten() {
             error = if error == "KeyboardInterrupt" { format!("{error}: {more}") } else { format!("{error} {more}") };
         }
-        self.fail(error);
+        self.set_error(error);
     }
 
-    /// Notes that the cell took its machine with it; `lost` when the session went along.
-    pub(crate) fn die(
+    /// Sets that the machine ended; `lost` if the session is lost with it.
+    pub(crate) fn set_machine_exit(
         &mut self,
         reason: &ExitReason,
         output_dropped: u64,
@@ -201,8 +203,8 @@ impl CellReport {
         self.output_dropped = self.output_dropped.saturating_add(output_dropped);
         self.stopped = stop_reason(reason);
         self.rolled_back = !lost;
-        let what = explain::died(reason, peak, limits).replace(" Nothing but this run is affected.", "");
-        self.fail(if lost {
+        let what = explain::machine_exited(reason, peak, limits).replace(" Nothing but this run is affected.", "");
+        self.set_error(if lost {
             format!(
                 "SessionLostError: {what} The session is lost; please create a new one and re-execute your setup code."
             )
@@ -211,8 +213,8 @@ impl CellReport {
         });
     }
 
-    /// Notes that what the cell did was taken back for `error`; `lost` says why the session went along, if it did.
-    pub(crate) fn undo(&mut self, error: &SessionError, lost: Option<&str>) {
+    /// Sets that the cell was rolled back because of `error`; `lost` is the reason if the session is lost.
+    pub(crate) fn set_rolled_back(&mut self, error: &SessionError, lost: Option<&str>) {
         self.rolled_back = lost.is_none();
         self.result = None;
         self.value = None;
@@ -221,58 +223,61 @@ impl CellReport {
         self.files_elsewhere.clear();
         self.files_elsewhere_left_out = 0;
         self.files_changed = false;
-        if let WholeText::Kept(_) = self.whole {
-            self.whole = WholeText::NotKept("the cell was undone".to_owned());
+        if let FullText::InFile(_) = self.full_text {
+            self.full_text = FullText::Unavailable("the cell was undone".to_owned());
         }
-        self.fail(match lost {
+        self.set_error(match lost {
             None => {
-                format!("{error} The cell was undone: the session is as it was before this cell.", error = ended(error))
+                format!(
+                    "{error} The cell was undone: the session is as it was before this cell.",
+                    error = as_sentence(error)
+                )
             }
             Some(reason) => format!(
                 "SessionLostError: {} The session could not be brought back: {reason}; please create a new one and \
                  re-execute your setup code.",
-                ended(error)
+                as_sentence(error)
             ),
         });
     }
 
-    /// Notes that the cell was ended because its principal's access was revoked.
-    pub(crate) fn revoke(&mut self) {
+    /// Sets that the cell was ended because its principal's access was revoked.
+    pub(crate) fn set_revoked(&mut self) {
         self.rolled_back = true;
-        self.fail(format!(
+        self.set_error(format!(
             "{} It was ended; the session is as it was before this cell.",
-            ended(&SessionError::Revoked)
+            as_sentence(&SessionError::Revoked)
         ));
     }
 
-    /// Notes that the cell was ended because its session was emptied or removed.
-    pub(crate) fn take_away(&mut self) {
+    /// Sets that the cell was ended because its session was reset or removed.
+    pub(crate) fn set_discarded(&mut self) {
         self.rolled_back = false;
-        self.fail(
+        self.set_error(
             "SessionResetError: The session was reset or cleared while this code ran. What it had is gone.".to_owned(),
         );
     }
 
-    fn fail(&mut self, error: String) {
+    fn set_error(&mut self, error: String) {
         self.success = false;
         self.error = Some(error);
     }
 }
 
-/// An error as a sentence.
-fn ended(error: &SessionError) -> String {
+/// Formats an error as a sentence.
+fn as_sentence(error: &SessionError) -> String {
     let text = error.to_string();
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
-/// After a stop that the code reacted to.
-const KEPT: &str = "The session keeps what was done until then.";
+/// Added to the reason of a stop that the code reacted to.
+const STATE_IS_KEPT: &str = "The session keeps what was done until then.";
 
-/// Gathers what a cell shows. Counts for itself: what a machine says about its limits is no proof.
+/// Collects what a cell shows and enforces the limits itself: the guest's own counts are not trusted.
 #[derive(Debug)]
-pub(crate) struct Gatherer {
+pub(crate) struct CellOutputCollector {
     pub(crate) output: Vec<String>,
-    /// Stream of the last piece, if another may join it.
+    /// Stream of the last piece of text, if more may be joined to it.
     last: Option<StreamName>,
     room: usize,
     pub(crate) dropped: u64,
@@ -282,7 +287,7 @@ pub(crate) struct Gatherer {
     pub(crate) missing: MissingModules,
 }
 
-impl Gatherer {
+impl CellOutputCollector {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             output: Vec::new(),
@@ -295,7 +300,7 @@ impl Gatherer {
         }
     }
 
-    /// Takes an event; returns what of it an onlooker should see.
+    /// Collects an event; returns the output to forward.
     pub(crate) fn take(&mut self, event: Event) -> Option<(StreamName, String)> {
         match event {
             Event::Stream { name, text } => {
@@ -319,17 +324,17 @@ impl Gatherer {
                 Some((StreamName::Stdout, kept))
             }
             Event::ExecuteResult { data } => {
-                // With `ast_node_interactivity` a cell has several: the last one is its result.
+                // With `ast_node_interactivity` a cell has several results; the last one counts.
                 if let Some(earlier) = self.result.take() {
                     self.last = None;
                     self.output.push(format!("{earlier}\n"));
                 }
                 let text = text_of(&data).cloned();
                 self.result = text.map(|text| self.keep(&text).to_owned());
-                self.figures.take(&data);
+                self.figures.keep(&data);
                 None
             }
-            // The error and the state come with the outcome.
+            // The error and the status come with the outcome.
             Event::Error { .. }
             | Event::InputRequest { .. }
             | Event::Install(_)
@@ -338,9 +343,9 @@ impl Gatherer {
         }
     }
 
-    /// The text of a displayed object; nothing for a picture, which is shown itself.
+    /// Returns the text of a displayed object; `None` for a picture, which is kept itself.
     fn show(&mut self, data: MimeBundle) -> Option<String> {
-        if figure_of(&data) && self.figures.take(&data) {
+        if figure_of(&data) && self.figures.keep(&data) {
             return None;
         }
         text_of(&data).map(|text| format!("{text}\n"))
@@ -349,7 +354,7 @@ impl Gatherer {
     fn keep<'a>(&mut self, text: &'a str) -> &'a str {
         let kept = prefix(text, self.room);
         self.dropped = self.dropped.saturating_add((text.len() - kept.len()) as u64);
-        // Once something is cut, nothing that comes later may close the gap.
+        // After a cut nothing more is kept, so that the output has no gap.
         self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
         kept
     }

@@ -1,4 +1,4 @@
-//! Settings of the sessions of one server, and what bounds them.
+//! Settings of the sessions of one server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,99 +6,70 @@ use std::time::{Duration, SystemTime};
 
 use brumate_engine_api::{Image, Limits};
 
-use super::disk::free_space;
 use super::inputs::InputDirs;
+use super::limits::SWEEP_EVERY;
 use crate::admission::Admission;
 use crate::allowance::Allowances;
 use crate::packages::Packages;
 
-/// Where a session's code works and its files lie, in the guest.
-pub const WORKSPACE: &str = "/workspace";
-/// Whom sessions belong to that were made over standard input and output.
-pub const LOCAL_PRINCIPAL: &str = "local";
-/// Calls that may wait for one session, beside the one that it runs.
-pub(crate) const MAX_WAITING: usize = 16;
-/// Sessions that may wait until one of those that are awake is put to sleep, for each that may be awake.
-pub(crate) const WAITING_PER_LIVE: usize = 4;
-/// Expired sessions are looked for at least this often; whoever uses one is told at once in any case.
-pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
-/// Files of a session that are known by name. More are there, but neither listed nor reported.
-pub(crate) const MAX_KNOWN_FILES: usize = 1000;
-/// Files that one cell reports; the others are listed, and the last line says how many.
-pub(crate) const MAX_REPORTED_FILES: usize = 50;
-/// Files outside of the working directory that one cell reports.
-pub(crate) const MAX_FILES_ELSEWHERE: usize = 10;
-/// Pictures that one cell keeps as files.
-pub(crate) const MAX_FIGURES: usize = 50;
-/// Bytes of one picture.
-pub(crate) const MAX_FIGURE_BYTES: usize = 16 << 20;
-/// Text of a cell that is part of the answer; all of it is a resource when it is longer.
-pub(crate) const ANSWER_BYTES: usize = 32 << 10;
-/// Texts of past cells that are kept as resources.
-pub(crate) const MAX_KEPT_OUTPUTS: usize = 20;
-/// Bytes that are read of a file, or written to one, at once.
-pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
-/// Largest file that is handed out whole.
-pub const MAX_RESOURCE_BYTES: u64 = 32 << 20;
-
-/// What survives what.
+/// Time at which sessions are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Sessions are written when they are put to sleep and when the server ends in order.
+    /// When they are hibernated and at a regular shutdown.
     #[default]
     Shutdown,
-    /// Sessions are written, and the disk has them, before each answer: what was answered survives the end of the host.
+    /// Before each answer, synced to disk: an answered change survives a crash of the host.
     Cell,
 }
 
-/// Says how many bytes are free on the disk of a directory, if that is known.
+/// Returns the free bytes on the disk of a directory; `None` if they are not known.
 pub type FreeSpace = Arc<dyn Fn(&Path) -> Option<u64> + Send + Sync>;
 
 /// Settings of [`Sessions`](super::Sessions).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SessionSettings {
-    /// Where sessions are kept; one server at a time uses it.
+    /// Data directory. Several servers of one user can share it.
     pub data_dir: PathBuf,
     /// Limits of each session: time and output per cell, memory and files in all.
     pub limits: Limits,
-    /// Image that sessions begin with.
+    /// Image that new sessions are forked from.
     pub image: Image,
-    /// Sessions that are awake at the same time; others sleep.
+    /// Most live sessions; others are hibernated.
     pub max_live: usize,
-    /// Sessions in all.
+    /// Most sessions.
     pub max_sessions: usize,
-    /// Bytes that sessions may take on disk. Those that are awake count with what they would take.
+    /// Most bytes of sessions on disk. Live sessions count with the estimated size of their file.
     pub max_disk_bytes: u64,
-    /// Cells that run at the same time; four times as many may wait.
+    /// Most cells at the same time; four times as many may wait.
     pub max_concurrent: usize,
-    /// Idle sessions sleep after this time; `None`: only when others need their place.
+    /// Idle time after which a session is hibernated; `None` hibernates only to free places.
     pub hibernate_after: Option<Duration>,
-    /// Sessions are removed after this time without use; `None`: never.
+    /// Time without use after which a session is removed; `None` never removes it.
     pub timeout: Option<Duration>,
-    /// Directories of the host from which files may be uploaded by name.
+    /// Input directories: directories of the host from which files may be uploaded by name.
     pub inputs: InputDirs,
-    /// What survives what.
+    /// Time at which sessions are written to disk.
     pub durability: Durability,
-    /// Where packages come from; without it code in sessions has what its image has.
+    /// Package service; `None` limits code to the packages of its image.
     pub packages: Option<Packages>,
-    /// Requirements that every session begins with.
+    /// Requirements that every session starts with.
     pub dependencies: Vec<String>,
-    /// The gate that cells go through, shared with other runs; without it there is one of their own, for `max_concurrent`.
+    /// Admission that is shared with other runs; `None` makes one for `max_concurrent` cells.
     pub admission: Option<Admission>,
-    /// What each principal may use.
+    /// Allowances of the principals.
     pub allowances: Allowances,
-    /// The time of day, which may be set; another one in tests. Ages across restarts are taken from it.
+    /// Time of day, for ages across restarts. Replaced in tests.
     pub now: Arc<dyn Fn() -> SystemTime + Send + Sync>,
-    /// The time since the machine started, which never jumps and goes on while it is suspended; another one in tests. Ages in a
-    /// running server are taken from it.
+    /// Time since the machine started, which is monotonic and counts suspension, for ages in a running server.
+    /// Replaced in tests.
     pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// The bytes that are free on the disk of a directory, if that is known; others in tests.
+    /// Free bytes on the disk of a directory. Replaced in tests.
     pub free_space: FreeSpace,
 }
 
 impl SessionSettings {
-    /// The documented defaults, with sessions kept in `data_dir`.
+    /// Returns the documented defaults, with sessions in `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
@@ -123,11 +94,17 @@ impl SessionSettings {
         }
     }
 
-    /// How often the sessions are looked through.
+    /// Returns the time between two sweeps.
     pub(crate) fn sweep_every(&self) -> Duration {
         let shortest = [self.hibernate_after, self.timeout].into_iter().flatten().min().unwrap_or(SWEEP_EVERY);
         (shortest / 6).clamp(Duration::from_millis(500), SWEEP_EVERY)
     }
+}
+
+/// Returns the bytes that are free for this user on the disk of a directory; `None` if the system does not say.
+fn free_space(directory: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(directory).ok()?;
+    found.f_bavail.checked_mul(found.f_frsize)
 }
 
 fn since_boot() -> Duration {
@@ -135,7 +112,7 @@ fn since_boot() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// What sessions begin with: what analysts use is imported already.
+/// Returns the image of new sessions, which has the packages of notebooks imported.
 pub fn session_image() -> Image {
     Image::notebook()
 }

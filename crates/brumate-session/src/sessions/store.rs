@@ -1,25 +1,25 @@
-//! Changes of a session are stored before they are answered. A change that cannot be stored is undone.
+//! Storage of changes: a change is stored before it is answered, and rolled back if it cannot be stored.
 
 use brumate_engine_api::Session;
 
 use super::Sessions;
 use super::error::SessionError;
 use super::record::{ImageFile, SessionState};
-use super::registry::{Parts, Sync};
+use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
 use super::slot::Slot;
-use crate::packages::KnownLayer;
+use crate::packages::LayerRecord;
 
-/// The record of a session before a change.
-pub(super) struct Before {
+/// Part of a session's record before a change.
+pub(super) struct Savepoint {
     state: SessionState,
     generation: u64,
     executions: u64,
-    packages: Vec<KnownLayer>,
+    packages: Vec<LayerRecord>,
 }
 
-impl Before {
-    /// Copies the present record.
+impl Savepoint {
+    /// Copies it from the present record.
     pub(super) fn of(slot: &Slot) -> Self {
         let record = slot.record();
         Self {
@@ -31,33 +31,33 @@ impl Before {
     }
 }
 
-/// The reason why a change was undone.
-pub(super) struct Undone {
+/// Error when a change was rolled back.
+pub(super) struct RolledBackChange {
     pub(super) error: SessionError,
-    /// The machine is gone with it: why. What is left of the session says its record.
+    /// Reason why the machine ended as well. The record has the session's state.
     pub(super) lost: Option<String>,
 }
 
 impl Sessions {
-    /// Ends the transaction of a change that the record has already: with the change stored, it counts, otherwise session and
-    /// record are as they were before.
+    /// Ends the transaction of a change that the record has already: commits it if it can be stored, otherwise rolls
+    /// back the session and its record.
     ///
     /// # Errors
     ///
-    /// [`Undone`], with what the disk, its limits, or the engine say.
-    pub(super) async fn conclude(
+    /// [`RolledBackChange`] with the error of the disk, its limits, or the engine.
+    pub(super) async fn commit_change(
         &self,
         slot: &Slot,
         session: &dyn Session,
-        before: Before,
-        parts: Parts,
-    ) -> Result<(), Undone> {
-        let error = match self.store(slot, session, parts).await {
+        before: Savepoint,
+        parts: RecordParts,
+    ) -> Result<(), RolledBackChange> {
+        let error = match self.store_change(slot, session, parts).await {
             Err(error) => error,
             Ok(image) => match session.commit().await {
                 Ok(()) => {
                     let outdated = std::mem::replace(&mut slot.record().image, image);
-                    self.remove_outdated(slot, outdated);
+                    self.remove_replaced(slot, outdated);
                     return Ok(());
                 }
                 Err(error) => {
@@ -68,13 +68,18 @@ impl Sessions {
                 }
             },
         };
-        tracing::warn!(session = ?slot.record().id, %error, "a change was taken back: it could not be stored");
-        let lost = self.undo(slot, session, before).await;
-        Err(Undone { error, lost })
+        tracing::warn!(session = ?slot.record().id, %error, "a change was rolled back: it could not be stored");
+        let lost = self.roll_back_change(slot, session, before).await;
+        Err(RolledBackChange { error, lost })
     }
 
-    /// Takes a change back. Returns why the machine is gone, if it is.
-    pub(super) async fn undo(&self, slot: &Slot, session: &dyn Session, before: Before) -> Option<String> {
+    /// Rolls a change back. Returns the reason if the machine has ended.
+    pub(super) async fn roll_back_change(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        before: Savepoint,
+    ) -> Option<String> {
         let back = session.roll_back().await;
         {
             let mut record = slot.record();
@@ -83,7 +88,7 @@ impl Sessions {
             record.executions = before.executions;
             record.packages = before.packages;
         }
-        slot.forget_unkeepable();
+        slot.clear_not_storable();
         let lost = match back {
             Ok(()) => {
                 if let Err(error) = self.note_files(slot, session).await {
@@ -93,40 +98,46 @@ impl Sessions {
             }
             Err(error) => {
                 let reason = error.to_string();
-                self.lose_machine(slot, &reason);
+                self.note_machine_loss(slot, &reason);
                 Some(reason)
             }
         };
-        // What was stored before is right, unless the machine was lost.
+        // The stored record is still right, unless the machine was lost.
         let record = slot.record().clone();
-        if let Err(error) = self.inner.registry.put(record, Parts::All, Sync::Process).await {
+        if let Err(error) = self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await {
             tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
         }
         lost
     }
 
-    /// Notes that a session's machine is gone; false when the session went along. What is in a file, or was empty, is not lost.
-    pub(super) fn lose_machine(&self, slot: &Slot, reason: &str) -> bool {
+    /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is
+    /// not lost.
+    pub(super) fn note_machine_loss(&self, slot: &Slot, reason: &str) -> bool {
         let mut record = slot.record();
         let kept = record.state == SessionState::Fresh || record.current_image().is_some();
         if !kept {
             record.lose(&format!("its interpreter ended: {reason}"));
         } else if record.state == SessionState::Live {
-            record.state = SessionState::Asleep;
+            record.state = SessionState::Hibernated;
         }
         kept
     }
 
-    /// Enters the present state into the registry, with its file if there is to be one; the file before stays.
-    async fn store(&self, slot: &Slot, session: &dyn Session, parts: Parts) -> Result<Option<ImageFile>, SessionError> {
+    /// Stores the present state in the registry, with its file if there is to be one. The old file is kept.
+    async fn store_change(
+        &self,
+        slot: &Slot,
+        session: &dyn Session,
+        parts: RecordParts,
+    ) -> Result<Option<ImageFile>, SessionError> {
         let image = match self.inner.settings.durability {
-            Durability::Cell => Some(self.write_fitting(slot, session).await?),
-            Durability::Shutdown => self.claim(slot, session).await?,
+            Durability::Cell => Some(self.write_if_it_fits(slot, session).await?),
+            Durability::Shutdown => self.reserve_disk_space(slot, session).await?,
         };
         let (record, sync) = {
             let mut record = slot.record().clone();
-            // A file of an earlier state must never be taken for this one, not even after a loss of power.
-            let sync = if record.image.is_some() || image.is_some() { Sync::Disk } else { Sync::Process };
+            // A file of an earlier state must never count as this one, not even after a loss of power.
+            let sync = if record.image.is_some() || image.is_some() { CommitSync::Disk } else { CommitSync::Process };
             record.image.clone_from(&image);
             (record, sync)
         };
@@ -141,7 +152,7 @@ impl Sessions {
         }
     }
 
-    /// Enters a file into the registry and removes the one before it. Until the registry has it, the old one counts.
+    /// Stores a session's new file in the registry and removes the old one. The old file counts until then.
     pub(super) async fn adopt_image(
         &self,
         slot: &Slot,
@@ -155,7 +166,7 @@ impl Sessions {
             record.state = state;
             record
         };
-        if let Err(error) = self.inner.registry.put(record.clone(), Parts::All, Sync::Disk).await {
+        if let Err(error) = self.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Disk).await {
             self.inner.directory.remove_image(&name);
             return Err(error);
         }
@@ -164,12 +175,12 @@ impl Sessions {
             current.state = state;
             std::mem::replace(&mut current.image, record.image)
         };
-        self.remove_outdated(slot, outdated);
+        self.remove_replaced(slot, outdated);
         Ok(())
     }
 
-    /// Removes a file that the registry does not know any more.
-    fn remove_outdated(&self, slot: &Slot, outdated: Option<ImageFile>) {
+    /// Removes a file that the registry does not name any more.
+    fn remove_replaced(&self, slot: &Slot, outdated: Option<ImageFile>) {
         let present = slot.record().image.as_ref().map(|image| image.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
             self.inner.directory.remove_image(&outdated.name);

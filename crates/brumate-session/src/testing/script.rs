@@ -1,4 +1,4 @@
-//! What the fake engine's machines do.
+//! Scripts of the fake engine's machines.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use brumate_engine_api::{Analysis, Ended, EngineError, Event, ExitReason, Outcom
 
 use super::outcome;
 
-/// What a machine does with one piece of code.
+/// Behaviour of a machine for one source text.
 #[derive(Debug, Clone)]
 pub struct Script {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
     pub(super) end: Result<Outcome, EngineError>,
-    /// A session ends with its machine.
+    /// Whether the session is lost when the machine ends.
     pub(super) loses_session: bool,
     pub(super) analysis: Analysis,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Emit(Event),
-    /// Until it is interrupted; then KeyboardInterrupt.
+    /// Waits for an interrupt, then raises KeyboardInterrupt.
     Loop,
-    /// Until it is killed.
+    /// Waits until the machine is killed.
     Hang,
     Sleep(Duration),
     /// Writes the answer to its output; EOFError at the end of the input, KeyboardInterrupt when interrupted.
@@ -66,17 +66,17 @@ impl Script {
         Self::ending(Ended::Exited { code, message: message.to_owned() })
     }
 
-    /// Ends with what the engine gives; for outcomes that the other constructors do not make.
+    /// Ends with any result of the engine.
     pub fn ending_with(end: Result<Outcome, EngineError>) -> Self {
         Self { steps: Vec::new(), end, loses_session: false, analysis: Analysis::default() }
     }
 
-    /// The machine dies; a session is rolled back.
+    /// Ends the machine. A session is rolled back.
     pub fn dying(reason: ExitReason) -> Self {
         Self::ending_with(Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None }))
     }
 
-    fn then(mut self, step: Step) -> Self {
+    fn then(mut self, step: ScriptStep) -> Self {
         self.steps.push(step);
         self
     }
@@ -84,83 +84,83 @@ impl Script {
     /// Writes to stdout.
     #[must_use]
     pub fn stdout(self, text: &str) -> Self {
-        self.then(Step::Emit(Event::Stream { name: StreamName::Stdout, text: text.to_owned() }))
+        self.then(ScriptStep::Emit(Event::Stream { name: StreamName::Stdout, text: text.to_owned() }))
     }
 
     /// Writes to stderr.
     #[must_use]
     pub fn stderr(self, text: &str) -> Self {
-        self.then(Step::Emit(Event::Stream { name: StreamName::Stderr, text: text.to_owned() }))
+        self.then(ScriptStep::Emit(Event::Stream { name: StreamName::Stderr, text: text.to_owned() }))
     }
 
     /// Sends any event.
     #[must_use]
     pub fn event(self, event: Event) -> Self {
-        self.then(Step::Emit(event))
+        self.then(ScriptStep::Emit(event))
     }
 
     /// Runs until it is interrupted, and reacts to that.
     #[must_use]
     pub fn endless(self) -> Self {
-        self.then(Step::Loop)
+        self.then(ScriptStep::Loop)
     }
 
     /// Runs until it is killed.
     #[must_use]
     pub fn stubborn(self) -> Self {
-        self.then(Step::Hang)
+        self.then(ScriptStep::Hang)
     }
 
-    /// Asks, and writes the answer to stdout; raises EOFError or KeyboardInterrupt when there is none.
+    /// Requests input and writes the answer to stdout; raises EOFError or KeyboardInterrupt when there is none.
     #[must_use]
     pub fn asks(self, prompt: &str, password: bool) -> Self {
-        self.then(Step::Ask(prompt.to_owned(), password))
+        self.then(ScriptStep::Ask(prompt.to_owned(), password))
     }
 
-    /// Waits.
+    /// Waits for a duration.
     #[must_use]
     pub fn sleep(self, duration: Duration) -> Self {
-        self.then(Step::Sleep(duration))
+        self.then(ScriptStep::Sleep(duration))
     }
 
     /// Panics inside the engine.
     #[must_use]
     pub fn panicking(self) -> Self {
-        self.then(Step::Panic)
+        self.then(ScriptStep::Panic)
     }
 
     /// Sets a variable of a session.
     #[must_use]
     pub fn sets(self, name: &str, value: &str) -> Self {
-        self.then(Step::Set(name.to_owned(), value.to_owned()))
+        self.then(ScriptStep::Set(name.to_owned(), value.to_owned()))
     }
 
-    /// Shows a variable of a session as the last expression's value; raises when there is none.
+    /// Shows a variable of a session as the last expression's value; raises NameError if it does not exist.
     #[must_use]
     pub fn gets(self, name: &str) -> Self {
-        self.then(Step::Get(name.to_owned()))
+        self.then(ScriptStep::Get(name.to_owned()))
     }
 
-    /// Writes a file of a session, below its working directory.
+    /// Writes a file below the working directory of a session.
     #[must_use]
     pub fn writes(self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
-        self.then(Step::Write(path.to_owned(), bytes.into()))
+        self.then(ScriptStep::Write(path.to_owned(), bytes.into()))
     }
 
     /// Removes a file of a session.
     #[must_use]
     pub fn removes(self, path: &str) -> Self {
-        self.then(Step::Remove(path.to_owned()))
+        self.then(ScriptStep::Remove(path.to_owned()))
     }
 
-    /// When its machine dies, a session is lost with it.
+    /// Loses the session when its machine ends.
     #[must_use]
     pub fn losing_session(mut self) -> Self {
         self.loses_session = true;
         self
     }
 
-    /// What the guest's parser finds in it.
+    /// Sets the imports that the guest's parser finds.
     #[must_use]
     pub fn imports(mut self, required: &[&str], optional: &[&str]) -> Self {
         self.analysis = Analysis {

@@ -1,6 +1,5 @@
-//! Sessions of the fake engine: variables and files that scripts change, and that sleep as JSON.
+//! Sessions of the fake engine: variables and files that scripts change, hibernated as JSON.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -9,85 +8,52 @@ use brumate_engine_api::{
     BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, Interrupter, Layer, Outcome,
     Session,
 };
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, mpsc};
 
-use super::{FakeMachine, State};
+use super::machine::FakeMachine;
+use super::state::{FakeSessionState, crash_snapshot_of};
 use crate::sessions::WORKSPACE;
 
-/// A variable that a session cannot be put to sleep with.
-const UNKEEPABLE: &str = "unkeepable";
+/// Name of a variable with which a session cannot be stored.
+const NOT_STORABLE: &str = "unkeepable";
 
-/// What a session remembers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Memory {
-    pub(super) variables: BTreeMap<String, String>,
-    /// Relative path → content and stamp.
-    pub(super) files: BTreeMap<String, (Vec<u8>, u64)>,
-}
-
-impl Memory {
-    pub(super) fn write(&mut self, state: &State, path: &str, bytes: Vec<u8>) {
-        let stamp = state.stamps.fetch_add(1, Ordering::SeqCst) + 1;
-        self.files.insert(path.to_owned(), (bytes, stamp));
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "it reads what it wrote")]
-    pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
-        let will = will_of(path);
-        if will.exists() {
-            std::fs::rename(&will, path).map_err(|error| EngineError::Io(error.to_string()))?;
-        }
-        let bytes = std::fs::read(path).map_err(|error| EngineError::Io(error.to_string()))?;
-        let damaged = |_| EngineError::Image("the sleeping session is damaged: its checksum is wrong".to_owned());
-        serde_json::from_slice(&bytes).map_err(damaged)
-    }
-}
-
-/// Where a session leaves its will; the real ones use more files of such names.
-fn will_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".will");
-    name.into()
-}
-
-/// A session of the fake engine.
+/// Session of the fake engine.
 pub(super) struct FakeSession {
     machine: FakeMachine,
-    memory: Mutex<Memory>,
-    /// The value at the beginning of the transaction.
-    before: std::sync::Mutex<Option<Memory>>,
-    will: std::sync::Mutex<Option<PathBuf>>,
+    state: Mutex<FakeSessionState>,
+    /// State at the beginning of the transaction.
+    before: std::sync::Mutex<Option<FakeSessionState>>,
+    crash_snapshot: std::sync::Mutex<Option<PathBuf>>,
     layers: std::sync::Mutex<Vec<Layer>>,
 }
 
 impl Drop for FakeSession {
     fn drop(&mut self) {
-        let will = self.will.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(will) = will
-            && !self.machine.state.vanished.load(Ordering::SeqCst)
+        let crash_snapshot = self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(crash_snapshot) = crash_snapshot
+            && !self.machine.state.server_crashed.load(Ordering::SeqCst)
         {
-            let _ = std::fs::remove_file(will);
+            let _ = std::fs::remove_file(crash_snapshot);
         }
     }
 }
 
 impl FakeSession {
-    pub(super) fn new(machine: FakeMachine, memory: Memory) -> Self {
-        let (will, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
-        Self { machine, memory: Mutex::new(memory), before: std::sync::Mutex::default(), will, layers }
+    pub(super) fn new(machine: FakeMachine, state: FakeSessionState) -> Self {
+        let (crash_snapshot, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
+        Self { machine, state: Mutex::new(state), before: std::sync::Mutex::default(), crash_snapshot, layers }
     }
 
-    /// Writes the will, if there is to be one. A real session does so when its server is gone.
-    fn write_will(&self, memory: &Memory) {
-        if let Some(will) = &*self.will.lock().unwrap_or_else(PoisonError::into_inner) {
-            let bytes = serde_json::to_vec(memory).unwrap_or_default();
-            let _ = std::fs::write(will, bytes);
+    /// Writes the crash snapshot, if there is to be one. A real session does so when its server has ended.
+    fn write_crash_snapshot(&self, state: &FakeSessionState) {
+        if let Some(crash_snapshot) = &*self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) {
+            let bytes = serde_json::to_vec(state).unwrap_or_default();
+            let _ = std::fs::write(crash_snapshot, bytes);
         }
     }
 }
 
-/// Relative to the working directory.
+/// Returns a path relative to the working directory.
 fn relative(path: &str) -> Result<&str, EngineError> {
     path.strip_prefix(WORKSPACE)
         .and_then(|rest| rest.strip_prefix('/'))
@@ -101,17 +67,17 @@ impl Session for FakeSession {
         events: mpsc::Sender<Event>,
     ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
         Box::pin(async move {
-            let mut memory = self.memory.lock().await;
+            let mut state = self.state.lock().await;
             let loses = self.machine.script(&request.code)?.loses_session;
-            let before = memory.clone();
-            match self.machine.play(request, events, &mut memory).await {
+            let before = state.clone();
+            match self.machine.play(request, events, &mut state).await {
                 Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) if !loses => {
-                    *memory = before;
-                    self.machine.signal.revive();
+                    *state = before;
+                    self.machine.signal.clear();
                     Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes })
                 }
                 ended => {
-                    self.write_will(&memory);
+                    self.write_crash_snapshot(&state);
                     ended
                 }
             }
@@ -132,8 +98,8 @@ impl Session for FakeSession {
 
     fn begin(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await.clone();
-            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+            let state = self.state.lock().await.clone();
+            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
             Ok(())
         })
     }
@@ -149,9 +115,9 @@ impl Session for FakeSession {
         Box::pin(async move {
             let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(before) = before {
-                let mut memory = self.memory.lock().await;
-                *memory = before;
-                self.write_will(&memory);
+                let mut state = self.state.lock().await;
+                *state = before;
+                self.write_crash_snapshot(&state);
             }
             Ok(())
         })
@@ -159,9 +125,9 @@ impl Session for FakeSession {
 
     fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await;
+            let state = self.state.lock().await;
             let factor = self.machine.state.estimates.load(Ordering::SeqCst) as u64;
-            let bytes = serde_json::to_vec(&*memory).map_or(0, |bytes| bytes.len() as u64);
+            let bytes = serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64);
             (factor > 0).then(|| bytes * factor)
         })
     }
@@ -179,24 +145,24 @@ impl Session for FakeSession {
 
     fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await.clone();
-            Ok(Box::new(FakeSession::new(self.machine.another(), memory)) as Box<dyn Session>)
+            let state = self.state.lock().await.clone();
+            Ok(Box::new(FakeSession::new(self.machine.fork(), state)) as Box<dyn Session>)
         })
     }
 
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await;
-            if memory.variables.contains_key(UNKEEPABLE) {
+            let state = self.state.lock().await;
+            if state.variables.contains_key(NOT_STORABLE) {
                 return Err(EngineError::Image("it holds an open connection".to_owned()));
             }
             let io = |error: std::io::Error| EngineError::Io(error.to_string());
-            let bytes = serde_json::to_vec(&*memory).map_err(|error| io(error.into()))?;
+            let bytes = serde_json::to_vec(&*state).map_err(|error| io(error.into()))?;
             let most = self.machine.state.disk.load(Ordering::SeqCst);
             if bytes.len() as u64 > most {
                 return Err(io(std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error())));
             }
-            // As the real ones are: whole or not at all.
+            // Complete or not at all, as with the real engine.
             let half = path.with_extension("half");
             std::fs::write(&half, &bytes).and_then(|()| std::fs::rename(&half, path)).map_err(io)?;
             Ok(bytes.len() as u64)
@@ -205,9 +171,9 @@ impl Session for FakeSession {
 
     fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await;
-            *self.will.lock().unwrap_or_else(PoisonError::into_inner) = Some(will_of(path));
-            self.write_will(&memory);
+            let state = self.state.lock().await;
+            *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
+            self.write_crash_snapshot(&state);
             Ok(())
         })
     }
@@ -219,14 +185,14 @@ impl Session for FakeSession {
     fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
         Box::pin(async move {
             assert_eq!(directory, WORKSPACE, "only the working directory is listed");
-            let memory = self.memory.lock().await;
+            let state = self.state.lock().await;
             let info = |(path, (bytes, stamp)): (&String, &(Vec<u8>, u64))| FileInfo {
                 path: path.clone(),
                 size: bytes.len() as u64,
                 modified: 0,
                 stamp: *stamp,
             };
-            Ok(memory.files.iter().map(info).collect())
+            Ok(state.files.iter().map(info).collect())
         })
     }
 
@@ -237,8 +203,8 @@ impl Session for FakeSession {
         length: u64,
     ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
         Box::pin(async move {
-            let memory = self.memory.lock().await;
-            let (bytes, _) = memory.files.get(relative(path)?).ok_or(EngineError::File(FileError::NotFound))?;
+            let state = self.state.lock().await;
+            let (bytes, _) = state.files.get(relative(path)?).ok_or(EngineError::File(FileError::NotFound))?;
             let start = bytes.len().min(offset as usize);
             let end = bytes.len().min(start + length as usize);
             Ok(FileChunk { bytes: bytes[start..end].to_vec(), size: bytes.len() as u64 })
@@ -254,26 +220,26 @@ impl Session for FakeSession {
     ) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             let path = relative(path)?;
-            let mut memory = self.memory.lock().await;
+            let mut state = self.state.lock().await;
             if offset > 1 << 30 {
                 return Err(EngineError::File(FileError::NoSpace));
             }
-            let mut bytes = memory.files.get(path).map(|(bytes, _)| bytes.clone()).unwrap_or_default();
+            let mut bytes = state.files.get(path).map(|(bytes, _)| bytes.clone()).unwrap_or_default();
             let end = offset as usize + new.len();
             bytes.resize(bytes.len().max(end), 0);
             bytes[offset as usize..end].copy_from_slice(&new);
             if truncate {
                 bytes.truncate(end);
             }
-            memory.write(&self.machine.state, path, bytes);
-            self.write_will(&memory);
+            state.write(&self.machine.state, path, bytes);
+            self.write_crash_snapshot(&state);
             Ok(())
         })
     }
 
     fn remove_file<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
-            let removed = self.memory.lock().await.files.remove(relative(path)?);
+            let removed = self.state.lock().await.files.remove(relative(path)?);
             removed.map(drop).ok_or(EngineError::File(FileError::NotFound))
         })
     }

@@ -1,4 +1,4 @@
-//! Scripts over the fake engine: how each way of ending looks to a shell.
+//! Scripts with the fake engine: how each kind of end looks to a shell.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ async fn exec(script: Script, cancel: &CancellationToken) -> (ScriptEnd, String,
     let runner = Runner::new(fake, Arc::new(Bundle::new([]).unwrap()), RunnerSettings::default());
     let mut request = ScriptRequest::new("code", "tool.py");
     request.argv.push("--fast".to_owned());
-    // A queue of one: the script has to wait for its reader.
+    // A queue of one: the script has to wait for its receiver.
     let (sender, mut events) = mpsc::channel(1);
     let mut output = String::new();
     let read = async {

@@ -1,4 +1,4 @@
-//! Runs, scripts and sessions over the fake engine. One program, so that it is linked once.
+//! Runs, scripts and sessions with the fake engine. One program, so that it is linked once.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 

@@ -1,4 +1,4 @@
-//! Runs over the fake engine: what each way of ending becomes in the report.
+//! Runs with the fake engine: reports for each kind of end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use brumate_engine_api::{Ended, EngineError, Event, ExitReason, Limits, Outcome,
 use brumate_packages::{Bundle, Distribution};
 use brumate_session::testing::{FakeEngine, Script, outcome};
 use brumate_session::{
-    CancellationToken, Failure, OutputChunk, RunEvent, RunReport, RunRequest, Runner, RunnerSettings, Status,
+    CancellationToken, OutputChunk, RunError, RunEvent, RunReport, RunRequest, RunStatus, Runner, RunnerSettings,
 };
 
 const CODE: &str = "the code";
@@ -50,7 +50,7 @@ fn limited(change: impl FnOnce(&mut Limits)) -> Limits {
 #[tokio::test]
 async fn success_has_output_in_order_and_the_value() {
     let report = report(Script::returning("[\n  1\n]").stdout("a").stdout("b\n").stderr("c\n").stdout("d")).await;
-    assert_eq!(report.status, Status::Success);
+    assert_eq!(report.status, RunStatus::Success);
     let chunk = |name, text: &str| OutputChunk { name, text: text.to_owned() };
     assert_eq!(
         report.output,
@@ -77,7 +77,7 @@ async fn globals_and_file_name_reach_the_machine() {
 #[tokio::test]
 async fn an_exception_is_a_run_error_with_its_traceback() {
     let report = report(Script::raising("NameError", "name 'unknown' is not defined").stdout("before\n")).await;
-    assert_eq!(report.status, Status::RunError);
+    assert_eq!(report.status, RunStatus::RunError);
     assert_eq!(
         report.error.unwrap(),
         "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nNameError: name 'unknown' is not defined"
@@ -87,10 +87,10 @@ async fn an_exception_is_a_run_error_with_its_traceback() {
 
 #[tokio::test]
 async fn exits() {
-    assert_eq!(report(Script::exiting(0, "")).await.status, Status::Success);
-    assert_eq!(report(Script::dying(ExitReason::Exit(0))).await.status, Status::Success);
+    assert_eq!(report(Script::exiting(0, "")).await.status, RunStatus::Success);
+    assert_eq!(report(Script::dying(ExitReason::Exit(0))).await.status, RunStatus::Success);
     let failed = report(Script::exiting(3, "out of cheese\n")).await;
-    assert_eq!(failed.status, Status::RunError);
+    assert_eq!(failed.status, RunStatus::RunError);
     assert_eq!(failed.error.unwrap(), "out of cheese\nThe code exited with status 3.");
     assert_eq!(report(Script::exiting(1, "")).await.error.unwrap(), "The code exited with status 1.");
 }
@@ -103,7 +103,7 @@ async fn a_limit_is_named_before_the_traceback() {
         traceback: "Traceback (most recent call last):\nKeyboardInterrupt\n".to_owned(),
     };
     let report = report(Script::ending_with(Ok(outcome(ended, Some(StopReason::WallLimit))))).await;
-    assert_eq!(report.status, Status::RunError);
+    assert_eq!(report.status, RunStatus::RunError);
     assert_eq!(report.stopped, Some(StopReason::WallLimit));
     assert_eq!(
         report.error.unwrap(),
@@ -115,7 +115,7 @@ async fn a_limit_is_named_before_the_traceback() {
 #[tokio::test]
 async fn code_that_swallows_the_interrupt_still_failed() {
     let report = report(Script::ending_with(Ok(outcome(Ended::Returned(None), Some(StopReason::CpuLimit))))).await;
-    assert_eq!(report.status, Status::RunError);
+    assert_eq!(report.status, RunStatus::RunError);
     assert!(report.error.unwrap().contains("--cpu-timeout"));
 }
 
@@ -132,7 +132,7 @@ async fn a_dead_machine_is_a_run_error_that_says_why() {
         (ExitReason::Trap("wasm trap: out of bounds".to_owned()), None, "wasm trap: out of bounds"),
     ] {
         let report = report(Script::dying(reason).stdout("so far\n")).await;
-        assert_eq!((report.status, report.stopped), (Status::RunError, stopped));
+        assert_eq!((report.status, report.stopped), (RunStatus::RunError, stopped));
         assert_eq!(report.output[0].text, "so far\n", "what it wrote is kept");
         let error = report.error.unwrap();
         assert!(error.contains(part), "{error}");
@@ -153,12 +153,12 @@ async fn output_is_cut_at_the_limit_whatever_the_machine_says() {
     let script = Script::ending_with(Ok(Outcome { output_dropped: 5, ..outcome(Ended::Returned(None), None) }));
     let (runner, _) = runner_with(script.stdout("12345678é").stdout("more").stderr("x"), settings(limits));
     let mut seen = String::new();
-    let mut onlooker = |event| {
+    let mut event_sink = |event| {
         if let RunEvent::Output { text, .. } = event {
             seen.push_str(&text);
         }
     };
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut onlooker).await.unwrap();
+    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut event_sink).await.unwrap();
     assert_eq!(seen, "12345678é");
     assert_eq!(report.output_dropped, 4 + 1 + 5);
     assert_eq!(
@@ -186,7 +186,7 @@ async fn large_values_and_tracebacks_are_cut_with_a_note() {
 #[tokio::test]
 async fn a_value_that_is_not_json_is_not_passed_on() {
     let report = report(Script::returning("{oops")).await;
-    assert_eq!(report.status, Status::RunError);
+    assert_eq!(report.status, RunStatus::RunError);
     assert_eq!(report.error.unwrap(), "The code damaged its interpreter: the return value it sent is not JSON.");
     assert_eq!(report.return_value, None);
 }
@@ -221,7 +221,7 @@ async fn imported_packages_are_prepared_and_reported() {
 async fn a_missing_package_is_an_install_error_and_nothing_runs() {
     let (runner, engine) = runner(Script::silent().imports(&["requests"], &[]));
     let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
-    assert_eq!(report.status, Status::InstallError);
+    assert_eq!(report.status, RunStatus::InstallError);
     assert!(report.error.unwrap().contains("`requests`"));
     assert!(engine.executed().is_empty());
 }
@@ -233,7 +233,7 @@ async fn dependencies_given_at_start_that_cannot_be_had_fail_every_run() {
     let (runner, _) = runner_with(Script::silent(), settings);
     for _ in 0..2 {
         let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
-        assert_eq!(report.status, Status::InstallError);
+        assert_eq!(report.status, RunStatus::InstallError);
     }
     assert!(runner.warm_up(&["nosuch".to_owned()], &|_| {}).await.unwrap().is_err());
     let warm = runner.warm_up(&["pandas".to_owned()], &|_| {}).await.unwrap().unwrap();
@@ -253,12 +253,12 @@ async fn cancelling_interrupts_and_still_reports() {
     let cancel = CancellationToken::new();
     let on_output = cancel.clone();
     let report = runner.run(RunRequest::new(CODE), &cancel, &mut |_| on_output.cancel()).await.unwrap();
-    assert_eq!((report.status, report.stopped), (Status::RunError, Some(StopReason::Cancelled)));
+    assert_eq!((report.status, report.stopped), (RunStatus::RunError, Some(StopReason::Cancelled)));
     assert_eq!(report.output[0].text, "started\n");
     assert_eq!(engine.alive(), 0);
 
     let failure = runner.run(RunRequest::new(CODE), &cancel, &mut |_| {}).await.unwrap_err();
-    assert_eq!(failure, Failure::Cancelled, "a call that is cancelled already does not start");
+    assert_eq!(failure, RunError::Cancelled, "a call that is cancelled already does not start");
 }
 
 #[tokio::test(start_paused = true)]
@@ -301,7 +301,7 @@ async fn other_calls_are_answered_while_endless_loops_run() {
     }
     for _ in 0..10 {
         let report = runner.run(RunRequest::new("1"), &CancellationToken::new(), &mut |_| {}).await.unwrap();
-        assert_eq!(report.status, Status::Success);
+        assert_eq!(report.status, RunStatus::Success);
     }
     cancel.cancel();
     for endless in loops {
@@ -317,7 +317,7 @@ async fn runs_of_a_principal_whose_access_is_revoked_end() {
     let begin = |principal: &'static str| {
         let runner = runner.clone();
         tokio::spawn(async move {
-            let request = RunRequest::new(CODE).of_principal(principal);
+            let request = RunRequest::new(CODE).with_principal(principal);
             runner.run(request, &CancellationToken::new(), &mut |_| {}).await
         })
     };
@@ -332,7 +332,7 @@ async fn runs_of_a_principal_whose_access_is_revoked_end() {
     runner.revoke("bob");
     assert!(!running.is_finished() && !waiting.is_finished());
     runner.revoke("ada");
-    assert_eq!(running.await.unwrap().unwrap_err(), Failure::Revoked);
-    assert_eq!(waiting.await.unwrap().unwrap_err(), Failure::Revoked);
+    assert_eq!(running.await.unwrap().unwrap_err(), RunError::Revoked);
+    assert_eq!(waiting.await.unwrap().unwrap_err(), RunError::Revoked);
     assert_eq!((engine.alive(), runner.admission().running(), engine.executed().len()), (0, 0, 1));
 }

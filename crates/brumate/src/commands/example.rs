@@ -1,7 +1,7 @@
 //! `brumate example`: the numpy script of the documentation, with the text that the tool gives.
 
 use brumate_server::result_text;
-use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, Status};
+use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner};
 
 use super::{complain, print};
 use crate::exit_status;
@@ -22,7 +22,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let (report, signalled) = Signals::listen()?.guard(&cancel, report(&sandbox.runner, &cancel)).await;
     let report = report?;
     print(&result_text(&report, sandbox.runner.limits(), settings.return_mode))?;
-    if report.status == Status::Success {
+    if report.status == RunStatus::Success {
         return Ok(exit_status::SUCCESS);
     }
     complain("The example needs numpy. `brumate doctor` says what this host lacks.");

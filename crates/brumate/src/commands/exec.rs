@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use brumate_engine_api::{Image, Mount, StreamName};
-use brumate_session::explain::names;
+use brumate_session::explain::join_paths;
 use brumate_session::units::format_size;
-use brumate_session::{CancellationToken, Copied, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
+use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
 
 use super::complain;
@@ -101,13 +101,13 @@ fn prepare_in_background(image: Option<&Image>, settings: &Settings) {
 }
 
 /// Says what became of the files that the script made. Returns whether all that were to be copied were.
-fn tell_of_files(directory: Option<&Path>, new_files: &NewFiles, copied: &Copied) -> bool {
+fn tell_of_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyReport) -> bool {
     let Some(directory) = directory else {
         if !new_files.is_empty() {
             complain(&format!(
                 "brumate: files that the script made in the sandbox are gone: {} (to keep such files, use --output-dir DIR or \
                  --mount HOST:GUEST)",
-                names(&new_files.paths, new_files.left_out)
+                join_paths(&new_files.paths, new_files.left_out)
             ));
         }
         return true;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brumate_engine::client;
-use brumate_session::sessions::{Backup, LOCAL_PRINCIPAL, Record, SessionSettings, Sessions};
+use brumate_session::sessions::{Backup, LOCAL_PRINCIPAL, SessionRecord, SessionSettings, Sessions};
 use brumate_session::units::format_size;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow
 }
 
 fn list(settings: &SessionSettings, json: bool) -> Result<String, String> {
-    let records = Sessions::look(&settings.data_dir).map_err(|error| error.to_string())?;
+    let records = Sessions::read_records(&settings.data_dir).map_err(|error| error.to_string())?;
     if json {
         let list: Vec<Value> = records.iter().map(as_json).collect();
         return serde_json::to_string_pretty(&list).map_err(|error| error.to_string());
@@ -49,7 +49,7 @@ fn list(settings: &SessionSettings, json: bool) -> Result<String, String> {
     Ok(table(&records, SystemTime::now()))
 }
 
-fn as_json(record: &Record) -> Value {
+fn as_json(record: &SessionRecord) -> Value {
     json!({
         "id": record.id.as_str(),
         "principal": record.principal,
@@ -63,7 +63,7 @@ fn as_json(record: &Record) -> Value {
     })
 }
 
-fn table(records: &[Record], now: SystemTime) -> String {
+fn table(records: &[SessionRecord], now: SystemTime) -> String {
     let mut text =
         format!("{:<18}{:<8}{:>12}{:>8}{:>8}{:>12}", "id", "state", "last used", "cells", "files", "on disk");
     for record in records {

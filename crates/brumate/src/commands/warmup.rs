@@ -7,7 +7,7 @@ use brumate_engine_api::{Engine, Image};
 use brumate_packages::wheel::WheelFileName;
 use brumate_server::{ReturnMode, result_text};
 use brumate_session::packages::PackageEvent;
-use brumate_session::{CancellationToken, Status};
+use brumate_session::{CancellationToken, RunStatus};
 
 use super::bundle::{local_wheels, wheel_name};
 use super::{complain, example, print};
@@ -78,7 +78,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
         sandbox.engine.warm(&image).await?;
     }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
-    if report.status != Status::Success {
+    if report.status != RunStatus::Success {
         complain(&result_text(&report, sandbox.runner.limits(), ReturnMode::Xml));
         return Ok(exit_status::FAILURE);
     }

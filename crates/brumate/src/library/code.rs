@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use brumate_engine_api::StreamName;
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL};
-use brumate_session::{CancellationToken, Questions, Reply, RunEvent, RunRequest, questions};
+use brumate_session::{CancellationToken, InputReply, InputRequests, RunEvent, RunRequest, input_requests};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -121,14 +121,14 @@ impl<'a> Code<'a> {
             let request = RunRequest::new(code)
                 .with_globals(globals)
                 .with_file_name(file_name)
-                .with_questions(questions)
-                .of_principal(LOCAL_PRINCIPAL);
+                .with_input_requests(questions)
+                .with_principal(LOCAL_PRINCIPAL);
             let mut onlooker = |event| tell(&mut *listener, event);
             let report = core.runner.run(request, &cancel, &mut onlooker).await?;
             return Ok(RunResult::of_run(report));
         };
         let request =
-            CellRequest::new(Some(session), code).with_globals(globals).with_questions(questions).without_shell();
+            CellRequest::new(Some(session), code).with_globals(globals).with_input_requests(questions).without_shell();
         let mut written = RunResult::default();
         let mut onlooker = |event| {
             match &event {
@@ -162,13 +162,13 @@ fn tell(listener: &mut (dyn FnMut(Event) + Send), event: RunEvent) {
 }
 
 /// Returns a channel for questions. `answerer` is asked on a thread that may wait for a person.
-fn asker(mut answerer: Box<Answerer>) -> Questions {
-    let (sender, mut asked) = questions();
+fn asker(mut answerer: Box<Answerer>) -> InputRequests {
+    let (sender, mut asked) = input_requests();
     tokio::task::spawn_blocking(move || {
         while let Some(question) = asked.blocking_recv() {
             let answer = answerer(Question { prompt: question.prompt, is_password: question.password });
             // The code may have stopped waiting.
-            let _ = question.reply.send(answer.map_or(Reply::End, Reply::Line));
+            let _ = question.reply.send(answer.map_or(InputReply::End, InputReply::Line));
         }
     });
     sender

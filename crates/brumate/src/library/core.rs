@@ -52,7 +52,7 @@ impl Core {
         settings.limits = builder.limits;
         settings.dependencies = builder.packages;
         settings.max_concurrent = builder.max_concurrent.unwrap_or(settings.max_concurrent);
-        settings.builder = brumate_session::Builder::Here;
+        settings.builder = brumate_session::ImageBuilder::ThisProcess;
         settings.imports_file = Some(cache_dir.join("imports.json"));
         let mut sessions = data_dir.map(SessionSettings::new);
         if let Some(sessions) = &mut sessions {

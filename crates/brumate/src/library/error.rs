@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brumate_session::Failure;
+use brumate_session::RunError;
 use brumate_session::sessions::{DataDirError, SessionError};
 
 /// Why a call failed. Code that raises is no error: see [`RunResult`](crate::RunResult).
@@ -65,11 +65,11 @@ pub enum Error {
     Code(String),
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<RunError> for Error {
+    fn from(failure: RunError) -> Self {
         match failure {
-            Failure::Busy { .. } | Failure::OverLimit(_) => Error::Busy(failure.to_string()),
-            Failure::Cancelled => Error::Cancelled,
+            RunError::Busy { .. } | RunError::OverLimit(_) => Error::Busy(failure.to_string()),
+            RunError::Cancelled => Error::Cancelled,
             other => Error::Sandbox(other.to_string()),
         }
     }

@@ -2,7 +2,7 @@
 
 use brumate_engine_api::{ReturnValue, StopReason, StreamName};
 use brumate_session::sessions::{CellReport, SessionFile, mime_of_content};
-use brumate_session::{RunReport, Status};
+use brumate_session::{RunReport, RunStatus};
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
@@ -98,7 +98,7 @@ impl RunResult {
 
     pub(super) fn of_run(report: RunReport) -> Self {
         let mut result = RunResult {
-            success: report.status == Status::Success,
+            success: report.status == RunStatus::Success,
             text: report.return_value.as_ref().map(ReturnValue::text),
             json: report.return_value.map(|value| value.json),
             error: report.error,

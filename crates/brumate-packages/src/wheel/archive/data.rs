@@ -1,42 +1,42 @@
-//! Unpacking with a bound: never more than was stated, never more than a buffer at a time.
+//! Decompression with limits: never more than the stated size, never more than a buffer at a time.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::super::WheelProblem;
-use super::{Entry, Packing, ReadAt, io_problem};
+use super::{Compression, Entry, ReadAt, io_problem};
 
-/// Bytes read, and unpacked, at a time.
+/// Bytes that are read, and decompressed, at a time.
 const BUFFER: usize = 64 << 10;
 
-/// Unpacks `entry` into `sink` and checks size and checksum.
+/// Decompresses `entry` into `sink` and checks its size and checksum.
 pub(super) fn unpack<R: ReadAt + ?Sized>(
     source: &R,
     entry: &Entry,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<(), WheelProblem> {
-    let mut checked = Checked { crc: Crc::new(), size: entry.size, seen: 0, sink };
-    match entry.packing {
-        Packing::Stored => copy(source, entry, &mut checked)?,
-        Packing::Deflated => inflate(source, entry, &mut checked)?,
+    let mut sink = CheckedSink { crc: Crc::new(), size: entry.size, seen: 0, sink };
+    match entry.compression {
+        Compression::Stored => copy(source, entry, &mut sink)?,
+        Compression::Deflated => inflate(source, entry, &mut sink)?,
     }
-    if checked.seen != entry.size {
+    if sink.seen != entry.size {
         return Err(WheelProblem::Corrupt("shorter than stated"));
     }
-    if checked.crc.sum() != entry.crc {
+    if sink.crc.sum() != entry.crc {
         return Err(WheelProblem::Corrupt("wrong checksum"));
     }
     Ok(())
 }
 
-/// Hands pieces on while they are no longer than stated.
-struct Checked<'a> {
+/// Forwards pieces up to the stated size.
+struct CheckedSink<'a> {
     crc: Crc,
     size: u64,
     seen: u64,
     sink: &'a mut dyn FnMut(&[u8]),
 }
 
-impl Checked<'_> {
+impl CheckedSink<'_> {
     fn take(&mut self, piece: &[u8]) -> Result<(), WheelProblem> {
         self.seen += piece.len() as u64;
         if self.seen > self.size {
@@ -48,17 +48,17 @@ impl Checked<'_> {
     }
 }
 
-fn copy<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<'_>) -> Result<(), WheelProblem> {
-    let mut reader = Packed::new(source, entry);
+fn copy<R: ReadAt + ?Sized>(source: &R, entry: &Entry, sink: &mut CheckedSink<'_>) -> Result<(), WheelProblem> {
+    let mut reader = CompressedReader::new(source, entry);
     while let Some(piece) = reader.next()? {
-        checked.take(piece)?;
+        sink.take(piece)?;
     }
     Ok(())
 }
 
-fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<'_>) -> Result<(), WheelProblem> {
+fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, sink: &mut CheckedSink<'_>) -> Result<(), WheelProblem> {
     let bad = WheelProblem::Corrupt;
-    let mut reader = Packed::new(source, entry);
+    let mut reader = CompressedReader::new(source, entry);
     let mut decoder = Decompress::new(false);
     let mut output = vec![0; BUFFER.min(usize::try_from(entry.size).unwrap_or(BUFFER) + 1)];
     let mut ended = false;
@@ -73,14 +73,14 @@ fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<
                 .map_err(|_| bad("it cannot be unpacked"))?;
             let (read, written) = ((decoder.total_in() - read) as usize, (decoder.total_out() - written) as usize);
             piece = &piece[read..];
-            checked.take(&output[..written])?;
+            sink.take(&output[..written])?;
             match status {
                 Status::StreamEnd if piece.is_empty() => {
                     ended = true;
                     break;
                 }
                 Status::StreamEnd => return Err(bad("bytes behind its packed data")),
-                // All input is used and the output was not filled: nothing is left inside the decoder either.
+                // All input is used and the output buffer is not full, so the decoder is empty as well.
                 _ if piece.is_empty() && written < output.len() => break,
                 _ if read == 0 && written == 0 => return Err(bad("it cannot be unpacked")),
                 _ => {}
@@ -90,15 +90,15 @@ fn inflate<R: ReadAt + ?Sized>(source: &R, entry: &Entry, checked: &mut Checked<
     if ended { Ok(()) } else { Err(bad("its packed data ends too early")) }
 }
 
-/// The packed bytes of a file, a buffer at a time.
-struct Packed<'a, R: ?Sized> {
+/// Compressed bytes of a file, a buffer at a time.
+struct CompressedReader<'a, R: ?Sized> {
     source: &'a R,
     at: u64,
     left: u64,
     buffer: Vec<u8>,
 }
 
-impl<'a, R: ReadAt + ?Sized> Packed<'a, R> {
+impl<'a, R: ReadAt + ?Sized> CompressedReader<'a, R> {
     fn new(source: &'a R, entry: &Entry) -> Self {
         let length = usize::try_from(entry.packed).unwrap_or(BUFFER).min(BUFFER);
         Self { source, at: entry.start, left: entry.packed, buffer: vec![0; length] }

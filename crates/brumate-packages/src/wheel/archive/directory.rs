@@ -1,34 +1,34 @@
-//! The end record and the central directory.
+//! End record and central directory.
 
 use super::super::WheelProblem;
-use super::super::error::Located;
+use super::super::error::LocatedProblem;
 use super::super::limits::{MAX_DIRECTORY_BYTES, MAX_FILE_BYTES, MAX_PATHS};
-use super::{Packing, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
+use super::{Compression, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const END_RECORD: usize = 22;
 const ZIP64_LOCATOR: usize = 20;
 const ZIP64_RECORD: usize = 56;
 const HEADER: usize = 46;
-/// Longest comment of an archive, in bytes: so far from the end its record can begin.
+/// Longest comment of an archive, in bytes: the distance from the end at which the end record can begin.
 const COMMENT_MAX: u64 = 65_535;
 
-/// Bits of the general purpose flags that are understood: compression level, data descriptor, UTF-8 name.
+/// General purpose flags that are supported: compression level, data descriptor, UTF-8 name.
 const KNOWN_FLAGS: u16 = 0b110 | DESCRIPTOR | UTF8;
 pub(super) const DESCRIPTOR: u16 = 1 << 3;
 const UTF8: u16 = 1 << 11;
-/// Encrypted, strongly encrypted, encrypted directory.
+/// Flags of encryption: encrypted, strongly encrypted, encrypted directory.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 
-/// The central directory's bytes.
-pub(super) struct Directory {
-    /// Where it starts in the archive.
+/// Bytes of the central directory.
+pub(super) struct CentralDirectory {
+    /// Offset of the directory in the archive.
     pub(super) start: u64,
     bytes: Vec<u8>,
     count: u64,
 }
 
-impl Directory {
-    /// Finds the directory by the record that the archive ends with.
+impl CentralDirectory {
+    /// Finds the directory by the end record.
     pub(super) fn read<R: ReadAt + ?Sized>(source: &R, size: u64) -> Result<Self, WheelProblem> {
         let bad = WheelProblem::NotAnArchive;
         let at = size.checked_sub(END_RECORD as u64).ok_or(bad("too short"))?;
@@ -67,7 +67,7 @@ impl Directory {
         }
         match start.checked_add(length) {
             Some(end) if end == border => {}
-            // Offsets count from behind something: a program, another archive.
+            // The offsets do not count from the first byte: a program or another archive is in front.
             Some(end) if end < border => {
                 return Err(WheelProblem::ForeignBytes("before the archive, or between directory and end record"));
             }
@@ -78,12 +78,12 @@ impl Directory {
         Ok(Self { start, bytes, count })
     }
 
-    /// Every header, in order.
-    pub(super) fn headers(&self) -> Result<Vec<Header>, Located> {
+    /// Parses every header, in order.
+    pub(super) fn headers(&self) -> Result<Vec<DirectoryHeader>, LocatedProblem> {
         let mut headers = Vec::with_capacity((self.count as usize).min(self.bytes.len() / HEADER));
         let mut rest = &self.bytes[..];
         for _ in 0..self.count {
-            let (header, length) = Header::read(rest)?;
+            let (header, length) = DirectoryHeader::read(rest)?;
             headers.push(header);
             rest = &rest[length..];
         }
@@ -97,7 +97,7 @@ impl Directory {
     }
 }
 
-/// Why there is no end record at the end.
+/// Explains why there is no end record at the end.
 fn explain_end<R: ReadAt + ?Sized>(source: &R, size: u64) -> WheelProblem {
     let mut tail = vec![0; size.min(COMMENT_MAX + END_RECORD as u64) as usize];
     let from = size - tail.len() as u64;
@@ -110,7 +110,7 @@ fn explain_end<R: ReadAt + ?Sized>(source: &R, size: u64) -> WheelProblem {
     WheelProblem::NotAnArchive("no end record; it is cut off, or something else")
 }
 
-/// The end record of archives with large numbers.
+/// End record of archives with large numbers.
 struct Zip64End {
     at: u64,
     count: u64,
@@ -141,10 +141,10 @@ impl Zip64End {
     }
 }
 
-/// One header of the directory.
+/// Header of the directory.
 #[derive(Debug)]
-pub(super) struct Header {
-    /// With the slash at a directory's end.
+pub(super) struct DirectoryHeader {
+    /// Name, with a slash at the end for a directory.
     pub(super) name: String,
     pub(super) flags: u16,
     pub(super) method: u16,
@@ -155,9 +155,9 @@ pub(super) struct Header {
     attributes: u32,
 }
 
-impl Header {
-    /// Reads the header that `bytes` start with; also its length.
-    fn read(bytes: &[u8]) -> Result<(Self, usize), Located> {
+impl DirectoryHeader {
+    /// Parses the header at the start of `bytes`; returns its length as well.
+    fn read(bytes: &[u8]) -> Result<(Self, usize), LocatedProblem> {
         let cut = || WheelProblem::NotAnArchive("the directory is cut off or holds something else");
         let fixed = bytes.get(..HEADER).filter(|fixed| fixed.starts_with(b"PK\x01\x02")).ok_or_else(cut)?;
         let narrow = |offset| u16_at(fixed, offset).unwrap_or(0);
@@ -167,7 +167,7 @@ impl Header {
         let variable = bytes.get(HEADER..end).ok_or_else(cut)?;
         let (raw_name, extra) = (&variable[..name_len], &variable[name_len..name_len + extra_len]);
         let printable = String::from_utf8_lossy(raw_name);
-        let located = |problem| Located::new(&printable, problem);
+        let located = |problem| LocatedProblem::new(&printable, problem);
         let flags = narrow(8);
         if flags & ENCRYPTED != 0 {
             return Err(located(WheelProblem::Encrypted));
@@ -197,7 +197,7 @@ impl Header {
         Ok((header, end))
     }
 
-    /// Takes the numbers that did not fit from the zip64 field.
+    /// Takes numbers that do not fit the header from the zip64 field.
     fn apply_extra(&mut self, extra: &[u8]) -> Result<(), WheelProblem> {
         let zip64 = zip64_field(extra)?;
         let full = [&mut self.size, &mut self.packed, &mut self.local].into_iter().filter(|field| **field == SATURATED);
@@ -215,7 +215,7 @@ impl Header {
         }
     }
 
-    /// The name without the slash at a directory's end.
+    /// Returns the name without a directory's slash.
     pub(super) fn path(&self) -> &str {
         self.name.strip_suffix('/').unwrap_or(&self.name)
     }
@@ -224,9 +224,9 @@ impl Header {
         self.name.ends_with('/')
     }
 
-    /// Is it what its name says: a file or a directory?
+    /// Checks that the entry is what its name says: a file or a directory.
     pub(super) fn check_kind(&self) -> Result<(), WheelProblem> {
-        // Whatever system made the archive: extractors go by the type in the Unix mode.
+        // Extractors use the Unix mode's type, whatever system made the archive.
         let is_dos_directory = self.attributes & 0x10 != 0;
         match ((self.attributes >> 16) & 0xf000, self.is_directory()) {
             (0xa000, _) => Err(WheelProblem::Symlink),
@@ -236,15 +236,15 @@ impl Header {
         }
     }
 
-    pub(super) fn packing(&self) -> Result<Packing, WheelProblem> {
+    pub(super) fn compression(&self) -> Result<Compression, WheelProblem> {
         match self.method {
-            0 => Ok(Packing::Stored),
-            8 => Ok(Packing::Deflated),
+            0 => Ok(Compression::Stored),
+            8 => Ok(Compression::Deflated),
             other => Err(WheelProblem::Method(other)),
         }
     }
 
-    /// Can the stated sizes be, and are they allowed?
+    /// Checks that the stated sizes are possible and allowed.
     pub(super) fn check_sizes(&self) -> Result<(), WheelProblem> {
         if self.size > MAX_FILE_BYTES {
             return Err(WheelProblem::TooMuch { what: "unpacked bytes of one file", limit: MAX_FILE_BYTES });
@@ -252,11 +252,11 @@ impl Header {
         if self.is_directory() && self.size != 0 {
             return Err(WheelProblem::SpecialFile);
         }
-        match self.packing()? {
-            Packing::Stored if self.packed != self.size => {
+        match self.compression()? {
+            Compression::Stored if self.packed != self.size => {
                 Err(WheelProblem::Corrupt("stored, but its two sizes differ"))
             }
-            Packing::Deflated if !super::is_possible_ratio(self.packed, self.size) => {
+            Compression::Deflated if !super::is_possible_ratio(self.packed, self.size) => {
                 Err(WheelProblem::Bomb { bytes: self.size, limit: self.packed.saturating_mul(super::MAX_FILE_RATIO) })
             }
             _ => Ok(()),

@@ -1,23 +1,27 @@
-//! Local headers: they must say what the directory says, and lie one after the other.
+//! Local headers: they must equal those of the directory, and lie one after the other.
 
 use super::super::WheelProblem;
-use super::super::error::Located;
-use super::directory::{DESCRIPTOR, Header};
+use super::super::error::LocatedProblem;
+use super::directory::{DESCRIPTOR, DirectoryHeader};
 use super::{Entry, ReadAt, SATURATED, io_problem, u16_at, u32_at, u64_at, zip64_field};
 
 const HEADER: u64 = 30;
-/// A data descriptor: three numbers, with or without a signature, with sizes of 32 or 64 bits.
+/// Lengths of a data descriptor: three numbers, with or without a signature, with sizes of 32 or 64 bits.
 const DESCRIPTOR_LENGTHS: [u64; 4] = [12, 16, 20, 24];
 
-/// Reads the local header of every file and places its data. `border` is where the directory starts.
-pub(super) fn locate<R: ReadAt + ?Sized>(source: &R, headers: &[Header], border: u64) -> Result<Vec<Entry>, Located> {
+/// Reads the local header of every file and locates its data. `border` is the offset of the directory.
+pub(super) fn locate<R: ReadAt + ?Sized>(
+    source: &R,
+    headers: &[DirectoryHeader],
+    border: u64,
+) -> Result<Vec<Entry>, LocatedProblem> {
     let mut order: Vec<usize> = (0..headers.len()).collect();
     order.sort_by_key(|&index| headers[index].local);
     let mut entries: Vec<Option<Entry>> = vec![None; headers.len()];
     let mut expected = 0;
     for (position, &index) in order.iter().enumerate() {
         let header = &headers[index];
-        let located = |problem| Located::new(&header.name, problem);
+        let located = |problem| LocatedProblem::new(&header.name, problem);
         if header.local < expected {
             return Err(located(WheelProblem::Extent));
         }
@@ -36,7 +40,7 @@ pub(super) fn locate<R: ReadAt + ?Sized>(source: &R, headers: &[Header], border:
         entries[index] = Some(Entry {
             path: header.path().to_owned(),
             is_directory: header.is_directory(),
-            packing: header.packing().map_err(located)?,
+            compression: header.compression().map_err(located)?,
             start,
             packed: header.packed,
             size: header.size,
@@ -49,8 +53,8 @@ pub(super) fn locate<R: ReadAt + ?Sized>(source: &R, headers: &[Header], border:
     Ok(entries.into_iter().flatten().collect())
 }
 
-/// Compares the local header with the directory's; returns where the data starts.
-fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) -> Result<u64, WheelProblem> {
+/// Compares the local header with the directory's; returns the offset of the data.
+fn check_header<R: ReadAt + ?Sized>(source: &R, header: &DirectoryHeader, border: u64) -> Result<u64, WheelProblem> {
     let differs = WheelProblem::HeaderMismatch;
     let read = |length: u64, offset: u64| {
         if offset.checked_add(length).is_none_or(|end| end > border) {
@@ -81,7 +85,7 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
     let zip64 = zip64_field(extra)?;
     let (mut size, mut packed) = (u64::from(wide(22)), u64::from(wide(18)));
     if let Some(content) = zip64 {
-        // A writer that does not know the size yet leaves room for it: the field may be there without need.
+        // A writer that does not know the size reserves room for it, so the field may be present without need.
         if size == SATURATED {
             size = u64_at(content, 0).ok_or(WheelProblem::Zip64("a field that is too short"))?;
         }
@@ -89,7 +93,7 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
             packed = u64_at(content, 8).ok_or(WheelProblem::Zip64("a field that is too short"))?;
         }
     }
-    // With a descriptor the numbers follow the data, and here are zero.
+    // With a data descriptor these numbers are zero.
     let deferred = header.flags & DESCRIPTOR != 0;
     if size != header.size && !(deferred && size == 0) {
         return Err(differs("size"));
@@ -104,7 +108,12 @@ fn check_header<R: ReadAt + ?Sized>(source: &R, header: &Header, border: u64) ->
 }
 
 /// Compares the data descriptor between `end` and `next` with the directory; returns `next`.
-fn check_descriptor<R: ReadAt + ?Sized>(source: &R, header: &Header, end: u64, next: u64) -> Result<u64, WheelProblem> {
+fn check_descriptor<R: ReadAt + ?Sized>(
+    source: &R,
+    header: &DirectoryHeader,
+    end: u64,
+    next: u64,
+) -> Result<u64, WheelProblem> {
     let length = next.checked_sub(end).ok_or(WheelProblem::Extent)?;
     if !DESCRIPTOR_LENGTHS.contains(&length) {
         return Err(WheelProblem::ForeignBytes("behind its data"));

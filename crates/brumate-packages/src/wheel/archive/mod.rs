@@ -1,9 +1,9 @@
 //! Zip archives from strangers.
 //!
-//! What is read here will be mounted by a reader that goes by the central directory. Installers, scanners and the index
-//! may read differently: front to back, the last of two directories, one of two headers. So an archive is accepted only
-//! if there is one way to read it: its files lie one after the other from the first byte to the directory, each said
-//! to be the same by both headers, and nothing lies before, between or behind them (APPNOTE.TXT 6.3.10, 4.3).
+//! Accepted wheels are mounted by a reader that uses the central directory. Installers, scanners and the index may
+//! read differently: front to back, the last of two directories, one of two headers. So an archive is accepted only if
+//! all ways to read it agree: its files lie one after the other from the first byte to the directory, both headers of
+//! each are equal, and there are no bytes before, between or behind them (APPNOTE.TXT 6.3.10, 4.3).
 
 mod data;
 mod directory;
@@ -14,23 +14,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::error::Located;
+use super::error::LocatedProblem;
 use super::limits::{MAX_FILE_RATIO, MAX_TOTAL_BYTES, MAX_TOTAL_RATIO, UNMEASURED_BYTES};
 use super::{WheelProblem, limits};
-pub(crate) use names::Names;
+pub(crate) use names::PathNames;
 
-/// Where a wheel's bytes are: a file, or memory.
+/// Bytes of a wheel: a file, or memory.
 pub trait ReadAt {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     fn size(&self) -> io::Result<u64>;
 
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// The system's; `UnexpectedEof` when there are fewer bytes.
+    /// An I/O error; `UnexpectedEof` when there are fewer bytes.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
@@ -57,31 +57,31 @@ impl ReadAt for [u8] {
     }
 }
 
-/// How a file's bytes are packed.
+/// Compression method of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum Compression {
     Stored,
     Deflated,
 }
 
-/// One file or directory.
+/// File or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Path without a slash at its end.
     pub(crate) path: String,
     pub(crate) is_directory: bool,
-    pub(crate) packing: Packing,
-    /// Offset of the packed bytes in the archive.
+    pub(crate) compression: Compression,
+    /// Offset of the compressed bytes in the archive.
     pub(crate) start: u64,
     pub(crate) packed: u64,
     pub(crate) size: u64,
     pub(crate) crc: u32,
 }
 
-/// An archive whose structure has been checked, and whose data has not.
+/// Archive with a verified structure. Its data is not verified yet.
 pub(crate) struct Archive<'a, R: ?Sized> {
     source: &'a R,
-    /// In the order of the directory.
+    /// Entries in the order of the directory.
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -89,18 +89,18 @@ impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
     /// Reads the directory and every local header.
     ///
     /// # Errors
-    /// The first problem, with the name of the file that has it.
-    pub(crate) fn open(source: &'a R) -> Result<Self, Located> {
+    /// The first problem, with the name of its file.
+    pub(crate) fn open(source: &'a R) -> Result<Self, LocatedProblem> {
         let size = source.size().map_err(|error| io_problem(&error))?;
         if size > limits::MAX_WHEEL_BYTES {
             return Err(WheelProblem::TooMuch { what: "bytes in a wheel", limit: limits::MAX_WHEEL_BYTES }.into());
         }
-        let directory = directory::Directory::read(source, size)?;
+        let directory = directory::CentralDirectory::read(source, size)?;
         let headers = directory.headers()?;
-        let mut names = Names::default();
+        let mut names = PathNames::default();
         let mut total: u64 = 0;
         for header in &headers {
-            let located = |problem| Located::new(&header.name, problem);
+            let located = |problem| LocatedProblem::new(&header.name, problem);
             let path = header.path();
             names::check(path).map_err(located)?;
             header.check_kind().map_err(located)?;
@@ -121,18 +121,18 @@ impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
         Ok(Self { source, entries })
     }
 
-    /// Unpacks a file piece by piece. What `sink` got counts only if this returns `Ok`.
+    /// Decompresses a file piece by piece. The pieces are valid only if this returns `Ok`.
     ///
     /// # Errors
-    /// [`WheelProblem::Corrupt`] when the data is not what size and checksum promise.
+    /// [`WheelProblem::Corrupt`] when the data does not have the stated size and checksum.
     pub(crate) fn unpack(&self, entry: &Entry, sink: &mut dyn FnMut(&[u8])) -> Result<(), WheelProblem> {
         data::unpack(self.source, entry, sink)
     }
 
-    /// The whole content of a file that has at most `limit` bytes.
+    /// Returns the content of a file of at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Archive::unpack`]; [`WheelProblem::TooMuch`] for a larger one.
+    /// Those of [`Archive::unpack`]; [`WheelProblem::TooMuch`] for a larger file.
     pub(crate) fn content(&self, entry: &Entry, limit: usize) -> Result<Vec<u8>, WheelProblem> {
         if entry.size > limit as u64 {
             return Err(WheelProblem::TooMuch { what: "bytes in such a file", limit: limit as u64 });
@@ -143,7 +143,7 @@ impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
     }
 }
 
-/// May `packed` deflated bytes be `size` bytes? The addend covers block headers.
+/// Returns whether `packed` deflated bytes can be `size` bytes. The addend covers block headers.
 fn is_possible_ratio(packed: u64, size: u64) -> bool {
     size <= packed.saturating_mul(MAX_FILE_RATIO).saturating_add(MAX_FILE_RATIO)
 }
@@ -167,7 +167,7 @@ fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*data.get(at..)?.first_chunk()?))
 }
 
-/// The fields of an extra area: identifier and content. `None` when its lengths do not fit.
+/// Parses the fields of an extra area: identifier and content. `None` if its lengths do not fit.
 fn extra_fields(mut extra: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut fields = Vec::new();
     while !extra.is_empty() {
@@ -178,7 +178,8 @@ fn extra_fields(mut extra: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     Some(fields)
 }
 
-/// The content of the zip64 field of an extra area, which is there once at most and beside no field with another name.
+/// Returns the content of the zip64 field of an extra area. The field may occur once, and not with a field for another
+/// name.
 fn zip64_field(extra: &[u8]) -> Result<Option<&[u8]>, WheelProblem> {
     let fields = extra_fields(extra).ok_or(WheelProblem::Feature("an extra area that cannot be read"))?;
     if fields.iter().any(|(id, _)| UNICODE_NAMES.contains(id)) {
@@ -196,5 +197,5 @@ fn zip64_field(extra: &[u8]) -> Result<Option<&[u8]>, WheelProblem> {
 const ZIP64: u16 = 1;
 /// Info-ZIP's extra fields that give a file another name or comment.
 const UNICODE_NAMES: [u16; 2] = [0x7075, 0x6375];
-/// The value of a 32-bit field whose number is in the zip64 field.
+/// Value of a 32-bit field whose number is in the zip64 field.
 const SATURATED: u64 = 0xffff_ffff;

@@ -1,11 +1,11 @@
-//! Names that mean one thing everywhere.
+//! Names that have the same meaning everywhere.
 
 use std::collections::HashMap;
 
 use super::super::WheelProblem;
 use super::super::limits::{MAX_COMPONENT_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATHS};
 
-/// Is `path`, without the slash at a directory's end, a path below the root of a wheel?
+/// Checks that `path`, without a directory's slash, is a path below the root of a wheel.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -38,47 +38,47 @@ pub(super) fn check(path: &str) -> Result<(), WheelProblem> {
     Ok(())
 }
 
-/// The paths of one tree, directories that follow from files' paths included.
+/// Paths of one tree, including directories that only follow from files' paths.
 #[derive(Default)]
-pub(crate) struct Names {
-    known: HashMap<String, Known>,
+pub(crate) struct PathNames {
+    known: HashMap<String, PathKind>,
     /// Spelling of each path by its lower-case form.
     spelling: HashMap<String, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum PathKind {
     File,
     Directory,
-    /// A directory without an entry of its own so far.
+    /// Directory without an entry of its own so far.
     Implied,
 }
 
-impl Names {
-    /// Adds a path and the directories it lies in.
+impl PathNames {
+    /// Adds a path and its directories.
     ///
     /// # Errors
-    /// When it is there already, is file and directory at once, differs by case only, or is one too many.
+    /// When the path exists already, is both file and directory, differs only by case, or exceeds the limit.
     pub(crate) fn add(&mut self, path: &str, is_directory: bool) -> Result<(), WheelProblem> {
         for (at, _) in path.match_indices('/') {
             match self.known.get(&path[..at]) {
-                Some(Known::File) => return Err(WheelProblem::Duplicate),
+                Some(PathKind::File) => return Err(WheelProblem::Duplicate),
                 Some(_) => {}
-                None => self.insert(&path[..at], Known::Implied)?,
+                None => self.insert(&path[..at], PathKind::Implied)?,
             }
         }
-        let kind = if is_directory { Known::Directory } else { Known::File };
+        let kind = if is_directory { PathKind::Directory } else { PathKind::File };
         match self.known.get_mut(path) {
             None => self.insert(path, kind),
-            Some(known) if is_directory && *known == Known::Implied => {
-                *known = Known::Directory;
+            Some(known) if is_directory && *known == PathKind::Implied => {
+                *known = PathKind::Directory;
                 Ok(())
             }
             Some(_) => Err(WheelProblem::Duplicate),
         }
     }
 
-    fn insert(&mut self, path: &str, kind: Known) -> Result<(), WheelProblem> {
+    fn insert(&mut self, path: &str, kind: PathKind) -> Result<(), WheelProblem> {
         if self.known.len() >= MAX_PATHS {
             return Err(WheelProblem::TooMuch { what: "files and directories", limit: MAX_PATHS as u64 });
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn one_path_one_kind_one_spelling() {
-        let mut names = Names::default();
+        let mut names = PathNames::default();
         names.add("a/b.py", false).unwrap();
         names.add("a", true).unwrap();
         assert_eq!(names.add("a", true), Err(WheelProblem::Duplicate));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn paths_are_counted_with_their_directories() {
-        let mut names = Names::default();
+        let mut names = PathNames::default();
         let mut added = 0;
         let refused = (0..MAX_PATHS).find_map(|index| {
             added = index;

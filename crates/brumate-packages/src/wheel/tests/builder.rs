@@ -35,12 +35,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A stored file.
+    /// Makes a stored file.
     pub(crate) fn stored(name: &str, content: &[u8]) -> Self {
         Self::new(name, content, content.to_vec(), 0)
     }
 
-    /// A deflated file.
+    /// Makes a deflated file.
     pub(crate) fn deflated(name: &str, content: &[u8]) -> Self {
         Self::new(name, content, deflate(content), 8)
     }
@@ -60,7 +60,7 @@ impl Entry {
         Self { local: header.clone(), central: header, data, attributes: 0o100_644 << 16, ..Self::default() }
     }
 
-    /// A directory.
+    /// Makes a directory.
     pub(crate) fn directory(name: &str) -> Self {
         Self { attributes: 0o40_755 << 16 | 0x10, ..Self::stored(&format!("{name}/"), b"") }
     }
@@ -163,7 +163,7 @@ pub(crate) fn zip(entries: &[Entry], end: &End) -> Vec<u8> {
     bytes
 }
 
-/// What both headers have alike, from the flags to the extra area's length.
+/// Writes the common part of both headers, from the flags to the extra area's length.
 fn put_common(bytes: &mut Vec<u8>, header: &Header) {
     for number in [header.flags, header.method, 0, 0x21] {
         bytes.extend_from_slice(&number.to_le_bytes());
@@ -193,7 +193,7 @@ pub(crate) struct Wheel {
 pub(crate) const FILE_NAME: &str = "demo_pkg-1.2-py3-none-any.whl";
 
 impl Wheel {
-    /// A sound wheel with `entries` besides its own.
+    /// Makes a sound wheel with `entries` besides its own.
     pub(crate) fn new(entries: Vec<Entry>) -> Self {
         Self {
             entries,
@@ -212,7 +212,7 @@ impl Wheel {
         self
     }
 
-    /// The archive's bytes.
+    /// Returns the archive's bytes.
     pub(crate) fn build(&self) -> Vec<u8> {
         let own = |name: &str| format!("{}/{name}", self.dist_info);
         let mut entries = self.entries.clone();
@@ -238,7 +238,7 @@ impl Wheel {
     }
 }
 
-/// As much as can be unpacked: hostile entries are recorded as well as they can be.
+/// Decompresses as much as possible: hostile entries are recorded as well.
 fn inflate(data: &[u8]) -> Vec<u8> {
     let mut content = Vec::new();
     let _ = std::io::Read::read_to_end(&mut flate2::read::DeflateDecoder::new(data), &mut content);

@@ -10,7 +10,7 @@ fn good() -> Entry {
     Entry::deflated("demo/__init__.py", b"x = 1\n")
 }
 
-/// The problem of a wheel with one more entry; the error must name it.
+/// Returns the problem of a wheel with one more entry, which the error must name.
 fn of(entry: Entry) -> P {
     let shown = entry.name();
     let (file, problem) = problem(&Wheel::new(vec![good(), entry]));
@@ -20,7 +20,7 @@ fn of(entry: Entry) -> P {
     problem
 }
 
-/// The problem of a wheel whose end record or surroundings were changed.
+/// Returns the problem of a wheel whose end record or surroundings were changed.
 fn around(change: impl FnOnce(&mut super::builder::End)) -> P {
     problem(&Wheel::new(vec![good()]).with(|wheel| change(&mut wheel.end))).1
 }

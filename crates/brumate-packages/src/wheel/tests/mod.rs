@@ -24,7 +24,7 @@ fn refuse(wheel: &Wheel) -> WheelError {
     error
 }
 
-/// The file that is named, and what is wrong.
+/// Returns the file that the error names, and its problem.
 fn problem(wheel: &Wheel) -> (Option<String>, WheelProblem) {
     let error = refuse(wheel);
     (error.file, error.problem)

@@ -1,4 +1,4 @@
-//! Random sets of requirements in random worlds: we find what uv finds, and fail where uv fails.
+//! Random sets of requirements in random worlds: the resolver finds what uv finds, and fails where uv fails.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use super::universe::Universe;
 
 const SETS_PER_WORLD: u64 = 10;
 
-/// uv's executable, beside the Python that the test environment names.
+/// Returns uv's executable, beside the Python that the test environment names.
 pub(crate) fn uv() -> PathBuf {
     let python = std::env::var_os("BRUMATE_TEST_PYTHON_UV").expect("set up by `cargo xtask test --setup`");
     PathBuf::from(python).with_file_name("uv")
 }
 
-/// `name==version` for each distribution, or `None` when uv finds no solution.
+/// Returns `name==version` for each distribution, or `None` if uv finds no solution.
 pub(crate) async fn ask_uv(
     cache: &Path,
     index: &Url,
@@ -43,7 +43,7 @@ pub(crate) async fn ask_uv(
     }
     command
         .args(["pip", "compile", "-", "--no-config", "--no-header", "--no-annotate", "--quiet"])
-        // Otherwise every call would examine the interpreter anew.
+        // Otherwise every call would examine the interpreter again.
         .arg("--cache-dir")
         .arg(cache)
         .args(["--python-version", "3.14.2", "--python-platform", "wasm32-pyodide2025", "--only-binary", ":all:"])
@@ -70,7 +70,7 @@ pub(crate) async fn ask_uv(
     None
 }
 
-/// `name[extra]==1` without the extra.
+/// Returns `name[extra]==1` without the extra.
 fn plain(line: String) -> String {
     match (line.find('['), line.find(']')) {
         (Some(from), Some(to)) => format!("{}{}", &line[..from], &line[to + 1..]),
@@ -142,6 +142,6 @@ async fn random_requirements_resolve_as_with_uv() {
     }
     eprintln!("{solved} solved, {unsolved} not, {} differences", differences.len());
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
-    // The worlds would judge nothing if all sets went one way.
+    // The worlds would test nothing if all sets had the same result.
     assert!(solved >= worlds / 2 && unsolved >= worlds / 2, "{solved} solved, {unsolved} not");
 }

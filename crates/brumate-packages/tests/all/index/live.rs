@@ -1,7 +1,7 @@
-//! Real packages on the index that this machine's settings name: the same versions as uv's.
+//! Real packages on the index of this machine's settings: the same versions as uv's.
 //!
-//! uv does not know the sandbox's platform by its name yet: it asks a server of ours, which passes the index's pages on
-//! with the name that it knows.
+//! uv does not know the name of the sandbox's platform yet. It asks a test server, which forwards the index's pages
+//! with the name that uv knows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn file(file: &IndexFile) -> serde_json::Value {
     })
 }
 
-/// Passes the pages of `index` on, with the names of wheels for the sandbox as uv knows them.
+/// Forwards the pages of `index`, with the names of wheels for the sandbox as uv knows them.
 async fn in_words_of_uv(index: url::Url) -> Server {
     let client = Arc::new(reqwest_client());
     let handle = tokio::runtime::Handle::current();

@@ -1,4 +1,4 @@
-//! Servers that fail, lie and dawdle: every error says what happened, and nothing grows without bound.
+//! Servers that fail, lie and delay: every error says what happened, and nothing grows without a limit.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -161,7 +161,7 @@ async fn gigantic_answers_are_not_read() {
     );
     assert!(matches!(error, IndexError::TooLarge { .. }), "{error:?}");
 
-    // A little on the wire, much after decompression.
+    // Few bytes on the wire, many after decompression.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(metadata("foo", "1.0", &[]).as_bytes()).expect("written");
     bomb.write_all(&vec![b'x'; 9 << 20]).expect("written");
@@ -229,7 +229,7 @@ async fn ranges_spare_the_wheel() {
         .map(|request| request.header("range").to_owned())
         .filter(|range| !range.is_empty())
         .collect();
-    // The end, then what is around the metadata in the middle.
+    // The end, then the bytes around the metadata in the middle.
     assert!((2..=4).contains(&ranges.len()), "{ranges:?} of {size}");
 }
 
@@ -302,7 +302,7 @@ async fn answers_are_kept_as_long_as_their_server_says() {
     let metadata_path = format!("/files/{WHEEL}.metadata");
     assert_eq!(asked, [(page(), String::new()), (metadata_path, String::new()), (page(), "\"v1\"".to_owned())]);
 
-    // Without the network what is kept is enough, however old.
+    // Without the network the cached copy is enough, of any age.
     settings.offline = true;
     assert_eq!(names(&resolve(settings.clone(), &["foo"]).await.expect("kept")), ["foo==1.0"]);
     assert_eq!(server.requests().len(), 3);

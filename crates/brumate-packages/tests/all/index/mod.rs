@@ -1,5 +1,6 @@
-//! Resolution against package indexes: servers of our own, with good and bad manners, and uv as the judge.
+//! Resolution against package indexes: test servers that behave well and badly, and a comparison with uv.
 
+mod explanations;
 mod judge;
 mod live;
 mod manners;

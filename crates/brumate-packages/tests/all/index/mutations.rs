@@ -1,5 +1,5 @@
-//! Damaged metadata, pages, wheels, locks and scripts: reading them never panics. With `BRUMATE_TEST_LONG` set each is
-//! damaged in 800 times as many ways, and `fuzz/` goes further.
+//! Damaged metadata, pages, wheels, locks and scripts: reading them never panics. With `BRUMATE_TEST_LONG` each is
+//! damaged in 800 times as many ways; `fuzz/` does more.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use brumate_packages::index::{Metadata, Origin, metadata_of, parse_page};
 use brumate_packages::lock::{self, Lock};
-use brumate_packages::policy::{Origin as RuleOrigin, PackagePattern, PolicyLayer};
+use brumate_packages::policy::{PackagePattern, PolicyLayer, RuleOrigin};
 use brumate_packages::wheel::{Record, WheelFileName, WheelInfo, parse_entry_points};
 use brumate_packages::{MarkerEnvironment, Requirement, ScriptMetadata};
 use brumate_test_support::{Random, count, seed};
@@ -19,7 +19,7 @@ fn rounds() -> u64 {
     count(750, 600_000)
 }
 
-/// A few bytes changed, dropped, doubled or cut off.
+/// Changes, drops, doubles or cuts off a few bytes.
 fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=random.index(4) {
@@ -38,13 +38,13 @@ fn damage(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Gives `read` damaged versions of `sample`; it says whether it could read them.
+/// Calls `read` with damaged versions of `sample`; it returns whether it could read them.
 fn feed(sample: &[u8], read: impl Fn(&[u8]) -> bool) {
     assert!(read(sample), "the sample itself is right");
     let mut random = Random::new(seed());
     let rounds = rounds();
     let refused = (0..rounds).filter(|_| !read(&damage(&mut random, sample))).count() as u64;
-    // Otherwise the damage would not reach what is read.
+    // Otherwise the damage would not affect what is read.
     assert!(refused > 0 && refused < rounds, "{refused} of {rounds} refused");
 }
 
@@ -53,7 +53,7 @@ fn metadata_of_any_kind() {
     let sample = metadata("foo", "1.0", &["bar[x]>=1,<2; python_version >= '3.9' and extra == 'a'", "b @ https://b/c"]);
     feed(sample.as_bytes(), |bytes| {
         let Ok(metadata) = Metadata::parse(bytes) else { return false };
-        // Either answer will do.
+        // Both answers are right.
         metadata.requires.iter().for_each(|one| {
             let _ = one.applies_in(&MarkerEnvironment::default());
         });
@@ -68,7 +68,7 @@ fn pages_of_any_kind() {
     let json = page(&[("foo-1.0-py3-none-any.whl", r#", "requires-python": ">=3.8", "yanked": true, "size": 5"#)]);
     feed(json.as_bytes(), |bytes| parse_page(bytes, "application/json", &base, &origin).is_ok());
     let html = "<!DOCTYPE html><base href='/x/'><a href=\"foo-1.0-py3-none-any.whl#sha256=0\" data-yanked>&lt;</a>";
-    // HTML is never wrong; whether links are found is what changes.
+    // HTML is never invalid; only the links that are found change.
     feed(html.as_bytes(), |bytes| parse_page(bytes, "text/html", &base, &origin).is_ok_and(|files| !files.is_empty()));
 }
 
@@ -95,7 +95,7 @@ fn locks_of_any_kind() {
     });
 }
 
-/// Gives `read` damaged versions of a text, as far as they are texts.
+/// Calls `read` with damaged versions of a text that are valid UTF-8.
 fn feed_text(sample: &str, read: impl Fn(&str) -> bool) {
     feed(sample.as_bytes(), |bytes| std::str::from_utf8(bytes).is_ok_and(&read));
 }
@@ -106,7 +106,7 @@ fn scripts_of_any_kind() {
         # [tool.uv]\n# exclude-newer = \"2026-01-01T00:00:00Z\"\n# ///\nimport foo\n";
     feed_text(sample, |text| match ScriptMetadata::parse(text) {
         Ok(Some(metadata)) => {
-            // Whether it is so does not matter here.
+            // The result does not matter here.
             let _ = metadata.allows_sandbox_python();
             true
         }

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server whose answers a test decides, down to the bytes.
+//! Small HTTP/1.1 server whose responses a test controls to the byte.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// What was asked.
+/// Received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// Path with query.
@@ -23,13 +23,13 @@ impl Request {
     }
 }
 
-/// What is answered.
+/// Response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// `Content-Length` in place of the body's length.
+    /// Value of `Content-Length` instead of the body's length.
     pub(crate) announced: Option<usize>,
     /// Wait before the body.
     pub(crate) silence: Duration,
@@ -62,7 +62,7 @@ impl Reply {
         self
     }
 
-    /// The part that a `Range` header asks for, or the whole.
+    /// Returns the range that a `Range` header requests, or the whole file.
     pub(crate) fn file(request: &Request, bytes: &[u8]) -> Self {
         let Some(range) = request.header("range").strip_prefix("bytes=") else {
             return Self::new(200, "application/octet-stream", bytes);
@@ -79,7 +79,7 @@ impl Reply {
     }
 }
 
-/// A server on a port of its own; ends with the test's runtime.
+/// Server on its own port; ends with the test's runtime.
 pub(crate) struct Server {
     pub(crate) url: Url,
     requests: Arc<Mutex<Vec<Request>>>,
@@ -96,7 +96,7 @@ impl Server {
             while let Ok((stream, _)) = listener.accept().await {
                 let (answer, log) = (answer.clone(), log.clone());
                 tokio::spawn(async move {
-                    // A client may hang up at any time.
+                    // A client may close the connection at any time.
                     let _ = serve(stream, answer.as_ref(), &log).await;
                 });
             }
@@ -104,7 +104,7 @@ impl Server {
         Self { url, requests }
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("not poisoned").clone()
     }

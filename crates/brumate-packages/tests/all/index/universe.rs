@@ -1,4 +1,5 @@
-//! Random worlds of packages: conflicts, extras, markers, yanked and early versions, wheels for other systems.
+//! Random worlds of packages: conflicts, extras, markers, withdrawn versions and prereleases, wheels for other
+//! systems.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::server::{Reply, Request};
 
-/// The sandbox's platform, and the nearest that uv knows: wheels for one are offered to uv as wheels for the other.
+/// Platform of the sandbox, and the nearest that uv knows: uv gets wheels for the first as wheels for the second.
 pub(crate) const PLATFORM: &str = "pyemscripten_2026_0_wasm32";
 pub(crate) const PLATFORM_OF_UV: &str = "pyodide_2025_0_wasm32";
 
@@ -24,22 +25,22 @@ const MARKERS: [&str; 10] = [
     "implementation_name == 'cpython' or sys_platform == 'linux'",
     "platform_python_implementation != 'CPython'",
 ];
-/// Lower bounds: uv's `--python-version` means that version and later ones, so that it passes upper bounds over, which
-/// we (and pip) hold against the sandbox's one Python.
+/// Lower bounds only: uv's `--python-version` means that version and later ones, so it ignores upper bounds, which
+/// this resolver (like pip) checks against the sandbox's Python.
 const REQUIRES_PYTHON: [&str; 5] = [">=3.8", ">=3.8,<4", ">=3.15", ">=3.14.3", "~=3.10"];
 
-/// What is offered of one version.
+/// Files and metadata of one version.
 struct Release {
     metadata: String,
     wheel_tag: Option<&'static str>,
     yanked: bool,
     requires_python: Option<&'static str>,
-    /// Does the page say what Pythons it is for, or only its metadata?
+    /// Whether the page states the Pythons that it is for, or only the metadata.
     python_on_page: bool,
     day: usize,
 }
 
-/// An index of random packages.
+/// Index of random packages.
 pub(crate) struct Universe {
     packages: BTreeMap<String, BTreeMap<String, Release>>,
     names: Vec<String>,
@@ -50,7 +51,7 @@ impl Universe {
         let mut random = Random::new(seed);
         let count = 6 + random.index(14);
         let names: Vec<String> = (0..count).map(|number| format!("p{number:02}")).collect();
-        // In dense worlds nearly every set of requirements has conflicts. Worlds of consecutive seeds take turns.
+        // In dense worlds nearly every set of requirements has conflicts. Worlds of consecutive seeds alternate.
         let density = 1 + (seed % 4) as usize;
         let mut packages = BTreeMap::new();
         for name in &names {
@@ -64,7 +65,7 @@ impl Universe {
         Self { packages, names }
     }
 
-    /// What is offered of `names`, for a person to read.
+    /// Describes the versions of `names`, for people.
     pub(crate) fn describe(&self, names: &[&str]) -> String {
         let releases = names.iter().filter_map(|name| Some((name, self.packages.get(*name)?)));
         let lines = releases.flat_map(|(name, releases)| {
@@ -78,13 +79,13 @@ impl Universe {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Requirements of a user, sometimes for what is not there.
+    /// Returns a user's requirements, sometimes for packages that do not exist.
     pub(crate) fn requirements(&self, random: &mut Random) -> Vec<String> {
         let count = 1 + random.index(4);
         (0..count).map(|_| requirement(random, &self.names, 60)).collect()
     }
 
-    /// Constraints of a user.
+    /// Returns a user's constraints.
     pub(crate) fn constraints(&self, random: &mut Random) -> Vec<String> {
         let count = random.index(3);
         (0..count)
@@ -148,7 +149,7 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
             7..9 => format!("; extra == '{}'", random.pick(&EXTRAS)),
             _ => format!("; extra == '{}' and {}", random.pick(&EXTRAS), random.pick(&MARKERS)),
         };
-        // Requirements of the user have no marker of their own here, so there is never a second one.
+        // The user's requirements have no marker of their own here, so there is never a second one.
         metadata.push_str(&format!("Requires-Dist: {wanted}{marker}\n"));
     }
     if random.chance(15) {
@@ -174,7 +175,7 @@ fn release(random: &mut Random, name: &str, version: &str, names: &[String], den
     }
 }
 
-/// `name[extra]specifier`.
+/// Formats `name[extra]specifier`.
 fn requirement(random: &mut Random, names: &[String], with_versions: u64) -> String {
     let name = if random.chance(2) { "absent" } else { random.pick(names).as_str() };
     let extra = if random.chance(20) { format!("[{}]", random.pick(&EXTRAS)) } else { String::new() };
@@ -205,7 +206,7 @@ fn page(name: &str, releases: &BTreeMap<String, Release>) -> String {
             None => String::new(),
         };
         let time = format!("2025-03-{:02}T00:00:00Z", release.day);
-        // uv tells files apart by their digests, so each has its own.
+        // uv identifies files by their digests, so each has its own.
         let hex = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let common = |file: &str| {
             format!(

@@ -21,7 +21,7 @@ pub(crate) fn metadata(name: &str, version: &str, requires: &[&str]) -> String {
     format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}\nA description.\n")
 }
 
-/// A wheel with `padding` bytes that do not compress in front of its metadata, and as many behind it.
+/// Makes a wheel with `padding` incompressible bytes in front of its metadata, and as many behind it.
 pub(crate) fn wheel(name: &str, version: &str, requires: &[&str], padding: usize) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
@@ -36,7 +36,7 @@ pub(crate) fn wheel(name: &str, version: &str, requires: &[&str], padding: usize
     archive.finish().expect("an archive").into_inner()
 }
 
-/// A page with one file for each of `files`: name and further members of its object.
+/// Makes a page with one file for each of `files`: its name and further members of its object.
 pub(crate) fn page(files: &[(&str, &str)]) -> String {
     let files: Vec<String> = files
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn page(files: &[(&str, &str)]) -> String {
     format!(r#"{{"meta": {{"api-version": "1.1"}}, "files": [{}]}}"#, files.join(","))
 }
 
-/// Settings with `/simple/` of `server` as the only index, quick to try again.
+/// Returns settings with `/simple/` of `server` as the only index, and short waits before retries.
 pub(crate) fn settings(server: &Server) -> Settings {
     Settings {
         indexes: vec![index(&server.url)],
@@ -72,7 +72,7 @@ pub(crate) async fn resolve_with(
     resolver.resolve(&requirements, &[], policy).await
 }
 
-/// `name==version` of each package.
+/// Returns `name==version` of each package.
 pub(crate) fn names(resolution: &Resolution) -> Vec<String> {
     resolution.packages.iter().map(|package| format!("{}=={}", package.name, package.version)).collect()
 }

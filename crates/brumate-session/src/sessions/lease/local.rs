@@ -1,7 +1,7 @@
-//! Leases of servers on one machine: locked files, and a socket of each server.
+//! Leases of servers on one machine: locked files, and a socket for each server.
 //!
-//! A lease is a lock (`flock`) on a file of the session's name in which the server's name stands. The kernel ends it with
-//! the process.
+//! A lease is a lock (`flock`) on a file with the session's id as its name and the server's name as its content. The
+//! kernel releases it when the process ends.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,22 +14,22 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::directory::{DataDir, lock_file, private_file};
 use super::super::id::SessionId;
-use super::socket::{self, Listener, Reply, Request};
-use super::{HolderError, Lease, Leases, Urgency};
+use super::socket::{self, LeaseListener, LeaseReply, LeaseRequest};
+use super::{Lease, LeaseRequestError, Leases, Urgency};
 
-/// Bytes of a server's name.
+/// Most bytes of a server's name.
 const MAX_NAME_BYTES: u64 = 64;
 
-/// The leases of one server.
+/// Leases of one server.
 pub(crate) struct LocalLeases {
     leases: PathBuf,
     servers: PathBuf,
-    /// This server's name: that of its socket.
+    /// Name of this server's socket.
     name: String,
     _listening: DropGuard,
 }
 
-/// A locked file, removed when the lease ends.
+/// Locked file, which is removed when the lease ends.
 struct LockedFile {
     path: PathBuf,
     file: File,
@@ -37,41 +37,41 @@ struct LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // While it is locked: whoever opened it before finds that it is not this one any more.
+        // Removed while it is locked: a process that opened it before notices that its path names another file.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl LocalLeases {
-    /// Takes part in the leases of a data directory. Other servers wait for answers until the listener serves.
+    /// Joins the leases of a data directory. Requests of other servers wait until the listener serves.
     ///
     /// # Errors
     ///
-    /// When the system has no socket or no random numbers.
-    pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, Listener)> {
+    /// An I/O error when the socket cannot be made.
+    pub(crate) fn begin(directory: &DataDir) -> io::Result<(Self, LeaseListener)> {
         let mut random = [0; 6];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let (servers, name) = (directory.servers(), format!("{}-{random}", std::process::id()));
         socket::remove_dead(&servers);
         let ended = CancellationToken::new();
-        let listener = Listener::bind(&servers, &name, ended.clone())?;
+        let listener = LeaseListener::bind(&servers, &name, ended.clone())?;
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
-    /// Reads the name of the server that has a session. `None` when no server has it, or it has not said so yet.
+    /// Returns the name of the server that owns a session. `None` if no server does, or its name is not written yet.
     #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-    fn holder(&self, id: &SessionId) -> Option<String> {
+    fn owner(&self, id: &SessionId) -> Option<String> {
         let mut name = String::new();
         File::open(self.leases.join(id.as_str())).ok()?.take(MAX_NAME_BYTES).read_to_string(&mut name).ok()?;
         Some(name).filter(|name| !name.is_empty() && !name.contains('/'))
     }
 
-    async fn ask(&self, id: &SessionId, request: Request) -> Result<Reply, HolderError> {
-        match self.holder(id) {
+    async fn ask(&self, id: &SessionId, request: LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
+        match self.owner(id) {
             Some(name) => socket::ask(&self.servers, &name, &request).await,
-            None if self.is_held(id) => Err(HolderError::Silent { process: None }),
-            None => Ok(Reply::Done { did: false }),
+            None if self.is_held(id) => Err(LeaseRequestError::Silent { process: None }),
+            None => Ok(LeaseReply::Done { did: false }),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Leases for LocalLeases {
             if !lock_file(&file, FlockOperation::NonBlockingLockExclusive)? {
                 return Ok(None);
             }
-            // The server before may have removed it since it was opened.
+            // The previous server may have removed the file since it was opened.
             if !is_at(&file, &path)? {
                 continue;
             }
@@ -106,24 +106,24 @@ impl Leases for LocalLeases {
         matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
     }
 
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>> {
+    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>> {
         Box::pin(async move {
-            match self.ask(id, Request::Release { session: id.to_string(), urgency }).await? {
-                Reply::Refused { process, reason } => Err(HolderError::Refused { process, reason }),
-                Reply::Accepted { .. } | Reply::Done { .. } => Ok(()),
+            match self.ask(id, LeaseRequest::Release { session: id.to_string(), urgency }).await? {
+                LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
+                LeaseReply::Accepted { .. } | LeaseReply::Done { .. } => Ok(()),
             }
         })
     }
 
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>> {
+    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>> {
         Box::pin(async move {
-            let reply = self.ask(id, Request::Interrupt { session: id.to_string() }).await?;
-            Ok(matches!(reply, Reply::Done { did: true }))
+            let reply = self.ask(id, LeaseRequest::Interrupt { session: id.to_string() }).await?;
+            Ok(matches!(reply, LeaseReply::Done { did: true }))
         })
     }
 }
 
-/// Whether an open file is the one that a path leads to.
+/// Returns whether a path leads to an open file.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match std::fs::metadata(path) {

@@ -1,11 +1,11 @@
-//! Which server has a session.
+//! Leases: which server owns a session.
 //!
-//! Servers that share a data directory agree by leases: a server that runs or changes a session has its lease, and keeps it
-//! while the session is awake. Whoever needs a session that another server has asks that one to put it to sleep. A
-//! server that ends, however it does, has no leases any more.
+//! Servers that share a data directory coordinate by leases. A server needs a session's lease to run or change it, and
+//! keeps the lease while the session is live. A server that needs a session of another server asks that server to
+//! hibernate it. The end of a server, however it comes, ends its leases.
 //!
-//! [`Leases`] is what sessions need of this. [`LocalLeases`] does it for the servers of one machine; one for several machines
-//! would do it with leases that expire.
+//! [`Leases`] is the interface that sessions use. [`LocalLeases`] implements it for the servers of one machine. An
+//! implementation for several machines would use leases that expire.
 
 mod local;
 mod socket;
@@ -19,64 +19,64 @@ use super::id::SessionId;
 pub(crate) use local::LocalLeases;
 pub(crate) use socket::flush_all;
 
-/// The right of one server to run and change a session. Dropping it gives the right back.
+/// Right of one server to run and change a session. Dropping it releases the session.
 pub(crate) struct Lease(#[expect(dead_code, reason = "dropping it counts")] Box<dyn Send + Sync>);
 
-/// The time at which a server gives up a session.
+/// Time at which a server releases a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Urgency {
     /// After the calls that wait already.
     InTurn,
-    /// At once: the cell that runs is killed.
+    /// At once: a running cell is killed.
     AtOnce,
 }
 
-/// Why a server does not give up a session.
+/// Reason why a server does not release a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HolderError {
-    /// It cannot, and says why.
+pub(crate) enum LeaseRequestError {
+    /// The server refuses, with a reason.
     Refused {
-        /// The server's process.
+        /// The server's process id.
         process: Option<u32>,
-        /// Why.
+        /// Reason, for the user.
         reason: String,
     },
-    /// It does not answer: it has just begun or ended, or hangs.
+    /// The server does not answer: it is starting or ending, or hangs.
     Silent {
-        /// The server's process, if it is known.
+        /// The server's process id, if known.
         process: Option<u32>,
     },
 }
 
-/// Leases of sessions, and the servers that have them.
+/// Leases of sessions, and requests to their owners.
 pub(crate) trait Leases: Send + Sync {
-    /// Takes the lease of a session. `None` when another server has it.
+    /// Takes the lease of a session. `None` if another server has it.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// An I/O error.
     fn try_acquire(&self, id: &SessionId) -> io::Result<Option<Lease>>;
 
-    /// Whether a server has the lease of a session, this one or another.
+    /// Returns whether any server has the lease of a session, this one included.
     fn is_held(&self, id: &SessionId) -> bool;
 
-    /// Asks the server that has a session to put it to sleep and to give its lease back. Returns when it has, or when
-    /// nobody has the session.
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), HolderError>>;
+    /// Asks the owner of a session to hibernate it and to return its lease. Returns when that is done, or when no
+    /// server owns the session.
+    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>>;
 
-    /// Asks the server that has a session to stop the cell that runs in it; false when none does.
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, HolderError>>;
+    /// Asks the owner of a session to interrupt its running cell; false if none runs.
+    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>>;
 }
 
-/// Does what other servers ask of this one. A session that this server does not have is left alone.
-pub(crate) trait Holder: Send + Sync {
-    /// Puts a session to sleep and gives its lease back. An error says why it cannot.
+/// Handler of the requests of other servers. Requests for sessions that this server does not own have no effect.
+pub(crate) trait LeaseRequestHandler: Send + Sync {
+    /// Hibernates a session and returns its lease. The error is a reason for the user.
     fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Stops the cell that runs in a session; false when none does.
+    /// Interrupts the running cell of a session; false if none runs.
     fn interrupt(&self, id: &SessionId) -> bool;
 
-    /// Writes the sessions that are awake and idle.
+    /// Writes the sessions that are live and idle.
     fn flush(&self) -> BoxFuture<'_, ()>;
 }

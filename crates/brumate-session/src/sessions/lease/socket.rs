@@ -1,7 +1,7 @@
-//! How servers on one machine ask each other: a socket of each in the data directory, and lines of JSON.
+//! Requests between servers on one machine: a socket for each server in the data directory, and lines of JSON.
 //!
-//! A request is one line. Its server replies `accepted` at once, and `done` or `refused` when it has done what was asked for.
-//! Whoever closes the connection before that has lost interest.
+//! A request is one line. The server replies `accepted` at once, and `done` or `refused` at the end. A client that
+//! closes the connection before withdraws its request.
 
 use std::fs::File;
 use std::io;
@@ -22,77 +22,77 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::directory::process_of;
 use super::super::id::SessionId;
-use super::{Holder, HolderError, Urgency};
+use super::{LeaseRequestError, LeaseRequestHandler, Urgency};
 
-/// Bytes of a line.
+/// Most bytes of a line.
 const MAX_LINE_BYTES: u64 = 4096;
-/// Characters of a reason, which fits into a line however it is written.
+/// Most characters of a reason, so that it fits into a line in any encoding.
 const MAX_REASON: usize = 512;
-/// Requests of other servers that are under way at the same time; further ones wait.
+/// Requests that are handled at the same time; further ones wait.
 const MAX_REQUESTS: usize = 256;
-/// How long a request may take to arrive, and a server to accept one.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server waits before it accepts connections again, after the system had none for it.
+/// Longest time for a request to arrive, and for a server to accept one.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time before connections are accepted again, after an error.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A request of one server to another.
+/// Request of one server to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
-pub(super) enum Request {
-    /// Put a session to sleep and give its lease back.
+pub(super) enum LeaseRequest {
+    /// Hibernates a session and returns its lease.
     Release { session: String, urgency: Urgency },
-    /// Stop the cell that runs in a session.
+    /// Interrupts the running cell of a session.
     Interrupt { session: String },
-    /// Write the sessions that are awake.
+    /// Writes the live sessions.
     Flush,
 }
 
-/// The reply to a [`Request`].
+/// Reply to a [`LeaseRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
-pub(super) enum Reply {
+pub(super) enum LeaseReply {
     /// The request has arrived.
     Accepted { process: u32 },
-    /// It is done; `did` is false where there was nothing to do.
+    /// The request is done; `did` is false if there was nothing to do.
     Done { did: bool },
-    /// It is not done.
+    /// The request is refused.
     Refused { process: Option<u32>, reason: String },
 }
 
-/// A socket that other servers can connect to already, before anybody answers.
-pub(crate) struct Listener {
+/// Bound socket. Other servers can connect before it serves.
+pub(crate) struct LeaseListener {
     listener: UnixListener,
     ended: CancellationToken,
 }
 
-impl Listener {
-    /// Makes the socket `name`. Nothing is answered any more after `ended`.
+impl LeaseListener {
+    /// Makes the socket `name`, which serves until `ended`.
     ///
     /// # Errors
     ///
-    /// When the system refuses.
+    /// An I/O error.
     pub(super) fn bind(directory: &Path, name: &str, ended: CancellationToken) -> io::Result<Self> {
         let opened = File::open(directory)?;
         let new = format!("new-{name}");
         let listener = StdListener::bind(below(&opened, &new))?;
         listener.set_nonblocking(true)?;
-        // It gets its name when it can be connected to.
+        // The socket gets its name when it accepts connections.
         std::fs::rename(directory.join(new), directory.join(name))?;
         Ok(Self { listener: UnixListener::from_std(listener)?, ended })
     }
 
-    /// Answers requests by asking `holder`.
-    pub(crate) fn serve(self, holder: Arc<dyn Holder>) {
+    /// Serves requests with `holder`.
+    pub(crate) fn serve(self, handler: Arc<dyn LeaseRequestHandler>) {
         tokio::spawn(async move {
             let ended = self.ended.clone();
             tokio::select! {
                 () = ended.cancelled() => {}
-                () = self.accept_all(holder) => {}
+                () = self.accept_all(handler) => {}
             }
         });
     }
 
-    async fn accept_all(&self, holder: Arc<dyn Holder>) {
+    async fn accept_all(&self, handler: Arc<dyn LeaseRequestHandler>) {
         let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
         loop {
             // The semaphore is never closed.
@@ -101,9 +101,9 @@ impl Listener {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let holder = Arc::clone(&holder);
+            let handler = Arc::clone(&handler);
             tokio::spawn(async move {
-                if let Err(error) = answer(stream, &*holder).await {
+                if let Err(error) = answer(stream, &*handler).await {
                     tracing::debug!(%error, "a request of another server was not answered");
                 }
                 drop(permit);
@@ -117,7 +117,7 @@ pub(super) fn remove_dead(directory: &Path) {
     let (Ok(opened), Ok(entries)) = (File::open(directory), std::fs::read_dir(directory)) else { return };
     for entry in entries.flatten() {
         let address = SocketAddrUnix::new(below(&opened, &entry.file_name().to_string_lossy()));
-        // One that is alive and busy is not waited for.
+        // Does not wait for busy servers.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         if let (Ok(address), Ok(socket)) = (address, socket)
@@ -128,33 +128,35 @@ pub(super) fn remove_dead(directory: &Path) {
     }
 }
 
-/// Returns a short path of a file in an open directory: addresses of sockets have at most 108 bytes.
+/// Returns a short path of a file in an open directory: socket addresses have at most 108 bytes.
 fn below(directory: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
 }
 
-async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
+async fn answer(stream: UnixStream, handler: &dyn LeaseRequestHandler) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let request = timeout(PATIENCE, read_line(&mut reader)).await??;
+    let request = timeout(REQUEST_TIMEOUT, read_line(&mut reader)).await??;
     let process = std::process::id();
-    let request: Request = match serde_json::from_str(&request) {
+    let request: LeaseRequest = match serde_json::from_str(&request) {
         Ok(request) => request,
         Err(_) => {
             let reason = "it does not know this request; is it of another version?".to_owned();
-            return write_line(&mut writer, &Reply::Refused { process: Some(process), reason }).await;
+            return write_line(&mut writer, &LeaseReply::Refused { process: Some(process), reason }).await;
         }
     };
-    write_line(&mut writer, &Reply::Accepted { process }).await?;
+    write_line(&mut writer, &LeaseReply::Accepted { process }).await?;
     let work = async {
         match request {
-            Request::Release { session, urgency } => match SessionId::parse(&session) {
-                Some(id) => holder.release(&id, urgency).await.map(|()| true),
+            LeaseRequest::Release { session, urgency } => match SessionId::parse(&session) {
+                Some(id) => handler.release(&id, urgency).await.map(|()| true),
                 None => Ok(false),
             },
-            Request::Interrupt { session } => Ok(SessionId::parse(&session).is_some_and(|id| holder.interrupt(&id))),
-            Request::Flush => {
-                holder.flush().await;
+            LeaseRequest::Interrupt { session } => {
+                Ok(SessionId::parse(&session).is_some_and(|id| handler.interrupt(&id)))
+            }
+            LeaseRequest::Flush => {
+                handler.flush().await;
                 Ok(true)
             }
         }
@@ -162,35 +164,35 @@ async fn answer(stream: UnixStream, holder: &dyn Holder) -> io::Result<()> {
     let mut rest = [0; 1];
     let reply = tokio::select! {
         done = work => match done {
-            Ok(did) => Reply::Done { did },
+            Ok(did) => LeaseReply::Done { did },
             Err(reason) => {
-                Reply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
+                LeaseReply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
             }
         },
-        // The other server has lost interest, or ended.
+        // The client closed the connection.
         _ = reader.read(&mut rest) => return Ok(()),
     };
     write_line(&mut writer, &reply).await
 }
 
-/// Sends a request to the server of that name and waits for its last reply.
+/// Sends a request to a server and waits for its last reply.
 ///
 /// # Errors
 ///
-/// [`HolderError::Silent`] when the server has ended, or does not accept the request in time.
-pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Result<Reply, HolderError> {
+/// [`LeaseRequestError::Silent`] when the server has ended, or does not accept the request in time.
+pub(super) async fn ask(directory: &Path, name: &str, request: &LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
     let known = process_of(name);
-    let silent = |_| HolderError::Silent { process: known };
+    let silent = |_| LeaseRequestError::Silent { process: known };
     let opened = File::open(directory).map_err(silent)?;
-    let connected = timeout(PATIENCE, UnixStream::connect(below(&opened, name))).await;
+    let connected = timeout(REQUEST_TIMEOUT, UnixStream::connect(below(&opened, name))).await;
     let stream = match connected {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if is_gone(&error) => {
-            // It was killed. Its lease has ended with it, or is about to.
+            // The server was killed. Its lease has ended, or ends in a moment.
             let _ = std::fs::remove_file(directory.join(name));
-            return Err(HolderError::Silent { process: known });
+            return Err(LeaseRequestError::Silent { process: known });
         }
-        Ok(Err(_)) | Err(_) => return Err(HolderError::Silent { process: known }),
+        Ok(Err(_)) | Err(_) => return Err(LeaseRequestError::Silent { process: known }),
     };
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -198,9 +200,9 @@ pub(super) async fn ask(directory: &Path, name: &str, request: &Request) -> Resu
         write_line(&mut writer, request).await?;
         read_reply(&mut reader).await
     };
-    let accepted = timeout(PATIENCE, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let accepted = timeout(REQUEST_TIMEOUT, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     match accepted.map_err(silent)? {
-        Reply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
+        LeaseReply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
         other => Ok(other),
     }
 }
@@ -209,7 +211,7 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
 }
 
-async fn read_reply(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Reply> {
+async fn read_reply(reader: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<LeaseReply> {
     Ok(serde_json::from_str(&read_line(reader).await?)?)
 }
 
@@ -225,21 +227,21 @@ async fn write_line(writer: &mut (impl AsyncWriteExt + Unpin), value: &impl Seri
     writer.write_all(&line).await
 }
 
-/// Asks every server of a data directory to write the sessions that are awake, and waits until all have, at most `patience`. Runs
-/// outside of an asynchronous runtime.
+/// Asks every server of a data directory to write its live sessions, and waits for all of them, at most `timeout`.
+/// Must be called outside of an asynchronous runtime.
 ///
 /// # Errors
 ///
-/// When one of them does not do it in time.
-pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> {
+/// An I/O error when a server does not answer in time.
+pub(crate) fn flush_all(directory: &Path, timeout_after: Duration) -> io::Result<()> {
     use std::io::{BufRead, BufReader, Read, Write};
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout_after;
     let opened = match File::open(directory) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut request = serde_json::to_vec(&Request::Flush)?;
+    let mut request = serde_json::to_vec(&LeaseRequest::Flush)?;
     request.push(b'\n');
     for entry in std::fs::read_dir(directory)? {
         let name = entry?.file_name();
@@ -252,12 +254,12 @@ pub(crate) fn flush_all(directory: &Path, patience: Duration) -> io::Result<()> 
         stream.set_read_timeout(Some(left))?;
         stream.write_all(&request)?;
         let lines = BufReader::new(stream.take(2 * MAX_LINE_BYTES)).lines();
-        // One that ends meanwhile has written its sessions.
+        // A server that ends meanwhile has written its sessions.
         for line in lines {
             match serde_json::from_str(&line?)? {
-                Reply::Accepted { .. } => {}
-                Reply::Done { .. } => break,
-                Reply::Refused { reason, .. } => return Err(io::Error::other(reason)),
+                LeaseReply::Accepted { .. } => {}
+                LeaseReply::Done { .. } => break,
+                LeaseReply::Refused { reason, .. } => return Err(io::Error::other(reason)),
             }
         }
     }

@@ -1,8 +1,8 @@
-//! What sessions there are, in SQLite. Several servers use one registry; each writes only the sessions that it has a
-//! [lease](super::lease) for, and reads the others again when another server has written.
+//! Registry of sessions in SQLite. Several servers use one registry. Each writes only the sessions whose
+//! [lease](super::lease) it has, and reads the others again when another server has written.
 //!
-//! The write-ahead log is written before a commit returns, so that commits survive the death of this process; with
-//! [`Sync::Disk`] the disk has it as well, so that they survive the machine's.
+//! The write-ahead log is written before a commit returns, so that commits survive the end of this process. With
+//! [`CommitSync::Disk`] the log is synced to disk as well, so that they survive a loss of power.
 
 mod offline;
 mod rows;
@@ -17,54 +17,54 @@ use tokio::task::JoinHandle;
 use super::directory::{DataDir, DataDirError, private_file};
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::Record;
+use super::record::SessionRecord;
 use rows::{PACKAGES, SCHEMA, TABLES, all, one, put, put_files};
 
-/// What a commit survives.
+/// Event that a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sync {
-    /// The end of this process, however it comes.
+pub(crate) enum CommitSync {
+    /// The end of this process, in any way.
     Process,
-    /// The loss of power.
+    /// A loss of power.
     Disk,
 }
 
-/// What of a record is written.
+/// Parts of a record to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parts {
-    /// All of it.
+pub(crate) enum RecordParts {
+    /// The whole record.
     All,
-    /// Not the list of files, which is as it was.
+    /// All but the list of files, which is unchanged.
     WithoutFiles,
 }
 
-/// Writes after which the log goes into the database.
+/// Writes after which the log is copied into the database.
 const WRITES_PER_CHECKPOINT: u32 = 1000;
 
-/// The registry. Clones share it.
+/// Registry of a data directory. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
-    store: Arc<Mutex<Store>>,
-    /// Sessions that this server has made and not stored yet: at most those that it has.
+    store: Arc<Mutex<RegistryConnection>>,
+    /// Sessions that this server has made and that are not stored yet.
     unstored: Arc<Mutex<HashSet<SessionId>>>,
 }
 
 #[derive(Debug)]
-struct Store {
+struct RegistryConnection {
     connection: Connection,
-    /// What its commits survive at present.
-    sync: Option<Sync>,
-    /// Counts them.
+    /// Present setting of the connection.
+    sync: Option<CommitSync>,
+    /// Writes since the last checkpoint.
     writes: u32,
-    /// SQLite's count of what other connections had written when all was read last.
-    seen: Option<i64>,
+    /// SQLite's count of the writes of other connections at the last full read.
+    writes_at_read: Option<i64>,
 }
 
-/// How long the write-ahead log is after a write.
+/// Length of the write-ahead log after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Log {
+enum WalLength {
     Short,
-    /// It should go into the database.
+    /// The log should be copied into the database.
     Long,
 }
 
@@ -73,7 +73,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// When it is damaged, of a later version of Brumate, or the disk refuses.
+    /// [`DataDirError::Registry`] when it is damaged or of a later version of Brumate, or an I/O error occurs.
     pub(crate) fn open(directory: &DataDir) -> Result<Self, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let path = directory.registry();
@@ -84,7 +84,7 @@ impl Registry {
         Self::prepare(&connection).map_err(|error| failed(error.to_string()))?;
         match Self::version(&connection).map_err(|error| failed(error.to_string()))? {
             SCHEMA => {
-                let store = Store { connection, sync: None, writes: 0, seen: None };
+                let store = RegistryConnection { connection, sync: None, writes: 0, writes_at_read: None };
                 Ok(Self { store: Arc::new(Mutex::new(store)), unstored: Arc::default() })
             }
             other => Err(failed(format!("it is of version {other}, and this Brumate knows {SCHEMA}"))),
@@ -105,7 +105,7 @@ impl Registry {
 
     fn prepare(connection: &Connection) -> rusqlite::Result<()> {
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-        // Not by a commit that somebody waits for.
+        // Checkpoints run in the background, not in a commit.
         connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
         let change = match Self::version(connection)? {
             0 => TABLES,
@@ -115,52 +115,55 @@ impl Registry {
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
     }
 
-    /// Whether no other server has written since all was read last. `None` when that cannot be told at once.
+    /// Returns whether no other server has written since the last full read. `None` if the registry is busy.
     pub(crate) fn is_current(&self) -> Option<bool> {
         let store = self.store.try_lock().ok()?;
-        Some(store.seen.is_some() && store.other_writes().ok() == store.seen)
+        Some(store.writes_at_read.is_some() && store.other_writes().ok() == store.writes_at_read)
     }
 
-    /// Gives every session to `take`, unless [`Registry::is_current`]. Nobody writes through this registry meanwhile.
+    /// Passes all sessions to `take`, unless [`Registry::is_current`]. No other write happens meanwhile.
     ///
     /// # Errors
     ///
-    /// When the registry is damaged.
-    pub(crate) async fn read_again(&self, take: impl FnOnce(Vec<Record>) + Send + 'static) -> Result<(), SessionError> {
+    /// [`SessionError::Storage`] when the registry is damaged.
+    pub(crate) async fn read_again(
+        &self,
+        take: impl FnOnce(Vec<SessionRecord>) + Send + 'static,
+    ) -> Result<(), SessionError> {
         self.in_background(move |store| {
-            // Read first: what is written meanwhile is read the next time.
+            // Read first: later writes are read the next time.
             let written = Some(store.other_writes()?);
-            if store.seen != written {
+            if store.writes_at_read != written {
                 take(all(&store.connection)?);
-                store.seen = written;
+                store.writes_at_read = written;
             }
             Ok(())
         })
         .await
     }
 
-    /// Reads one session; `None` when there is none of that name.
+    /// Reads one session; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the registry is damaged.
-    pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<Record>, SessionError> {
-        match self.at_once({
+    /// [`SessionError::Storage`] when the registry is damaged.
+    pub(crate) async fn get(&self, id: &SessionId) -> Result<Option<SessionRecord>, SessionError> {
+        match self.try_inline({
             let id = id.clone();
-            move |store: &mut Store| one(&store.connection, &id)
+            move |store: &mut RegistryConnection| one(&store.connection, &id)
         }) {
             Ok(found) => found.map_err(|error| SessionError::Storage(error.to_string())),
             Err(read) => self.in_background(read).await,
         }
     }
 
-    /// Notes when sessions were used last, in milliseconds since 1970, where that is later than what is known.
+    /// Stores when sessions were used last, in milliseconds since 1970, where that is later than the stored time.
     ///
     /// # Errors
     ///
-    /// As [`Registry::put`].
+    /// Those of [`Registry::put`].
     pub(crate) async fn set_last_used(&self, used: Vec<(SessionId, i64)>) -> Result<(), SessionError> {
-        self.write(Sync::Process, move |connection| {
+        self.write(CommitSync::Process, move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for (id, used) in &used {
                 let sql = "UPDATE sessions SET last_used = MAX(last_used, ?2) WHERE id = ?1";
@@ -171,17 +174,22 @@ impl Registry {
         .await
     }
 
-    /// Writes a session, new or known.
+    /// Writes a session, new or existing.
     ///
     /// # Errors
     ///
-    /// When the disk refuses; the registry is as it was.
-    pub(crate) async fn put(&self, record: Record, parts: Parts, sync: Sync) -> Result<(), SessionError> {
+    /// [`SessionError::Storage`]; the registry is unchanged then.
+    pub(crate) async fn put(
+        &self,
+        record: SessionRecord,
+        parts: RecordParts,
+        sync: CommitSync,
+    ) -> Result<(), SessionError> {
         let id = record.id.clone();
         let written = self.write(sync, move |connection| match parts {
-            // One statement is a transaction.
-            Parts::WithoutFiles => put(connection, &record),
-            Parts::All => {
+            // A single statement is a transaction.
+            RecordParts::WithoutFiles => put(connection, &record),
+            RecordParts::All => {
                 let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 put(&transaction, &record)?;
                 put_files(&transaction, &record)?;
@@ -193,13 +201,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes a session that this server has just made. It is stored when its first call ends; no other server knows it before.
-    pub(crate) fn expect(&self, id: SessionId) {
+    /// Marks a session that this server has just made. It is stored when its first call ends; no other server knows it
+    /// before.
+    pub(crate) fn mark_unstored(&self, id: SessionId) {
         self.unstored().insert(id);
     }
 
-    /// Returns whether a session was made by this server and is not stored yet.
-    pub(crate) fn is_expected(&self, id: &SessionId) -> bool {
+    /// Returns whether this server has made a session and not stored it yet.
+    pub(crate) fn is_unstored(&self, id: &SessionId) -> bool {
         self.unstored().contains(id)
     }
 
@@ -207,14 +216,14 @@ impl Registry {
         self.unstored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets sessions.
+    /// Removes sessions.
     ///
     /// # Errors
     ///
-    /// As [`Registry::put`].
+    /// Those of [`Registry::put`].
     pub(crate) async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError> {
         self.unstored().retain(|id| !ids.contains(id));
-        self.write(Sync::Disk, move |connection| {
+        self.write(CommitSync::Disk, move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for id in &ids {
                 transaction.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])?;
@@ -226,35 +235,35 @@ impl Registry {
 
     async fn write(
         &self,
-        sync: Sync,
+        sync: CommitSync,
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), SessionError> {
-        let write = move |store: &mut Store| store.write(sync, change);
-        // What goes to the page cache only takes less time than to wake a thread for it.
-        let tried = if sync == Sync::Process { self.at_once(write) } else { Err(write) };
+        let write = move |store: &mut RegistryConnection| store.write(sync, change);
+        // A write to the page cache takes less time than waking a thread.
+        let tried = if sync == CommitSync::Process { self.try_inline(write) } else { Err(write) };
         let written = match tried {
             Ok(written) => written.map_err(|error| SessionError::Storage(error.to_string())),
             Err(write) => self.in_background(write).await,
         };
-        if matches!(written, Ok(Log::Long)) {
-            // Nobody waits for it; one that fails is made up for by the next.
-            drop(self.spawn(Store::checkpoint));
+        if matches!(written, Ok(WalLength::Long)) {
+            // No call waits for it. The next checkpoint makes up for a failure.
+            drop(self.spawn(RegistryConnection::checkpoint));
         }
         written.map(drop)
     }
 
-    /// Does `work` in this thread, or gives it back while another one uses the registry.
-    fn at_once<T, F: FnOnce(&mut Store) -> T>(&self, work: F) -> Result<T, F> {
+    /// Runs `work` in this thread, or returns it if another thread uses the registry.
+    fn try_inline<T, F: FnOnce(&mut RegistryConnection) -> T>(&self, work: F) -> Result<T, F> {
         match self.store.try_lock() {
             Ok(mut store) => Ok(work(&mut store)),
             Err(_) => Err(work),
         }
     }
 
-    /// In a thread that may block.
+    /// Runs `work` in a blocking thread.
     async fn in_background<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Store) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut RegistryConnection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, SessionError> {
         match self.spawn(work).await {
             Ok(result) => result.map_err(|error| SessionError::Storage(error.to_string())),
@@ -262,34 +271,37 @@ impl Registry {
         }
     }
 
-    fn spawn<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> T + Send + 'static) -> JoinHandle<T> {
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut RegistryConnection) -> T + Send + 'static,
+    ) -> JoinHandle<T> {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || work(&mut store.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-impl Store {
-    /// Counts the writes of other connections, of this process and of others.
+impl RegistryConnection {
+    /// Returns SQLite's count of the writes of other connections, in this process and in others.
     fn other_writes(&self) -> rusqlite::Result<i64> {
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
 
     fn write(
         &mut self,
-        sync: Sync,
+        sync: CommitSync,
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<Log> {
+    ) -> rusqlite::Result<WalLength> {
         if self.sync != Some(sync) {
-            let level = if sync == Sync::Disk { "FULL" } else { "NORMAL" };
+            let level = if sync == CommitSync::Disk { "FULL" } else { "NORMAL" };
             self.connection.pragma_update(None, "synchronous", level)?;
             self.sync = Some(sync);
         }
         self.writes = self.writes.wrapping_add(1);
         change(&mut self.connection)?;
-        Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { Log::Long } else { Log::Short })
+        Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { WalLength::Long } else { WalLength::Short })
     }
 
-    /// Brings the log into the database, so far as nobody reads it.
+    /// Copies the log into the database, as far as no reader needs it.
     fn checkpoint(&mut self) {
         let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = done {
@@ -299,97 +311,4 @@ impl Store {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::record::{ImageFile, KnownFile, SessionState};
-    use super::*;
-    use crate::packages::KnownLayer;
-
-    async fn read(registry: &Registry) -> Vec<Record> {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        registry.store.lock().unwrap().seen = None;
-        registry.read_again(move |records| sender.send(records).unwrap()).await.unwrap();
-        receiver.recv().unwrap()
-    }
-
-    fn record(state: SessionState) -> Record {
-        let mut record = Record::new(SessionId::random().unwrap(), "local", 17);
-        record.state = state;
-        record.note = "n".to_owned();
-        record.image = Some(ImageFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
-        record.generation = 4;
-        let (file_name, sha256) = ("rich-12.6.0-py3-none-any.whl".to_owned(), "00".repeat(32));
-        record.packages = vec![KnownLayer { file_name, sha256, url: Some("https://example.org/".to_owned()) }];
-        record.files.insert("ä/b.csv".to_owned(), KnownFile { size: 5, stamp: u64::MAX, mime: "text/csv".to_owned() });
-        record
-    }
-
-    #[tokio::test]
-    async fn what_is_written_is_read_also_by_others() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = DataDir::lock(root.path()).unwrap();
-        let registry = Registry::open(&directory).unwrap();
-        let mut asleep = record(SessionState::Asleep);
-        let lost = record(SessionState::Lost);
-        registry.put(asleep.clone(), Parts::All, Sync::Process).await.unwrap();
-        registry.put(lost.clone(), Parts::All, Sync::Disk).await.unwrap();
-        asleep.generation = 5;
-        asleep.image = None;
-        registry.put(asleep.clone(), Parts::WithoutFiles, Sync::Process).await.unwrap();
-        let mut expected = vec![asleep.clone(), lost.clone()];
-        expected.sort_by(|a, b| a.id.cmp(&b.id));
-        assert_eq!(read(&registry).await, expected);
-        let other = DataDir::look(root.path()).unwrap();
-        assert_eq!(Registry::look(&other).unwrap(), expected);
-        registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
-        assert_eq!(Registry::look(&other).unwrap(), [lost]);
-    }
-
-    #[tokio::test]
-    async fn a_registry_of_the_first_version_is_read_and_carried_on() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = DataDir::lock(root.path()).unwrap();
-        let old = TABLES.replace(",\n        packages TEXT NOT NULL DEFAULT '[]'", "");
-        assert_ne!(old, TABLES);
-        let connection = Connection::open(directory.registry()).unwrap();
-        connection.execute_batch(&format!("{old} PRAGMA user_version = 1;")).unwrap();
-        let id = SessionId::random().unwrap();
-        let values = format!("('{id}', 'local', 1, 2, 'fresh', '', NULL, 0, 0, 3, 4)");
-        connection.execute_batch(&format!("INSERT INTO sessions VALUES {values};")).unwrap();
-        drop(connection);
-        let seen = Registry::look(&directory).unwrap();
-        let registry = Registry::open(&directory).unwrap();
-        let mut record = read(&registry).await.remove(0);
-        assert_eq!((seen, record.executions), (vec![record.clone()], 4));
-        record.packages = self::record(SessionState::Live).packages;
-        registry.put(record.clone(), Parts::All, Sync::Process).await.unwrap();
-        assert_eq!(Registry::look(&directory).unwrap(), [record]);
-    }
-
-    #[test]
-    fn every_file_is_the_users_own() {
-        use std::os::unix::fs::MetadataExt;
-        let root = tempfile::tempdir().unwrap();
-        let directory = DataDir::lock(root.path()).unwrap();
-        let _registry = Registry::open(&directory).unwrap();
-        let files: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(files.len() >= 4, "{files:?}");
-        for file in files {
-            assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o077, 0, "{file:?}");
-        }
-    }
-
-    #[test]
-    fn damage_and_later_versions_are_errors() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = DataDir::lock(root.path()).unwrap();
-        std::fs::write(directory.registry(), vec![7; 8192]).unwrap();
-        let error = Registry::open(&directory).unwrap_err().to_string();
-        assert!(error.contains("not a database"), "{error}");
-        std::fs::remove_file(directory.registry()).unwrap();
-        let registry = Registry::open(&directory).unwrap();
-        registry.store.lock().unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
-        drop(registry);
-        let error = Registry::open(&directory).unwrap_err().to_string();
-        assert!(error.contains("version 99"), "{error}");
-    }
-}
+mod tests;

@@ -1,5 +1,4 @@
-//! The registry of a data directory as commands see it that are not its server: read, checked, copied, and changed where
-//! nobody uses it.
+//! Access to the registry for commands that are not its server: read, check, copy, and change where no server runs.
 
 use std::path::Path;
 
@@ -7,48 +6,48 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::super::directory::{DataDir, DataDirError, private_file};
 use super::super::id::SessionId;
-use super::super::record::{Record, SessionState};
+use super::super::record::{SessionRecord, SessionState};
 use super::Registry;
 use super::rows::{all, put, put_files};
 
 impl Registry {
-    /// What is in the registry of a directory that another process may be using.
+    /// Reads the registry of a directory, also while a server uses it.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
-    pub(crate) fn look(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+    /// Those of [`Registry::open`].
+    pub(crate) fn read(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let read = Self::connect(&directory.registry(), flags).and_then(|connection| {
-            // A file that was made and not filled yet has no tables.
+            // A file that was just made has no tables.
             if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
         });
         read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
-    /// As [`Registry::look`], after SQLite has gone through all of it.
+    /// Reads the registry as [`Registry::read`] does, after an integrity check by SQLite.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
-    pub(crate) fn check(directory: &DataDir) -> Result<Vec<Record>, DataDirError> {
+    /// Those of [`Registry::open`].
+    pub(crate) fn check(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let checked = Self::connect(&directory.registry(), flags).and_then(|connection| {
             connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
         });
         match checked {
-            Ok(said) if said == "ok" => Self::look(directory),
+            Ok(said) if said == "ok" => Self::read(directory),
             Ok(said) => Err(failed(said)),
             Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    /// Copies the registry of a directory that another process may be using to the file `to`, as it is at one moment.
+    /// Copies the registry of a directory to the file `to`, as it is at one moment, also while a server uses it.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
+    /// Those of [`Registry::open`].
     pub(crate) fn copy(directory: &DataDir, to: &Path) -> Result<(), DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -56,16 +55,16 @@ impl Registry {
         let copied = Self::connect(&directory.registry(), flags)
             .and_then(|connection| connection.execute("VACUUM INTO ?1", [text]).map(drop));
         copied.map_err(|error| failed(error.to_string()))?;
-        // SQLite makes it as anybody's.
+        // SQLite makes the file with default permissions.
         private_file(to).and_then(|file| file.sync_all()).map_err(|error| failed(error.to_string()))
     }
 
-    /// Puts another record of a session into the registry of a directory that nobody uses.
+    /// Replaces the record of a session in the registry of an unused directory.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
-    pub(crate) fn replace(directory: &DataDir, record: &Record) -> Result<(), DataDirError> {
+    /// Those of [`Registry::open`].
+    pub(crate) fn replace(directory: &DataDir, record: &SessionRecord) -> Result<(), DataDirError> {
         Self::edit(directory, |connection| {
             put(connection, record)?;
             let transaction = connection.unchecked_transaction()?;
@@ -74,11 +73,11 @@ impl Registry {
         })
     }
 
-    /// Removes a session from the registry of a directory that nobody uses.
+    /// Removes a session from the registry of an unused directory.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
+    /// Those of [`Registry::open`].
     pub(crate) fn forget(directory: &DataDir, id: &SessionId) -> Result<(), DataDirError> {
         let sql = "DELETE FROM sessions WHERE id = ?1";
         Self::edit(directory, |connection| connection.execute(sql, [id.as_str()]).map(drop))
@@ -90,11 +89,11 @@ impl Registry {
         changed.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
-    /// Notes in the registry of a directory that nobody uses that the state of sessions is not there.
+    /// Marks sessions as lost in the registry of an unused directory.
     ///
     /// # Errors
     ///
-    /// As [`Registry::open`].
+    /// Those of [`Registry::open`].
     pub(crate) fn lose(directory: &DataDir, ids: &[SessionId], reason: &str) -> Result<(), DataDirError> {
         let sql = "UPDATE sessions SET state = ?2, note = ?3 WHERE id = ?1";
         Self::edit(directory, |connection| {

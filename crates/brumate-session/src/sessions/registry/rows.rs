@@ -1,4 +1,4 @@
-//! The tables of the registry, and records as rows of them.
+//! Tables of the registry, and the mapping between records and rows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,11 +6,11 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::super::id::SessionId;
-use super::super::record::{ImageFile, KnownFile, Record, SessionState};
+use super::super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
 
 /// Version of the tables.
 pub(super) const SCHEMA: i64 = 2;
-/// From version 1: packages of sessions.
+/// Migration from version 1: packages of sessions.
 pub(super) const PACKAGES: &str = "ALTER TABLE sessions ADD COLUMN packages TEXT NOT NULL DEFAULT '[]';";
 
 pub(super) const TABLES: &str = "
@@ -39,11 +39,11 @@ pub(super) const TABLES: &str = "
 ";
 
 /// Writes a session without its files.
-pub(super) fn put(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+pub(super) fn put(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
     let image = record.image.as_ref();
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    // SQLite has signed numbers only; the bits are what counts.
+    // SQLite has signed integers only; the bits are kept.
     let mut statement = connection.prepare_cached(
         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
@@ -57,7 +57,7 @@ pub(super) fn put(connection: &Connection, record: &Record) -> rusqlite::Result<
         record.state.as_str(),
         record.note,
         image.map(|image| image.name.as_str()),
-        // Without a file: what one would have.
+        // The estimated bytes, if there is no file.
         image.map_or(record.estimated_bytes, |image| image.bytes).cast_signed(),
         image.map_or(0, |image| image.generation.cast_signed()),
         record.generation.cast_signed(),
@@ -68,7 +68,7 @@ pub(super) fn put(connection: &Connection, record: &Record) -> rusqlite::Result<
 }
 
 /// Writes the list of a session's files.
-pub(super) fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+pub(super) fn put_files(transaction: &Transaction<'_>, record: &SessionRecord) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM files WHERE session = ?1")?.execute([record.id.as_str()])?;
     let mut statement = transaction.prepare_cached("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (path, file) in &record.files {
@@ -79,11 +79,11 @@ pub(super) fn put_files(transaction: &Transaction<'_>, record: &Record) -> rusql
 }
 
 /// Reads every session, the oldest first.
-pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SessionRecord>> {
     let mut statement = connection.prepare_cached("SELECT * FROM sessions ORDER BY created, id")?;
     let mut records = statement.query_map([], record)?.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut statement = connection.prepare_cached("SELECT session, path, size, stamp, mime FROM files")?;
-    let mut files: HashMap<String, BTreeMap<String, KnownFile>> = HashMap::new();
+    let mut files: HashMap<String, BTreeMap<String, FileRecord>> = HashMap::new();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         files.entry(row.get(0)?).or_default().insert(row.get(1)?, known_file(row)?);
@@ -94,8 +94,8 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Record>> {
     Ok(records)
 }
 
-/// Reads one session; `None` when there is none of that name.
-pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Record>> {
+/// Reads one session; `None` if it does not exist.
+pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionRecord>> {
     let mut statement = connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
     let Some(mut record) = statement.query_row([id.as_str()], record).optional()? else { return Ok(None) };
     let mut statement =
@@ -105,23 +105,23 @@ pub(super) fn one(connection: &Connection, id: &SessionId) -> rusqlite::Result<O
     Ok(Some(record))
 }
 
-fn known_file(row: &Row<'_>) -> rusqlite::Result<KnownFile> {
-    Ok(KnownFile { size: unsigned(row, 2)?, stamp: unsigned(row, 3)?, mime: row.get(4)? })
+fn known_file(row: &Row<'_>) -> rusqlite::Result<FileRecord> {
+    Ok(FileRecord { size: unsigned(row, 2)?, stamp: unsigned(row, 3)?, mime: row.get(4)? })
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     let wrong = |column: usize, what: &str| {
         rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.to_owned().into())
     };
     let id: String = row.get("id")?;
     let state: String = row.get("state")?;
     let image = match row.get::<_, Option<String>>("image")? {
-        // It becomes a path: a registry that somebody changed must not lead out of its directory.
+        // The name becomes a path: a changed registry must not lead out of the directory.
         Some(name) if name.contains('/') => return Err(wrong(6, "an image's name is a path")),
         Some(name) => Some(ImageFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
         None => None,
     };
-    Ok(Record {
+    Ok(SessionRecord {
         id: SessionId::parse(&id).ok_or_else(|| wrong(0, "an id that is none"))?,
         principal: row.get("principal")?,
         created: row.get("created")?,
@@ -133,7 +133,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         generation: unsigned(row, 9)?,
         executions: unsigned(row, 10)?,
         files: BTreeMap::new(),
-        // A registry that another process of an earlier version keeps has no such column.
+        // A registry that a process of an earlier version keeps has no such column.
         packages: match row.get::<_, String>("packages") {
             Ok(text) => serde_json::from_str(&text).map_err(|_| wrong(11, "packages that are none"))?,
             Err(rusqlite::Error::InvalidColumnName(_)) => Vec::new(),

@@ -1,4 +1,4 @@
-//! What a cell's end becomes in its report, and who waits for whom.
+//! Reports of cells for each kind of end, and the order of waiting calls.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ async fn cells_of_a_session_run_one_at_a_time_in_the_order_they_came() {
     let mut waiting = Vec::new();
     for n in 0..8 {
         waiting.push(host.begin(&id, &format!("n{n}")));
-        // Each is in the queue before the next comes.
+        // Each call is in the queue before the next one starts.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -161,11 +161,11 @@ async fn cancelling_and_losing_interest_stop_the_cell_and_keep_the_session() {
     let id = host.open("x = 1").await;
     let cancel = CancellationToken::new();
     let sessions = host.sessions.clone();
-    let mut onlooker = |_| {};
-    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut onlooker);
+    let mut event_sink = |_| {};
+    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut event_sink);
     let stop = async {
         host.until_executed(2).await;
-        // Who waits behind it and gives up is gone at once.
+        // A waiting call that is cancelled returns at once.
         let impatient = CancellationToken::new();
         impatient.cancel();
         let request = CellRequest::new(Some(&id), "x");
@@ -177,7 +177,7 @@ async fn cancelling_and_losing_interest_stop_the_cell_and_keep_the_session() {
     assert_eq!(report.unwrap().stopped, Some(StopReason::Cancelled));
     assert_eq!(host.x(&id).await, "1");
 
-    // A caller that is gone is one that cancelled.
+    // A dropped call counts as cancelled.
     let abandoned = host.begin(&id, "loop");
     host.until_executed(4).await;
     abandoned.abort();
@@ -190,7 +190,7 @@ async fn an_interrupt_that_came_too_late_does_not_hit_the_next_cell() {
     let id = host.open("1 + 1").await;
     let cell = host.begin(&id, "wait");
     host.until_executed(2).await;
-    // The script takes no notice of interrupts.
+    // The script ignores interrupts.
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(cell.await.unwrap().unwrap().success);
     let next = host.begin(&id, "loop");

@@ -1,10 +1,8 @@
-//! Files that cells make, figures, uploads.
+//! Files of cells: written files, figures, uploads.
 
 use brumate_engine_api::{Event, FileError};
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{
-    ANSWER_BYTES, FileName, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload, WholeText,
-};
+use brumate_session::sessions::{ANSWER_BYTES, FileName, FullText, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload};
 use brumate_session::testing::Script;
 
 use super::support::{Host, engine};
@@ -40,7 +38,7 @@ async fn files_are_reported_once_by_the_cell_that_made_or_changed_them() {
     let removed = host.cell(Some(&id), "remove").await.unwrap();
     assert!(removed.files.is_empty() && removed.files_changed);
     assert_eq!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap(), [file("sub/README", "text/plain", 5)]);
-    // Also after a restart.
+    // The file is known after a restart as well.
     let host = host.restart(true).await;
     assert!(host.cell(Some(&id), "1 + 1").await.unwrap().files.is_empty());
 }
@@ -78,7 +76,7 @@ async fn long_texts_are_kept_as_files_the_newest_ones() {
     let id = host.open("1 + 1").await;
     for number in 2..=23 {
         let report = host.cell(Some(&id), "long").await.unwrap();
-        assert_eq!(report.whole, WholeText::Kept(format!(".output/{number}.txt")));
+        assert_eq!(report.full_text, FullText::InFile(format!(".output/{number}.txt")));
         assert!(report.files.is_empty(), "it is not one of the user's files");
     }
     let (text, mime) = read(&host, &id, ".output/23.txt").await.unwrap();

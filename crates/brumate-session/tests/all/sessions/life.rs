@@ -1,4 +1,4 @@
-//! Sleeping, waking, expiring, outliving the server, forking, resetting, clearing.
+//! Hibernation, resumption, expiry, restarts of the server, fork, reset, clear.
 
 use brumate_engine_api::ExitReason;
 use brumate_session::CancellationToken;
@@ -8,7 +8,7 @@ use brumate_session::testing::Script;
 use super::support::{Host, engine};
 
 #[tokio::test]
-async fn idle_sessions_sleep_and_wake_by_themselves() {
+async fn idle_sessions_are_hibernated_and_resumed() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
     host.pass(59);
@@ -16,7 +16,7 @@ async fn idle_sessions_sleep_and_wake_by_themselves() {
     assert_eq!((host.state(&id).await, host.engine.alive()), (SessionState::Live, 1));
     host.pass(1);
     host.sessions.sweep().await;
-    assert_eq!((host.state(&id).await, host.engine.alive(), host.images().len()), (SessionState::Asleep, 0, 1));
+    assert_eq!((host.state(&id).await, host.engine.alive(), host.images().len()), (SessionState::Hibernated, 0, 1));
     assert_eq!(host.x(&id).await, "1");
     assert_eq!((host.state(&id).await, host.engine.alive()), (SessionState::Live, 1));
     assert!(host.images().is_empty(), "the file of an earlier state is gone");
@@ -59,7 +59,7 @@ async fn sessions_expire_exactly_when_they_are_used_and_soon_when_they_are_not()
     host.pass(1801);
     host.sessions.sweep().await;
     assert!(host.sessions.list(LOCAL_PRINCIPAL).await.is_empty());
-    assert!(Sessions::look(host.path()).unwrap().is_empty());
+    assert!(Sessions::read_records(host.path()).unwrap().is_empty());
     assert_eq!((host.engine.alive(), host.sessions.live(), host.images().len()), (0, 0, 0));
 }
 
@@ -90,9 +90,9 @@ async fn sessions_outlive_the_server() {
     let host = Host::new().await;
     let (one, two) = (host.open("x = 1").await, host.open("x = 2").await);
     let host = host.restart(true).await;
-    assert_eq!((host.engine.alive(), host.state(&one).await), (0, SessionState::Asleep));
+    assert_eq!((host.engine.alive(), host.state(&one).await), (0, SessionState::Hibernated));
     assert_eq!((host.x(&one).await, host.x(&two).await), ("1".to_owned(), "2".to_owned()));
-    // And expire while there is no server.
+    // Sessions expire while no server runs.
     let host = host.restart(true).await;
     host.pass(1801);
     let host = host.restart(true).await;
@@ -100,36 +100,36 @@ async fn sessions_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_loses_what_was_awake_and_says_so_but_never_goes_back() {
+async fn a_killed_server_loses_live_sessions_and_never_restores_an_older_state() {
     let host = Host::new().await;
     let (slept, changed) = (host.open("x = 1").await, host.open("x = 1").await);
     host.pass(60);
     host.sessions.sweep().await;
-    // It woke and changed: its file, were it still there, would be of the past.
+    // The session was resumed and changed: its old file, if it still existed, would be outdated.
     host.cell(Some(&changed), "x = 2").await.unwrap();
     let host = host.restart(false).await;
     assert_eq!(host.x(&slept).await, "1");
     let error = host.cell(Some(&changed), "x").await.unwrap_err();
-    assert!(error.to_string().contains("the server ended without putting it to sleep"), "{error}");
+    assert!(error.to_string().contains("the server ended without hibernating it"), "{error}");
     assert!(matches!(error, SessionError::Lost { .. }));
 }
 
 #[tokio::test]
-async fn a_server_that_vanishes_leaves_the_last_wills_of_its_sessions() {
+async fn a_killed_server_leaves_crash_snapshots_of_its_sessions() {
     let host = Host::with(engine().on("file", Script::silent().writes("a.txt", "hello")), |_| {}).await;
     let (one, two) = (host.open("x = 1").await, host.open("file").await);
     let fork = host.sessions.fork(LOCAL_PRINCIPAL, &one, &CancellationToken::new()).await.unwrap().to_string();
     host.pass(60);
     host.sessions.sweep().await;
-    // It woke and changed: the file that it woke from is of the past.
+    // The session was resumed and changed: the file that it was resumed from is outdated.
     host.cell(Some(&one), "x = 2").await.unwrap();
     let mut host = host;
     for _ in 0..2 {
-        host.engine.set_vanished(true);
+        host.engine.set_server_crashed(true);
         let engine = host.engine.clone();
         host = host.restart(false).await;
-        engine.set_vanished(false);
-        assert_eq!(host.state(&one).await, SessionState::Asleep);
+        engine.set_server_crashed(false);
+        assert_eq!(host.state(&one).await, SessionState::Hibernated);
     }
     assert_eq!((host.x(&one).await, host.x(&fork).await), ("2".to_owned(), "1".to_owned()));
     assert!(host.cell(Some(&two), "1 + 1").await.unwrap().files.is_empty());
@@ -147,7 +147,7 @@ async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
     assert_eq!(host.images().len(), 1, "one file at a time");
     let host = host.restart(false).await;
     assert_eq!(host.x(&id).await, "2");
-    // Even a session whose machine is gone with its checkpoint goes on from its file.
+    // A session whose machine and checkpoint are gone continues from its file.
     let report = host.cell(Some(&id), "lose").await.unwrap();
     assert!(report.rolled_back && report.error.unwrap().ends_with("The session is as it was before this cell."));
     assert_eq!(host.x(&id).await, "2");
@@ -160,7 +160,7 @@ async fn clocks_that_are_set_make_nobody_older() {
     host.set_time(1_000_000 + 10 * 365 * 86400);
     host.sessions.sweep().await;
     assert_eq!((host.x(&id).await, host.state(&id).await), ("1".to_owned(), SessionState::Live));
-    // Nor younger.
+    // Nor is it younger.
     host.set_time(5);
     host.pass(1801);
     assert!(matches!(host.cell(Some(&id), "x").await, Err(SessionError::NotFound { .. })));
@@ -214,7 +214,7 @@ async fn files_of_nobody_are_removed_at_the_start() {
 }
 
 #[tokio::test]
-async fn forks_are_independent_awake_or_asleep() {
+async fn forks_are_independent_live_or_hibernated() {
     let host = Host::with(engine().on("file", Script::silent().writes("a.txt", "hello").sets("x", "1")), |_| {}).await;
     let cancel = CancellationToken::new();
     let parent = host.open("file").await;
@@ -240,7 +240,7 @@ async fn a_fork_needs_no_place_of_its_own() {
     let host = Host::with(engine(), |settings| settings.max_live = 1).await;
     let parent = host.open("x = 1").await;
     let child = host.sessions.fork(LOCAL_PRINCIPAL, &parent, &CancellationToken::new()).await.unwrap().to_string();
-    assert_eq!(host.state(&child).await, SessionState::Asleep);
+    assert_eq!(host.state(&child).await, SessionState::Hibernated);
     assert_eq!((host.x(&child).await, host.x(&parent).await), ("1".to_owned(), "1".to_owned()));
     assert_eq!(host.engine.most_alive(), 1);
 }
@@ -275,7 +275,7 @@ async fn clearing_ends_what_runs_and_whoever_waits() {
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, "nonsense").await.unwrap());
     assert_eq!((host.engine.alive(), host.sessions.live()), (0, 0));
-    assert!(Sessions::look(host.path()).unwrap().is_empty());
+    assert!(Sessions::read_records(host.path()).unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! How many sessions there may be, how many awake, how much of the disk.
+//! Limits on sessions, live sessions, and their disk space.
 
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, SessionError, SessionState};
 use brumate_session::testing::Script;
@@ -7,7 +7,7 @@ use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
 use super::support::{Host, engine};
 
 #[tokio::test]
-async fn the_least_recently_used_session_sleeps_for_another() {
+async fn the_least_recently_used_session_is_hibernated_for_another() {
     let host = Host::with(engine(), |settings| settings.max_live = 2).await;
     let one = host.open("x = 1").await;
     host.pass(1);
@@ -17,9 +17,9 @@ async fn the_least_recently_used_session_sleeps_for_another() {
     host.pass(1);
     let three = host.open("x = 1").await;
     let states = host.states(&[&one, &two, &three]).await;
-    assert_eq!(states, [SessionState::Live, SessionState::Asleep, SessionState::Live]);
+    assert_eq!(states, [SessionState::Live, SessionState::Hibernated, SessionState::Live]);
     assert_eq!(host.x(&two).await, "2");
-    assert_eq!(host.state(&one).await, SessionState::Asleep);
+    assert_eq!(host.state(&one).await, SessionState::Hibernated);
     assert_eq!(host.engine.most_alive(), 2);
 }
 
@@ -52,7 +52,7 @@ async fn many_sessions_used_at_random_never_mix_and_never_exceed_the_limit() {
     for n in 0..40 {
         ids.push(host.open(&format!("x = {n}0")).await);
     }
-    // A sequence that looks random and is the same each time.
+    // Pseudorandom numbers, the same each time.
     let mut state = 1_u64;
     for _ in 0..25 {
         let cells: Vec<_> = (0..10)
@@ -84,23 +84,23 @@ async fn sessions_in_all_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_sleep_stays_awake_and_others_make_room() {
+async fn a_session_that_cannot_be_hibernated_stays_live_and_others_make_room() {
     let host = Host::with(engine(), |settings| settings.max_live = 2).await;
     let stuck = host.open("unkeepable").await;
     host.pass(1);
     let (two, three) = (host.open("x = 2").await, host.open("x = 1").await);
-    assert_eq!((host.state(&stuck).await, host.state(&two).await), (SessionState::Live, SessionState::Asleep));
+    assert_eq!((host.state(&stuck).await, host.state(&two).await), (SessionState::Live, SessionState::Hibernated));
     host.pass(60);
     host.sessions.sweep().await;
-    assert_eq!((host.state(&stuck).await, host.state(&three).await), (SessionState::Live, SessionState::Asleep));
-    // What cannot be kept is lost with the server, and that is told.
+    assert_eq!((host.state(&stuck).await, host.state(&three).await), (SessionState::Live, SessionState::Hibernated));
+    // A session that cannot be stored is lost with the server, and its record has the reason.
     let host = host.restart(true).await;
     let error = host.cell(Some(&stuck), "x").await.unwrap_err();
     assert!(error.to_string().contains("an open connection"), "{error}");
 }
 
 #[tokio::test]
-async fn when_nobody_can_sleep_the_next_one_learns_why() {
+async fn when_no_session_can_be_hibernated_the_next_call_learns_why() {
     let host = Host::with(engine(), |settings| settings.max_live = 1).await;
     host.open("unkeepable").await;
     let error = host.cell(None, "x = 1").await.unwrap_err();
@@ -140,7 +140,7 @@ async fn a_principal_has_limits_of_its_own_and_no_more_than_these() {
     assert!(error.to_string().contains("you have 2 sessions"), "{error}");
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &second).await.unwrap());
     host.open("x = 1").await;
-    // Who may have nothing on disk makes no session that would have to sleep there.
+    // A principal without disk space cannot make a session.
     let cell = CellRequest::new(None, "x = 1");
     let ran = host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await;
     assert_eq!(ran.unwrap_err(), SessionError::OverLimit(OverLimit::Disk { limit: 0 }));

@@ -24,7 +24,7 @@ async fn a_session_goes_where_it_is_used() {
     one.pass(60);
     one.sessions.sweep().await;
     assert_eq!((one.engine.alive(), two.engine.alive(), leases(&one)), (0, 0, 0));
-    assert_eq!((two.state(&id).await, two.x(&id).await), (SessionState::Asleep, "2".to_owned()));
+    assert_eq!((two.state(&id).await, two.x(&id).await), (SessionState::Hibernated, "2".to_owned()));
     two.sessions.close().await;
     assert_eq!(one.x(&id).await, "2", "a server that ends leaves its sessions to the others");
 }
@@ -81,15 +81,15 @@ async fn what_one_server_empties_or_removes_is_so_for_all() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_sleep_stays_where_it_is() {
+async fn a_session_that_cannot_be_hibernated_is_not_released() {
     let one = Host::new().await;
     let two = one.beside().await;
     let id = one.open("x = 1").await;
     one.cell(Some(&id), "unkeepable").await.unwrap();
     let error = two.cell(Some(&id), "x").await.unwrap_err();
-    assert!(matches!(error, SessionError::Elsewhere { process: Some(_), .. }), "{error}");
+    assert!(matches!(error, SessionError::OwnedElsewhere { process: Some(_), .. }), "{error}");
     let text = error.to_string();
-    assert!(text.contains("awake in another Brumate") && text.contains("an open connection"), "{text}");
+    assert!(text.contains("in use by another Brumate") && text.contains("an open connection"), "{text}");
     assert_eq!(one.x(&id).await, "1");
 }
 
@@ -103,10 +103,10 @@ async fn the_sessions_of_a_server_that_was_killed_go_to_the_others() {
     two.sessions.sweep().await;
     assert_eq!(one.x(&awake).await, "1");
     let engine = one.engine.clone();
-    engine.set_vanished(true);
+    engine.set_server_crashed(true);
     one.abandon().await;
     assert_eq!((two.x(&awake).await, two.x(&asleep).await), ("1".to_owned(), "2".to_owned()));
-    // Without a will it is lost, and never as it was before.
+    // Without a crash snapshot the session is lost, and never in an older state.
     let three = two.beside().await;
     assert_eq!(three.x(&awake).await, "1");
     three.cell(Some(&awake), "x = 2").await.unwrap();
@@ -128,7 +128,7 @@ async fn limits_and_ages_are_those_of_all_servers() {
     for host in [&one, &two] {
         host.sessions.sweep().await;
     }
-    // To look at a session is to use it, and needs no machine.
+    // Listing a session counts as use, and needs no machine.
     one.pass(20 * 60);
     two.sessions.files(LOCAL_PRINCIPAL, &kept).await.unwrap();
     one.pass(20 * 60);
@@ -172,8 +172,8 @@ fn numbers() -> FakeEngine {
     values.fold(engine(), |engine, number| engine.on(&set(number), Script::silent().sets("x", &number.to_string())))
 }
 
-/// Servers that begin, end and are killed while all of them use all sessions: none is lost, and none is older than the last
-/// answer about it.
+/// Servers that start, end and are killed while all of them use all sessions: no session is lost, and none is older
+/// than its last answer.
 #[tokio::test]
 async fn used_at_random_by_servers_that_come_and_go_no_session_is_lost() {
     let seed = seed();
@@ -200,8 +200,8 @@ async fn used_at_random_by_servers_that_come_and_go_no_session_is_lost() {
                 if random.below(2) == 0 {
                     server.sessions.close().await;
                 } else {
-                    // Its sessions outlive it.
-                    server.engine.set_vanished(true);
+                    // Its sessions survive it.
+                    server.engine.set_server_crashed(true);
                 }
                 drop(server.abandon().await);
                 servers.push(first.beside_with(numbers()).await);

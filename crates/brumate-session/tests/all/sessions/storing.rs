@@ -1,4 +1,5 @@
-//! Changes are stored before they are answered, or undone: with limits of the disk, a full disk, and a registry that refuses.
+//! Changes are stored before they are answered, or rolled back: with limits on disk space, a full disk, and a failing
+//! registry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
 
 use super::support::{Host, engine};
 
-/// As [`engine`], with a cell that takes about 16 kB.
+/// Returns the engine of [`engine`] with a cell that needs about 16 kB.
 fn engine_with_big() -> brumate_session::testing::FakeEngine {
     engine().on("big", Script::silent().writes("big", vec![b'x'; 4096]).sets("x", "big").stdout("written\n"))
 }
@@ -34,7 +35,7 @@ async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
     let error = host.upload(&second, "a", 4096).await.unwrap_err();
     assert_eq!(error, SessionError::DiskFull { limit: 30_000 });
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &second).await.unwrap().is_empty());
-    // Nobody is lost.
+    // No session is lost.
     let host = host.restart(true).await;
     assert_eq!((host.x(&first).await, host.x(&second).await), ("big".to_owned(), "1".to_owned()));
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &first).await.unwrap());
@@ -43,13 +44,13 @@ async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
 }
 
 #[tokio::test]
-async fn sessions_that_are_awake_count() {
+async fn live_sessions_count() {
     let host = Host::with(engine_with_big(), |settings| settings.max_disk_bytes = 30_000).await;
     let first = host.open("big").await;
     assert!(host.images().is_empty(), "it is awake");
     let report = host.cell(None, "big").await.unwrap();
     assert!(!report.success && report.created, "{report:?}");
-    // A fork would take as much.
+    // A fork would need as much.
     let fork = host.sessions.fork(LOCAL_PRINCIPAL, &first, &CancellationToken::new()).await;
     assert_eq!(fork.unwrap_err(), SessionError::DiskFull { limit: 30_000 });
 }
@@ -58,7 +59,7 @@ async fn sessions_that_are_awake_count() {
 async fn estimates_that_are_too_large_refuse_nobody() {
     for factor in [1000, 0] {
         let host = Host::with(engine_with_big(), |settings| settings.max_disk_bytes = 30_000).await;
-        host.engine.set_estimates(factor);
+        host.engine.set_estimate_factor(factor);
         let mut ids = Vec::new();
         for _ in 0..5 {
             ids.push(host.open("x = 1").await);
@@ -88,7 +89,7 @@ async fn an_end_in_order_writes_everything_whatever_the_limits_say() {
     let report = host.cell(Some(&ids[2]), "x = 2").await.unwrap();
     assert!(report.error.unwrap().contains("your sessions may take 10 bytes of the disk"), "the next cell feels it");
     let host = host.restart(true).await;
-    assert_eq!(host.states(&ids.each_ref().map(String::as_str)).await, [SessionState::Asleep; 3]);
+    assert_eq!(host.states(&ids.each_ref().map(String::as_str)).await, [SessionState::Hibernated; 3]);
     LIMIT.store(1 << 20, Ordering::SeqCst);
     assert_eq!((host.x(&ids[0]).await, host.x(&ids[2]).await), ("big".to_owned(), "1".to_owned()));
 }
@@ -120,10 +121,10 @@ async fn what_would_not_fit_on_the_disk_is_refused_before_it_is_full() {
     })
     .await;
     let (first, second) = (host.open("big").await, host.open("x = 1").await);
-    // What does not fit by its estimate is written to be sure.
+    // A session that does not fit by its estimate is written to know its size.
     FREE.store((1 << 20) + 20_000, Ordering::SeqCst);
     assert!(host.cell(Some(&second), "1 + 1").await.unwrap().success);
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     let error = host.cell(Some(&second), "big").await.unwrap().error.unwrap();
     assert!(error.contains("No space left on device") && error.ends_with("as it was before this cell."), "{error}");
     assert_eq!((host.x(&first).await, host.x(&second).await), ("big".to_owned(), "1".to_owned()));
@@ -135,7 +136,7 @@ async fn what_would_not_fit_on_the_disk_is_refused_before_it_is_full() {
 async fn what_the_disk_refuses_at_the_end_is_lost_alone_and_says_why() {
     let host = Host::with(engine_with_big(), |_| {}).await;
     let (large, small) = (host.open("big").await, host.open("x = 1").await);
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     let host = host.restart(true).await;
     assert_eq!((host.state(&large).await, host.x(&small).await), (SessionState::Lost, "1".to_owned()));
     let error = host.cell(Some(&large), "x").await.unwrap_err();
@@ -147,7 +148,7 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
     let host = Host::with(engine_with_big(), |settings| settings.durability = Durability::Cell).await;
     let id = host.open("x = 1").await;
     let before = host.images();
-    host.engine.set_disk(1000);
+    host.engine.set_max_session_bytes(1000);
     for code in ["big", "unkeepable"] {
         let report = host.cell(Some(&id), code).await.unwrap();
         assert!(!report.success && report.rolled_back);
@@ -160,16 +161,16 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
         assert_eq!(host.images(), before, "the last good file stays");
     }
     assert!(matches!(host.upload(&id, "a", 2000).await, Err(SessionError::Storage(_))));
-    // A server that is killed now has it as well.
+    // A server that is killed now has stored it as well.
     let host = host.restart(false).await;
     assert_eq!(host.x(&id).await, "1");
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().is_empty());
-    host.engine.set_disk(u64::MAX);
+    host.engine.set_max_session_bytes(u64::MAX);
     assert!(host.cell(Some(&id), "big").await.unwrap().success);
     assert_eq!(host.restart(false).await.x(&id).await, "big");
 }
 
-/// Lets the registry refuse to change what is in it, or to take what is new.
+/// Makes the registry refuse to change existing rows, or to add new ones.
 fn refuse(host: &Host, refused: bool) {
     let connection = rusqlite::Connection::open(host.path().join("sessions.sqlite")).unwrap();
     for what in ["UPDATE", "DELETE", "INSERT"] {
@@ -206,10 +207,10 @@ async fn a_registry_that_cannot_be_written_loses_nothing() {
             assert!(matches!(host.sessions.clear(LOCAL_PRINCIPAL, id).await, Err(SessionError::Storage(_))));
         }
         refuse(&host, false);
-        host.engine.set_vanished(true);
+        host.engine.set_server_crashed(true);
         let engine = host.engine.clone();
         let host = host.restart(false).await;
-        engine.set_vanished(false);
+        engine.set_server_crashed(false);
         assert_eq!((host.x(&awake).await, host.x(&asleep).await), ("1".to_owned(), "2".to_owned()));
     }
 }
@@ -260,7 +261,7 @@ async fn files_of_a_session_of_another_version_can_be_had() {
     assert_eq!(host.sessions.files(LOCAL_PRINCIPAL, &fork).await.unwrap().len(), 1);
     let read = host.read(&fork, &name).await;
     assert_eq!(read.unwrap().0, b"hello");
-    // The one that it came from is as it was.
+    // The parent is unchanged.
     host.engine.set_outdated(false);
     assert!(before.iter().all(|name| host.images().contains(name)));
     assert_eq!(host.x(&id).await, "1");
@@ -269,7 +270,7 @@ async fn files_of_a_session_of_another_version_can_be_had() {
     assert_eq!(read.unwrap().0, b"hello");
 }
 
-/// Makes a backup beside a server that runs: its answer comes from another task.
+/// Makes a backup beside a running server, which answers from another task.
 async fn backup(host: &Host, to: &std::path::Path) -> Result<Backup, DataDirError> {
     let (from, to) = (host.path().to_owned(), to.to_owned());
     tokio::task::spawn_blocking(move || Sessions::backup(&from, &to)).await.unwrap()
@@ -292,7 +293,7 @@ async fn a_backup_of_a_running_server_has_what_is_not_running_code() {
     assert!(matches!(backup(&host, &to).await, Err(DataDirError::NotEmpty { .. })));
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "nothing stays beside it");
     assert!(made.files.iter().all(|file| file.starts_with(&to) && file.is_file()));
-    // What comes later is not in it, and what is in it needs nothing of the server.
+    // Later changes are not in the backup, and it needs nothing of the server.
     host.cell(Some(&awake), "big").await.unwrap();
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &asleep).await.unwrap());
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &busy).await.unwrap());
@@ -313,7 +314,7 @@ async fn a_backup_that_fails_leaves_nothing() {
     let host = Host::new().await;
     host.open("x = 1").await;
     let host = host.restart(true).await;
-    // A file of a session that cannot be read.
+    // Makes a file of a session unreadable.
     let image = host.path().join("sessions").join(&host.images()[0]);
     std::fs::remove_file(&image).unwrap();
     std::fs::create_dir(&image).unwrap();
@@ -324,13 +325,13 @@ async fn a_backup_that_fails_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_backup_has_the_wills_of_a_server_that_was_killed() {
+async fn a_backup_has_the_crash_snapshots_of_a_killed_server() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
-    host.engine.set_vanished(true);
+    host.engine.set_server_crashed(true);
     let (engine, place) = (host.engine.clone(), tempfile::tempdir().unwrap());
     let data = host.abandon().await;
-    engine.set_vanished(false);
+    engine.set_server_crashed(false);
     let (to, other) = (place.path().join("backup"), place.path().join("other"));
     assert_eq!(Sessions::backup(data.path(), &to).unwrap().without_state, 0);
     Sessions::restore_backup(&to, &other).unwrap();
@@ -357,7 +358,7 @@ async fn in_a_backup_while_sessions_change_each_is_of_one_moment() {
         }
         let made = making.await.unwrap().unwrap();
         assert_eq!((made.sessions, made.without_state), (3, 0));
-        for record in Sessions::look(&to).unwrap() {
+        for record in Sessions::read_records(&to).unwrap() {
             let image = record.image.expect("each has its file");
             assert_eq!(image.generation, record.generation);
             assert_eq!(std::fs::metadata(to.join("sessions").join(image.name)).unwrap().len(), image.bytes);

@@ -1,4 +1,4 @@
-//! A server's sessions with a clock that tests set.
+//! Sessions of a server whose clock the tests set.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{
-    Admit, CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
-    Upload,
+    CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, ReadAdmission, SessionError, SessionSettings, SessionState,
+    Sessions, Upload,
 };
 use brumate_session::testing::{FakeEngine, Script};
 
-/// Longest wait for what must happen; only a failing test waits that long.
+/// Longest wait of a test; only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sessions, the engine behind them, and the time of day.
+/// Sessions with their engine and clock.
 pub(crate) struct Host {
     pub(crate) sessions: Sessions,
     pub(crate) engine: Arc<FakeEngine>,
@@ -24,15 +24,15 @@ pub(crate) struct Host {
     change: fn(&mut SessionSettings),
 }
 
-/// What the clocks show, in seconds.
+/// Times of the clock in seconds.
 pub(crate) struct Clock {
-    /// The time of day, which can be set.
+    /// Time of day, which can be set.
     wall: AtomicU64,
-    /// The time since the machine started.
+    /// Time since the machine started.
     elapsed: AtomicU64,
 }
 
-/// Code that most tests need.
+/// Returns an engine with the scripts that most tests need.
 pub(crate) fn engine() -> FakeEngine {
     FakeEngine::default()
         .on("1 + 1", Script::returning("2"))
@@ -46,10 +46,10 @@ pub(crate) fn engine() -> FakeEngine {
 }
 
 impl Host {
-    /// A whole file of a session, and its type.
+    /// Reads a file of a session and its type.
     pub(crate) async fn read(&self, id: &str, name: &FileName) -> Result<(Vec<u8>, String), SessionError> {
         let cancel = CancellationToken::new();
-        let part = self.sessions.read_part(LOCAL_PRINCIPAL, id, name, None, Admit::always(), &cancel).await?;
+        let part = self.sessions.read_part(LOCAL_PRINCIPAL, id, name, None, ReadAdmission::always(), &cancel).await?;
         Ok((part.bytes, part.mime))
     }
 
@@ -81,21 +81,21 @@ impl Host {
         Self { sessions, engine, clock, directory, change }
     }
 
-    /// Another server on the same directory: after an end in order, or as if this one had been killed.
+    /// Starts another server on the same directory, after a regular shutdown or as if this one had been killed.
     pub(crate) async fn restart(self, in_order: bool) -> Self {
         if in_order {
             self.sessions.close().await;
         }
         let Self { sessions, engine, clock, directory, change } = self;
         drop(sessions);
-        // The tasks that look after the old ones let go of them at their next turn at the latest.
+        // The maintenance tasks of the old sessions end at their next poll.
         for _ in 0..1000 {
             tokio::task::yield_now().await;
         }
         Self::start(engine, clock, directory, change).await
     }
 
-    /// Another server, on a directory of another place.
+    /// Starts another server on a directory at another path.
     pub(crate) async fn move_to(self, place: &Path) -> Self {
         let (engine, clock, change) = (Arc::clone(&self.engine), Arc::clone(&self.clock), self.change);
         drop(self);
@@ -105,7 +105,7 @@ impl Host {
         Self::start(engine, clock, Arc::new(directory), change).await
     }
 
-    /// As if this server had been killed: what is left of it.
+    /// Ends this server as if it had been killed, and returns its directory.
     pub(crate) async fn abandon(self) -> Arc<tempfile::TempDir> {
         let Self { sessions, directory, .. } = self;
         drop(sessions);
@@ -119,7 +119,7 @@ impl Host {
         self.directory.path()
     }
 
-    /// Names of the files of sleeping sessions; wills are not counted.
+    /// Returns the names of session files, without crash snapshots.
     pub(crate) fn images(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("sessions")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -131,24 +131,24 @@ impl Host {
         self.clock.elapsed.fetch_add(seconds, Ordering::SeqCst);
     }
 
-    /// Somebody sets the time of day.
+    /// Sets the time of day.
     pub(crate) fn set_time(&self, seconds: u64) {
         self.clock.wall.store(seconds, Ordering::SeqCst);
     }
 
-    /// The machine that the server runs on has started anew.
+    /// Restarts the machine that the server runs on.
     pub(crate) fn reboot(&self) {
         self.clock.elapsed.store(1, Ordering::SeqCst);
     }
 
     pub(crate) async fn cell(&self, id: Option<&str>, code: &str) -> Result<CellReport, SessionError> {
         let cancel = CancellationToken::new();
-        let mut onlooker = |_| {};
-        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut onlooker);
+        let mut event_sink = |_| {};
+        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut event_sink);
         tokio::time::timeout(PATIENCE, run).await.expect("a report in time")
     }
 
-    /// A new session in which `code` was run.
+    /// Makes a session in which `code` was run, and returns its id.
     pub(crate) async fn open(&self, code: &str) -> String {
         let report = self.cell(None, code).await.unwrap();
         assert!(report.created);
@@ -162,13 +162,13 @@ impl Host {
         self.sessions.upload(LOCAL_PRINCIPAL, Some(id), upload, &CancellationToken::new()).await.map(drop)
     }
 
-    /// What `x` is in a session.
+    /// Returns the value of `x` in a session.
     pub(crate) async fn x(&self, id: &str) -> String {
         let report = self.cell(Some(id), "x").await.unwrap();
         report.result.or(report.error).unwrap()
     }
 
-    /// Begins a cell in the background.
+    /// Starts a cell in the background.
     pub(crate) fn begin(&self, id: &str, code: &str) -> tokio::task::JoinHandle<Result<CellReport, SessionError>> {
         let (sessions, id, code) = (self.sessions.clone(), id.to_owned(), code.to_owned());
         tokio::spawn(async move {
@@ -186,12 +186,12 @@ impl Host {
         tokio::time::timeout(PATIENCE, reached).await.expect("code that begins in time");
     }
 
-    /// Another server of the same user, beside this one.
+    /// Starts another server of the same user beside this one.
     pub(crate) async fn beside(&self) -> Self {
         self.beside_with(engine()).await
     }
 
-    /// As [`Host::beside`], with another engine.
+    /// Starts another server as [`Host::beside`] does, with another engine.
     pub(crate) async fn beside_with(&self, engine: FakeEngine) -> Self {
         let (clock, directory) = (Arc::clone(&self.clock), Arc::clone(&self.directory));
         Self::start(Arc::new(engine), clock, directory, self.change).await

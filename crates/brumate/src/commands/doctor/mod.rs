@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use brumate_engine::client;
-use brumate_session::sessions::{Fault, Sessions, Subject};
+use brumate_session::sessions::{FileFault, ProblemSubject, Sessions};
 use brumate_session::units::format_size;
 use serde::Serialize;
 
@@ -152,12 +152,12 @@ fn cache_check(directory: &Path) -> Check {
 fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
     let check = |path: &Path| match client::check_asleep(path, cache_dir) {
         Ok(()) => Ok(()),
-        Err(client::Error::Outdated(wrong)) => Err(Fault::Outdated(wrong)),
-        Err(error) => Err(Fault::Damaged(error.to_string())),
+        Err(client::Error::Outdated(wrong)) => Err(FileFault::Outdated(wrong)),
+        Err(error) => Err(FileFault::Damaged(error.to_string())),
     };
     let found = Sessions::examine(data_dir, &check);
     let mut checks = Vec::new();
-    let mut add = |name: &str, subject: Subject, fine: (State, String)| {
+    let mut add = |name: &str, subject: ProblemSubject, fine: (State, String)| {
         let mut problems = found.problems.iter().filter(|problem| problem.subject == subject).peekable();
         if problems.peek().is_none() {
             checks.push(Check::new(name, fine.0, fine.1));
@@ -176,12 +176,12 @@ fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
             (State::Ok, format!("{place}, private and writable, in use by process {}", processes.join(", ")))
         }
     };
-    add("data directory", Subject::Directory, directory);
+    add("data directory", ProblemSubject::Directory, directory);
     if found.exists {
-        add("session registry", Subject::Registry, (State::Ok, "readable and whole".to_owned()));
+        add("session registry", ProblemSubject::Registry, (State::Ok, "readable and whole".to_owned()));
         let lost = if found.lost > 0 { format!(", {} lost", found.lost) } else { String::new() };
         let sessions = format!("{}{lost}, {} on disk", found.sessions, format_size(found.bytes));
-        add("sessions", Subject::Session, (State::Ok, sessions));
+        add("sessions", ProblemSubject::Session, (State::Ok, sessions));
     }
     checks
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{Limits, StopReason};
-use brumate_session::{CancellationToken, RunReport, RunRequest, Runner, RunnerSettings, Status};
+use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner, RunnerSettings};
 
 use super::{Check, State};
 use crate::engine::{LocalEngine, bundle};
@@ -46,7 +46,7 @@ fn failure(report: &RunReport) -> String {
 
 /// For code that finds out itself whether it was refused, and raises when it was not.
 fn succeeded(report: &RunReport) -> bool {
-    report.status == Status::Success
+    report.status == RunStatus::Success
 }
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {

@@ -1,15 +1,15 @@
 //! Reports as JSON.
 
 use brumate_engine_api::{ReturnValue, StopReason};
-use brumate_session::sessions::{CellReport, Record, SessionFile};
-use brumate_session::{RunReport, Status};
+use brumate_session::sessions::{CellReport, SessionFile, SessionRecord};
+use brumate_session::{RunReport, RunStatus};
 use serde_json::{Value, json};
 
 /// Returns a stateless run's result: `success`, `value` (JSON text), `text`, `error` (a traceback, or why it could not run),
 /// `stopped`, `packages`, `output_dropped`.
 pub(super) fn of_run(report: &RunReport) -> Value {
     json!({
-        "success": report.status == Status::Success,
+        "success": report.status == RunStatus::Success,
         "status": report.status.as_str(),
         "value": report.return_value.as_ref().map(|value| value.json.as_str()),
         "text": report.return_value.as_ref().map(ReturnValue::text),
@@ -25,7 +25,7 @@ pub(super) fn of_run(report: &RunReport) -> Value {
 pub(super) fn of_cell(report: &CellReport) -> Value {
     json!({
         "success": report.success,
-        "status": if report.success { Status::Success.as_str() } else { Status::RunError.as_str() },
+        "status": if report.success { RunStatus::Success.as_str() } else { RunStatus::RunError.as_str() },
         "value": report.value.as_ref().map(|value| value.json.as_str()),
         "text": report.result.clone().or_else(|| report.value.as_ref().map(ReturnValue::text)),
         "error": report.failure(),
@@ -46,7 +46,7 @@ pub(super) fn file(file: &SessionFile) -> Value {
 }
 
 /// Returns a session: `session`, `state`, `created` and `last_used` in milliseconds since 1970, `executions`, `files`.
-pub(super) fn session(record: &Record) -> Value {
+pub(super) fn session(record: &SessionRecord) -> Value {
     json!({
         "session": record.id.as_str(),
         "state": record.state.as_str(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brumate::{Error, snapshot};
 use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
-use brumate_session::{CancellationToken, Failure, Question, Questions, RunRequest, questions};
+use brumate_session::{CancellationToken, InputRequest, InputRequests, RunError, RunRequest, input_requests};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
     serde_json::from_str(text).map_err(|error| CallError::usage(format!("the variables cannot be taken over: {error}")))
 }
 
-impl From<Failure> for CallError {
-    fn from(failure: Failure) -> Self {
+impl From<RunError> for CallError {
+    fn from(failure: RunError) -> Self {
         Error::from(failure).into()
     }
 }
@@ -144,8 +144,8 @@ impl Server {
         let request = RunRequest::new(fields.code)
             .with_globals(globals(&fields.globals)?)
             .with_file_name(fields.file_name)
-            .with_questions(fields.input.then(|| self.asker(id)))
-            .of_principal(LOCAL_PRINCIPAL);
+            .with_input_requests(fields.input.then(|| self.asker(id)))
+            .with_principal(LOCAL_PRINCIPAL);
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
             async {
@@ -166,7 +166,7 @@ impl Server {
     async fn cell(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
         let request = CellRequest::new(Some(&fields.session), fields.code)
             .with_globals(globals(&fields.globals)?)
-            .with_questions(fields.input.then(|| self.asker(id)))
+            .with_input_requests(fields.input.then(|| self.asker(id)))
             .without_shell();
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
@@ -193,11 +193,11 @@ impl Server {
     }
 
     /// Returns the way to the package for questions of a request's code.
-    fn asker(self: &Arc<Self>, id: u64) -> Questions {
-        let (sender, mut asked) = questions();
+    fn asker(self: &Arc<Self>, id: u64) -> InputRequests {
+        let (sender, mut asked) = input_requests();
         let server = self.clone();
         tokio::spawn(async move {
-            while let Some(Question { prompt, password, reply, .. }) = asked.recv().await {
+            while let Some(InputRequest { prompt, password, reply, .. }) = asked.recv().await {
                 match server.running().get_mut(&id) {
                     Some(running) => running.question = Some(reply),
                     None => return,

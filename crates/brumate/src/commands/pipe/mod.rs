@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use brumate_session::sessions::Sessions;
-use brumate_session::{Allowances, CancellationToken, Reply, Runner};
+use brumate_session::{Allowances, CancellationToken, InputReply, Runner};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -65,7 +65,7 @@ struct Server {
 struct Running {
     cancel: CancellationToken,
     /// Where the answer goes to a question that its code waits for.
-    question: Option<oneshot::Sender<Reply>>,
+    question: Option<oneshot::Sender<InputReply>>,
 }
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
@@ -158,7 +158,7 @@ impl Server {
             }
             ("answer", Some(of), _) => {
                 let text = frame.json.get("text").and_then(Value::as_str);
-                let reply = text.map_or(Reply::End, |text| Reply::Line(text.to_owned()));
+                let reply = text.map_or(InputReply::End, |text| InputReply::Line(text.to_owned()));
                 let question = self.running().get_mut(&of).and_then(|running| running.question.take());
                 if let Some(question) = question {
                     // The code may have stopped waiting.

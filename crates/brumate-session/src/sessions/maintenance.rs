@@ -1,4 +1,4 @@
-//! What happens to sessions while nobody calls: they sleep, expire, outlive the server.
+//! Maintenance of sessions: start, hibernation of idle sessions, expiry, shutdown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -10,45 +10,45 @@ use tokio::time::timeout;
 use super::directory::{DataDir, DataDirError};
 use super::error::SessionError;
 use super::id::SessionId;
-use super::live::Room;
+use super::live::DiskCheck;
 use super::record::SessionState;
-use super::registry::{Parts, Sync};
-use super::slot::{Body, Slot, Turn};
+use super::registry::{CommitSync, RecordParts};
+use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
-/// Sessions that are written at the same time when the server ends.
+/// Sessions that are written at the same time at shutdown.
 const CLOSED_AT_ONCE: usize = 4;
-/// How much longer than its grace time a cell that was stopped may hold up the end of the server.
+/// Time beyond its grace time that a stopped cell may delay the shutdown.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
 impl Sessions {
-    /// Reads the registry, and removes the files that servers before have left and no session needs.
-    pub(super) async fn restore(&self) -> Result<(), DataDirError> {
+    /// Reads the registry, and removes files of earlier servers that no session needs.
+    pub(super) async fn load(&self) -> Result<(), DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: self.inner.directory.root().to_owned(), reason };
         self.refresh().await.map_err(|error| failed(error.to_string()))?;
-        self.enter_lost().await.map_err(|error| failed(error.to_string()))?;
-        self.clean().await.map_err(|error| failed(error.to_string()))?;
+        self.store_lost().await.map_err(|error| failed(error.to_string()))?;
+        self.remove_unneeded_files().await.map_err(|error| failed(error.to_string()))?;
         self.sweep().await;
         Ok(())
     }
 
-    /// Enters the sessions that a server before has lost, and nobody has used since, into the registry.
-    async fn enter_lost(&self) -> Result<(), SessionError> {
+    /// Stores in the registry which sessions earlier servers have lost.
+    async fn store_lost(&self) -> Result<(), SessionError> {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         for slot in slots.into_iter().filter(|slot| slot.is_lost()) {
-            // Reading it enters it.
-            drop(self.try_turn(&slot).await);
+            // Locking the session stores it.
+            drop(self.try_lock_session(&slot).await);
         }
         Ok(())
     }
 
-    /// Removes files that no session needs. Servers write files only of sessions that they have.
-    async fn clean(&self) -> Result<(), SessionError> {
+    /// Removes files that no session needs. Servers write files of sessions that they own only.
+    async fn remove_unneeded_files(&self) -> Result<(), SessionError> {
         let storage = |error: std::io::Error| SessionError::Storage(error.to_string());
         let directory = &self.inner.directory;
         let mut of: HashMap<SessionId, Vec<String>> = HashMap::new();
         for name in directory.files().map_err(storage)? {
-            // The engine removes files that are half written.
+            // The engine removes incomplete files.
             if let Some(id) = DataDir::session_of(&name) {
                 of.entry(id).or_default().push(name);
             }
@@ -58,9 +58,9 @@ impl Sessions {
                 continue;
             }
             let Some(_lease) = self.inner.leases().try_acquire(&id).map_err(storage)? else { continue };
-            let needed = self.inner.registry.get(&id).await?.map(|record| self.settle(record));
+            let needed = self.inner.registry.get(&id).await?.map(|record| self.resolve_state(record));
             let needed = needed.and_then(|record| record.image).map(|image| image.name);
-            // A will lies beside the name that it will have.
+            // The files of a crash snapshot have the name of the session file with a suffix.
             let beside = |name: &str, needed: &str| name.strip_prefix(needed).is_some_and(|rest| rest.starts_with('.'));
             for name in names {
                 if needed.as_deref().is_none_or(|needed| name != needed && !beside(&name, needed)) {
@@ -71,8 +71,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Looks after the sessions as long as there are any owners of them.
-    pub(super) fn keep(&self) {
+    /// Starts the task that sweeps the sessions. It ends with the last owner of them.
+    pub(super) fn spawn_maintenance(&self) {
         let weak: Weak<Inner> = Arc::downgrade(&self.inner);
         let (closing, every) = (self.inner.closing.clone(), self.inner.settings.sweep_every());
         tokio::spawn(async move {
@@ -87,7 +87,7 @@ impl Sessions {
         });
     }
 
-    /// Removes the sessions that have expired and puts those to sleep that have been idle long enough.
+    /// Removes expired sessions and hibernates idle ones.
     pub async fn sweep(&self) {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read");
@@ -96,10 +96,10 @@ impl Sessions {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         for slot in slots {
             if self.has_expired(&slot) {
-                // Who is busy is not idle. What another server knows of it may be newer.
-                if let Some(turn) = self.try_turn(&slot).await
+                // A busy session is not idle. Another server may have a later time of the last use.
+                if let Some(guard) = self.try_lock_session(&slot).await
                     && self.has_expired(&slot)
-                    && let Err(error) = self.forget(&slot, turn).await
+                    && let Err(error) = self.remove(&slot, guard).await
                 {
                     tracing::warn!(%error, "an expired session could not be removed");
                 }
@@ -109,44 +109,45 @@ impl Sessions {
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
             if due
                 && slot.has_lease()
-                && let Some(mut turn) = slot.try_lock()
-                && matches!(*turn, Body::Live(_))
-                && slot.unkeepable().is_none()
-                && let Err(error) = self.hibernate(&slot, &mut turn, Room::Checked).await
+                && let Some(mut guard) = slot.try_lock()
+                && matches!(*guard, MachineState::Live(_))
+                && slot.not_storable().is_none()
+                && let Err(error) = self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await
             {
-                tracing::warn!(session = ?slot.record().id, %error, "a session stays awake");
+                tracing::warn!(session = ?slot.record().id, %error, "a session stays live");
             }
         }
     }
 
-    /// Removes a session and everything of it.
+    /// Removes a session with all its files.
     ///
     /// # Errors
     ///
-    /// The registry's; the session stays then.
-    pub(super) async fn forget(&self, slot: &Arc<Slot>, mut turn: Turn) -> Result<(), SessionError> {
+    /// [`SessionError::Storage`]; the session is kept then.
+    pub(super) async fn remove(&self, slot: &Arc<Slot>, mut guard: SlotGuard) -> Result<(), SessionError> {
         let (id, image) = {
             let record = slot.record();
             (record.id.clone(), record.image.clone())
         };
         self.inner.registry.remove(vec![id.clone()]).await?;
-        *turn = Body::Gone;
+        *guard = MachineState::Removed;
         self.slots().remove(&id);
-        self.inner.directory.remove_will(&id);
+        self.inner.directory.remove_crash_snapshot(&id);
         if let Some(image) = image {
             self.inner.directory.remove_image(&image.name);
         }
-        drop(turn);
-        self.make_room();
+        drop(guard);
+        self.free_place_for_waiting();
         Ok(())
     }
 
-    /// Puts every session to sleep, whatever they may take of the disk. Nothing can be begun any more; cells that run are stopped.
+    /// Shuts down: stops running cells and hibernates every session without a check of disk space. Further calls are
+    /// refused.
     pub async fn close(&self) {
         self.inner.closing.cancel();
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let (slots, others): (Vec<_>, Vec<_>) = slots.into_iter().partition(|slot| slot.has_lease());
-        self.store_uses(&others, 0).await;
+        self.store_last_used(&others, 0).await;
         let mut closing = JoinSet::new();
         let mut refused = Vec::new();
         for slot in slots {
@@ -155,49 +156,50 @@ impl Sessions {
             }
             slot.interrupt();
             let sessions = self.clone();
-            closing.spawn(async move { sessions.close_one(&slot, Attempt::First).await.is_err().then_some(slot) });
+            closing.spawn(async move { sessions.close_one(&slot, CloseAttempt::First).await.is_err().then_some(slot) });
         }
         while let Some(closed) = closing.join_next().await {
             refused.extend(closed.ok().flatten());
         }
-        // What others do not need any more may be room enough.
+        // Other sessions may have freed disk space.
         for slot in refused {
-            if let Err(error) = self.close_one(&slot, Attempt::Last).await {
+            if let Err(error) = self.close_one(&slot, CloseAttempt::Last).await {
                 tracing::debug!(%error, "a session is lost");
             }
         }
     }
 
-    /// Puts a session to sleep for good.
+    /// Hibernates a session at shutdown.
     ///
     /// # Errors
     ///
-    /// What the disk says in the first attempt. Whatever fails in the last one, the session is lost, and its record says why.
-    async fn close_one(&self, slot: &Arc<Slot>, attempt: Attempt) -> Result<(), SessionError> {
-        let patience = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
+    /// [`SessionError::Storage`] in the first attempt. When the last attempt fails, the session is lost, and its
+    /// record has the reason.
+    async fn close_one(&self, slot: &Arc<Slot>, attempt: CloseAttempt) -> Result<(), SessionError> {
+        let limit = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
         let id = slot.record().id.clone();
-        let Ok(mut turn) = timeout(patience, slot.lock_surely()).await else {
+        let Ok(mut guard) = timeout(limit, slot.lock_unbounded()).await else {
             tracing::error!(session = ?id, "a session is busy to the end; what its last cells did is lost");
             return Ok(());
         };
-        match self.hibernate(slot, &mut turn, Room::Taken).await {
-            Err(error @ SessionError::Storage(_)) if attempt == Attempt::First => return Err(error),
+        match self.hibernate(slot, &mut guard, DiskCheck::Skipped).await {
+            Err(error @ SessionError::Storage(_)) if attempt == CloseAttempt::First => return Err(error),
             Err(error) => {
-                tracing::error!(session = ?id, %error, "a session could not be put to sleep and is lost");
+                tracing::error!(session = ?id, %error, "a session could not be hibernated and is lost");
                 slot.record().lose(&error.to_string());
             }
             Ok(()) => {}
         }
-        if matches!(*turn, Body::Gone) {
+        if matches!(*guard, MachineState::Removed) {
             return Ok(());
         }
         if !slot.has_lease() {
             return Ok(());
         }
-        // When it was used last, above all.
+        // Stores the time of the last use.
         let record = slot.record().clone();
         if record.state != SessionState::Fresh
-            && let Err(error) = self.inner.registry.put(record, Parts::WithoutFiles, Sync::Process).await
+            && let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await
         {
             tracing::error!(session = ?id, %error, "the registry could not be written");
         }
@@ -205,11 +207,11 @@ impl Sessions {
     }
 }
 
-/// Which attempt to write a session it is when the server ends.
+/// Attempt to write a session at shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attempt {
-    /// Others may make room.
+enum CloseAttempt {
+    /// Other sessions may free disk space after it.
     First,
-    /// There is no other.
+    /// No attempt follows.
     Last,
 }

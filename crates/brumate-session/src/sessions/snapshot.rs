@@ -1,4 +1,4 @@
-//! Snapshots: writes the state of one session to a file, and makes another session of it, here or on another host.
+//! Snapshots of single sessions, which can be restored here or on another host.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,34 +10,34 @@ use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::directory::DataDir;
-use super::disk::Need;
 use super::error::SessionError;
 use super::id::SessionId;
-use super::record::{ImageFile, KnownFile, Record, SessionState};
-use super::registry::{Parts, Sync};
-use super::slot::{Body, Slot};
-use crate::packages::KnownLayer;
+use super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
+use super::registry::{CommitSync, RecordParts};
+use super::slot::DiskUsage;
+use super::slot::{MachineState, Slot};
+use crate::packages::LayerRecord;
 
 /// Record of a session in a snapshot, beside the session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
-    /// The session has a file: it has run something.
+    /// Whether the session has a file: it has run something.
     pub has_file: bool,
     /// Cells that were run.
     pub executions: u64,
     /// Files in its working directory, by path.
-    pub files: BTreeMap<String, KnownFile>,
-    /// Packages that were installed in it, in the order of their layers.
-    pub packages: Vec<KnownLayer>,
+    pub files: BTreeMap<String, FileRecord>,
+    /// Packages that were installed in the session, in the order of their layers.
+    pub packages: Vec<LayerRecord>,
 }
 
 impl Sessions {
-    /// Copies the file of a session's present state to `to`, which is replaced, and returns the rest of its snapshot. A session that has
-    /// run nothing has no file. The session goes on as it was.
+    /// Copies the file of a session's present state to `to`, which is replaced, and returns the record of the
+    /// snapshot. A session that has run nothing has no file. The session continues unchanged.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used or kept in a file; [`SessionError::Storage`] when `to` cannot be written.
+    /// Errors of resuming and storing the session; [`SessionError::Storage`] when `to` cannot be written.
     pub async fn snapshot(
         &self,
         principal: &str,
@@ -48,14 +48,14 @@ impl Sessions {
         let slot = self.find(principal, id).await?;
         let to = to.to_owned();
         self.detached(cancel, |sessions, cancel| async move {
-            let turn = sessions.turn(&slot, &cancel).await?;
-            if matches!(*turn, Body::Gone) {
-                return Err(sessions.gone(&slot));
+            let guard = sessions.lock_session(&slot, &cancel).await?;
+            if matches!(*guard, MachineState::Removed) {
+                return Err(sessions.not_found(&slot));
             }
-            if let Some(error) = slot.unkeepable() {
+            if let Some(error) = slot.not_storable() {
                 return Err(error);
             }
-            sessions.write_if_awake(&slot, &turn).await?;
+            sessions.write_if_live(&slot, &guard).await?;
             let record = slot.record().clone();
             let lost = |reason: &str| SessionError::Lost { id: record.id.clone(), reason: reason.to_owned() };
             let file = match (record.state, record.current_image()) {
@@ -78,11 +78,11 @@ impl Sessions {
         .await
     }
 
-    /// Makes a new session of a snapshot, whose file is at `from`.
+    /// Makes a new session from a snapshot, whose file is at `from`.
     ///
     /// # Errors
     ///
-    /// When the file is none that this version can wake, or there can be no more sessions.
+    /// When this version cannot resume the file, or there are too many sessions.
     pub async fn restore_snapshot(
         &self,
         principal: &str,
@@ -98,23 +98,23 @@ impl Sessions {
                 sessions.inner.engine.can_wake(&from).await?;
                 bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
             }
-            let mut record = Record::new(SessionId::random()?, &principal, sessions.now());
+            let mut record = SessionRecord::new(SessionId::random()?, &principal, sessions.now());
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
-            let fill = async |slot: &Slot, _: &mut Body| match snapshot.has_file {
+            let fill = async |slot: &Slot, _: &mut MachineState| match snapshot.has_file {
                 true => sessions.adopt_copy(slot, from).await,
                 false => {
                     let record = slot.record().clone();
-                    sessions.inner.registry.put(record, Parts::All, Sync::Process).await
+                    sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
                 }
             };
-            sessions.add_filled(record, Need { bytes, written: false }, fill).await
+            sessions.add_filled(record, DiskUsage { bytes, written: false }, fill).await
         })
         .await
     }
 
-    /// Makes a copy of the file at `from` the file of a session, which sleeps.
+    /// Makes a copy of the file at `from` the file of a session, which is asleep then.
     pub(super) async fn adopt_copy(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
         let (name, generation) = {
             let record = slot.record();
@@ -122,11 +122,11 @@ impl Sessions {
         };
         let copied = copy(from, self.inner.directory.image(&name)).await;
         let bytes = copied.inspect_err(|_| self.inner.directory.remove_image(&name))?;
-        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Asleep).await
+        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Hibernated).await
     }
 }
 
-/// Copies a file, durably; returns its length.
+/// Copies a file and syncs it to disk; returns its length.
 async fn copy(from: PathBuf, to: PathBuf) -> Result<u64, SessionError> {
     let copy = move || {
         let bytes = std::fs::copy(from, &to)?;

@@ -1,0 +1,64 @@
+//! Runs of a source text whose output is collected in a report.
+
+use brumate_engine_api::{Execute, MachineSpec};
+use tokio_util::sync::CancellationToken;
+
+use crate::choice::imports_of;
+use crate::dependencies::Inference;
+use crate::execution::{execute_request, run_events};
+use crate::input::InputForwarder;
+use crate::job::{Job, JobOutcome};
+use crate::report::{OutputCollector, RunReport};
+use crate::request::{RunError, RunEvent, RunRequest};
+use crate::runner::Runner;
+
+impl Runner {
+    /// Runs code and reports the result. `event_sink` receives events at once and must not block.
+    ///
+    /// When `cancel` is cancelled, waiting ends at once; running code is interrupted, and killed if it does not react.
+    /// Interrupted code still has a report.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] when the code could not be run at all. A failure of the code itself is part of the report.
+    pub async fn run(
+        &self,
+        request: RunRequest,
+        cancel: &CancellationToken,
+        event_sink: &mut (dyn FnMut(RunEvent) + Send),
+    ) -> Result<RunReport, RunError> {
+        let file_name = if request.file_name.is_empty() { "main.py".to_owned() } else { request.file_name };
+        let imports = imports_of(&request.code);
+        let image = self.image_for(&imports);
+        let input = InputForwarder::new(request.input_requests);
+        let execute = Execute { file_name, ..execute_request(request.code, request.globals, &input, true) };
+        let principal = request.principal.as_str().into();
+        let spec = MachineSpec { principal, image, limits: *self.limits(), ..MachineSpec::default() };
+        // Code that uses micropip may install the modules that it imports.
+        let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
+        let principal = request.principal;
+        let job = Job { spec, execute, imports, inference, input, principal, phases: request.phases, sink: None };
+
+        let (events, mut received) = run_events();
+        let mut collector = OutputCollector::new(self.limits());
+        let collect = async {
+            while let Some(event) = received.recv().await {
+                match event {
+                    RunEvent::Output { name, text } => {
+                        let text = collector.push(name, &text).to_owned();
+                        if !text.is_empty() {
+                            event_sink(RunEvent::Output { name, text });
+                        }
+                    }
+                    RunEvent::Figure { bytes } => collector.show(bytes),
+                    other => event_sink(other),
+                }
+            }
+        };
+        let (outcome, ()) = tokio::join!(self.run_job(job, events, cancel), collect);
+        Ok(match outcome? {
+            JobOutcome::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
+            JobOutcome::Ran { dependencies, end, .. } => collector.finish(dependencies, *end, self.limits()),
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Ownership of sessions among several servers: leases, the shared registry, requests of other servers.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::directory::DataDir;
+use super::error::SessionError;
+use super::id::SessionId;
+use super::lease::{LeaseRequestError, LeaseRequestHandler, Urgency};
+use super::live::DiskCheck;
+use super::record::{ImageFile, SessionRecord, SessionState};
+use super::registry::{CommitSync, RecordParts};
+use super::slot::{MachineState, Slot, SlotGuard};
+use super::{Inner, Sessions};
+
+/// Attempts to reach the server that owns a session.
+const ATTEMPTS: u32 = 100;
+/// Time between attempts: a killed server takes a moment to end.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Milliseconds of use after which the time of the last use is stored again.
+pub(super) const LAST_USED_STEP: i64 = 30_000;
+
+impl Sessions {
+    /// Reads the registry again if another server has written to it.
+    pub(super) async fn refresh(&self) -> Result<(), SessionError> {
+        if self.inner.registry.is_current() == Some(true) {
+            return Ok(());
+        }
+        let sessions = self.clone();
+        self.inner.registry.read_again(move |records| sessions.apply_records(records)).await
+    }
+
+    /// Takes over the registry's records of sessions that this server does not own.
+    pub(super) fn apply_records(&self, records: Vec<SessionRecord>) {
+        let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
+        let now = (self.inner.settings.elapsed)();
+        let mut slots = self.slots();
+        let registry = &self.inner.registry;
+        slots.retain(|id, slot| known.contains(id) || slot.has_lease() || registry.is_unstored(id));
+        for record in records {
+            let slot = slots.get(&record.id);
+            if slot.is_some_and(|slot| slot.has_lease()) {
+                continue;
+            }
+            let record = if self.inner.leases().is_held(&record.id) { record } else { self.resolve_state(record) };
+            let idle = self.unused_for(&record);
+            match slot {
+                Some(slot) => slot.set_record(record, now, idle),
+                None => drop(slots.insert(record.id.clone(), Arc::new(Slot::with_idle_time(record, now, idle)))),
+            }
+        }
+    }
+
+    /// Returns how long a session has not been used. A clock that was set back makes sessions look used. A clock that
+    /// was set forward cannot be detected.
+    fn unused_for(&self, record: &SessionRecord) -> Duration {
+        Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
+    }
+
+    /// Determines the state of a session that no server owns, from its record and the existing files.
+    pub(super) fn resolve_state(&self, mut record: SessionRecord) -> SessionRecord {
+        let directory = &self.inner.directory;
+        let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
+        match record.state {
+            SessionState::Fresh | SessionState::Lost => {}
+            SessionState::Live | SessionState::Hibernated if has_file => record.state = SessionState::Hibernated,
+            // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
+            SessionState::Live | SessionState::Hibernated if directory.has_crash_snapshot(&record.id) => {
+                let (name, generation) = (DataDir::crash_snapshot_name(&record.id), record.generation);
+                record.image = Some(ImageFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
+                record.state = SessionState::Hibernated;
+            }
+            SessionState::Live => record.lose("the server ended without hibernating it"),
+            SessionState::Hibernated => record.lose("its file is gone"),
+        }
+        record
+    }
+
+    /// Locks the session for one operation, in turn, and gets its lease. Another server that owns it hibernates it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it,
+    /// [`SessionError::NotFound`] when it has removed it.
+    pub(super) async fn lock_session(
+        &self,
+        slot: &Arc<Slot>,
+        cancel: &CancellationToken,
+    ) -> Result<SlotGuard, SessionError> {
+        let mut guard = slot.lock(cancel).await?;
+        self.acquire_lease(slot, &mut guard, Urgency::InTurn, cancel).await?;
+        Ok(guard)
+    }
+
+    /// Locks as [`Sessions::lock_session`] does, but without a limit on waiting calls. A running cell is killed.
+    pub(super) async fn kill_and_lock_session(&self, slot: &Arc<Slot>) -> Result<SlotGuard, SessionError> {
+        slot.discard_cell();
+        let mut guard = slot.lock_unbounded().await;
+        match self.acquire_lease(slot, &mut guard, Urgency::AtOnce, &CancellationToken::new()).await {
+            Err(SessionError::NotFound { .. }) | Ok(()) => Ok(guard),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Locks the session if it is free, in this server and in others.
+    pub(super) async fn try_lock_session(&self, slot: &Arc<Slot>) -> Option<SlotGuard> {
+        let mut guard = slot.try_lock()?;
+        if slot.has_lease() || matches!(*guard, MachineState::Removed) {
+            return Some(guard);
+        }
+        let id = slot.record().id.clone();
+        slot.set_lease(Some(self.inner.leases().try_acquire(&id).ok()??));
+        self.reload(slot, &mut guard).await.ok()?;
+        Some(guard)
+    }
+
+    /// Gets the lease of a locked session, unless this server has it already.
+    async fn acquire_lease(
+        &self,
+        slot: &Arc<Slot>,
+        guard: &mut SlotGuard,
+        urgency: Urgency,
+        cancel: &CancellationToken,
+    ) -> Result<(), SessionError> {
+        if slot.has_lease() || matches!(**guard, MachineState::Removed) {
+            return Ok(());
+        }
+        let id = slot.record().id.clone();
+        let leases = self.inner.leases();
+        let mut attempts = 0;
+        loop {
+            let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
+            if let Some(lease) = acquired {
+                slot.set_lease(Some(lease));
+                return self.reload(slot, guard).await;
+            }
+            let released = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                released = leases.request(&id, urgency) => released,
+            };
+            match released {
+                Ok(()) => attempts = 0,
+                Err(LeaseRequestError::Silent { .. }) if attempts < ATTEMPTS => attempts += 1,
+                Err(error) => return Err(owned_elsewhere_error(id, error)),
+            }
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(SessionError::Cancelled),
+                () = tokio::time::sleep(if attempts == 0 { Duration::ZERO } else { PAUSE }) => {}
+            }
+        }
+    }
+
+    /// Reads the registry's record of a session whose lease this server has just got.
+    async fn reload(&self, slot: &Arc<Slot>, guard: &mut SlotGuard) -> Result<(), SessionError> {
+        let id = slot.record().id.clone();
+        let Some(stored) = self.inner.registry.get(&id).await? else {
+            if self.inner.registry.is_unstored(&id) {
+                return Ok(());
+            }
+            **guard = MachineState::Removed;
+            self.slots().remove(&id);
+            return Err(self.not_found(slot));
+        };
+        let record = self.resolve_state(stored.clone());
+        if record.state == SessionState::Lost && stored.state != SessionState::Lost {
+            tracing::warn!(session = ?id, reason = record.note, "a session is lost");
+            self.inner.registry.put(record.clone(), RecordParts::WithoutFiles, CommitSync::Process).await?;
+        }
+        let idle = self.unused_for(&record);
+        slot.set_record(record, (self.inner.settings.elapsed)(), idle);
+        slot.clear_not_storable();
+        Ok(())
+    }
+
+    /// Stores the time of the last use of sessions that this server does not own, if the stored one is more than
+    /// `step` milliseconds earlier. Other servers decide by it whether a session has expired.
+    pub(super) async fn store_last_used(&self, slots: &[Arc<Slot>], step: i64) {
+        let later = slots.iter().filter(|slot| !slot.has_lease() && slot.claim_last_used_update(step));
+        let used = |slot: &Arc<Slot>| {
+            let record = slot.record();
+            (record.id.clone(), record.last_used)
+        };
+        let used: Vec<(SessionId, i64)> = later.map(used).collect();
+        if !used.is_empty()
+            && let Err(error) = self.inner.registry.set_last_used(used).await
+        {
+            tracing::warn!(%error, "the registry could not be written");
+        }
+    }
+
+    /// Hibernates a session at another server's request.
+    async fn release(&self, id: &SessionId, urgency: Urgency, cancel: &CancellationToken) -> Result<(), SessionError> {
+        let Some(slot) = self.slots().get(id).cloned().filter(|slot| slot.has_lease()) else { return Ok(()) };
+        let mut guard = match urgency {
+            Urgency::InTurn => slot.lock(cancel).await?,
+            Urgency::AtOnce => {
+                slot.discard_cell();
+                slot.lock_unbounded().await
+            }
+        };
+        match self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await {
+            // The other server is about to reset or remove it.
+            Err(_) if urgency == Urgency::AtOnce => *guard = MachineState::Absent,
+            other => other?,
+        }
+        drop(guard);
+        self.free_place_for_waiting();
+        Ok(())
+    }
+}
+
+/// Returns the error for a session that another server owns and does not release.
+pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> SessionError {
+    let (process, reason) = match error {
+        LeaseRequestError::Refused { process, reason } => (process, reason),
+        LeaseRequestError::Silent { process } => (process, "it does not answer".to_owned()),
+    };
+    SessionError::OwnedElsewhere { id, process, reason }
+}
+
+/// Answers the requests of other servers until this server ends.
+pub(super) struct RequestHandler(pub(super) Weak<Inner>);
+
+impl RequestHandler {
+    fn sessions(&self) -> Option<Sessions> {
+        self.0.upgrade().map(|inner| Sessions { inner })
+    }
+}
+
+impl LeaseRequestHandler for RequestHandler {
+    fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let Some(sessions) = self.sessions() else { return Ok(()) };
+            let id = id.clone();
+            let work = |sessions: Sessions, cancel| async move { sessions.release(&id, urgency, &cancel).await };
+            let released = sessions.detached(&CancellationToken::new(), work).await;
+            released.map_err(|error| error.to_string())
+        })
+    }
+
+    fn interrupt(&self, id: &SessionId) -> bool {
+        let slot = self.sessions().and_then(|sessions| sessions.slots().get(id).cloned());
+        slot.is_some_and(|slot| slot.interrupt())
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(sessions) = self.sessions() {
+                sessions.write_idle().await;
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sessions::limits::LOCAL_PRINCIPAL;
+    use crate::sessions::settings::SessionSettings;
+    use crate::testing::FakeEngine;
+
+    use super::*;
+
+    /// The search for a session to hibernate may lock a new session before its first cell does.
+    #[tokio::test]
+    async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_has_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let sessions = Sessions::open(Arc::new(FakeEngine::default()), SessionSettings::new(directory.path()));
+        let sessions = sessions.await.unwrap();
+        let slot = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
+        drop(slot.try_lock().expect("nobody has it"));
+        assert!(!slot.has_lease());
+        sessions.apply_records(Vec::new());
+        let guard = sessions.lock_session(&slot, &CancellationToken::new()).await.expect("it is there");
+        assert!(slot.has_lease() && matches!(*guard, MachineState::Absent));
+        // A stored session is gone when the registry lacks it.
+        let record = slot.record().clone();
+        sessions.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
+        drop(guard);
+        sessions.inner.registry.remove(vec![record.id]).await.unwrap();
+        assert!(matches!(
+            sessions.lock_session(&slot, &CancellationToken::new()).await,
+            Err(SessionError::NotFound { .. })
+        ));
+    }
+}

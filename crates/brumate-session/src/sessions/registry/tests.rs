@@ -1,0 +1,92 @@
+use super::super::record::{FileRecord, ImageFile, SessionState};
+use super::*;
+use crate::packages::LayerRecord;
+
+async fn read(registry: &Registry) -> Vec<SessionRecord> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    registry.store.lock().unwrap().writes_at_read = None;
+    registry.read_again(move |records| sender.send(records).unwrap()).await.unwrap();
+    receiver.recv().unwrap()
+}
+
+fn record(state: SessionState) -> SessionRecord {
+    let mut record = SessionRecord::new(SessionId::random().unwrap(), "local", 17);
+    record.state = state;
+    record.note = "n".to_owned();
+    record.image = Some(ImageFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
+    record.generation = 4;
+    let (file_name, sha256) = ("rich-12.6.0-py3-none-any.whl".to_owned(), "00".repeat(32));
+    record.packages = vec![LayerRecord { file_name, sha256, url: Some("https://example.org/".to_owned()) }];
+    record.files.insert("ä/b.csv".to_owned(), FileRecord { size: 5, stamp: u64::MAX, mime: "text/csv".to_owned() });
+    record
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_also_by_others() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = DataDir::lock(root.path()).unwrap();
+    let registry = Registry::open(&directory).unwrap();
+    let mut asleep = record(SessionState::Hibernated);
+    let lost = record(SessionState::Lost);
+    registry.put(asleep.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
+    registry.put(lost.clone(), RecordParts::All, CommitSync::Disk).await.unwrap();
+    asleep.generation = 5;
+    asleep.image = None;
+    registry.put(asleep.clone(), RecordParts::WithoutFiles, CommitSync::Process).await.unwrap();
+    let mut expected = vec![asleep.clone(), lost.clone()];
+    expected.sort_by(|a, b| a.id.cmp(&b.id));
+    assert_eq!(read(&registry).await, expected);
+    let other = DataDir::open_read_only(root.path()).unwrap();
+    assert_eq!(Registry::read(&other).unwrap(), expected);
+    registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
+    assert_eq!(Registry::read(&other).unwrap(), [lost]);
+}
+
+#[tokio::test]
+async fn a_registry_of_the_first_version_is_read_and_carried_on() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = DataDir::lock(root.path()).unwrap();
+    let old = TABLES.replace(",\n        packages TEXT NOT NULL DEFAULT '[]'", "");
+    assert_ne!(old, TABLES);
+    let connection = Connection::open(directory.registry()).unwrap();
+    connection.execute_batch(&format!("{old} PRAGMA user_version = 1;")).unwrap();
+    let id = SessionId::random().unwrap();
+    let values = format!("('{id}', 'local', 1, 2, 'fresh', '', NULL, 0, 0, 3, 4)");
+    connection.execute_batch(&format!("INSERT INTO sessions VALUES {values};")).unwrap();
+    drop(connection);
+    let records = Registry::read(&directory).unwrap();
+    let registry = Registry::open(&directory).unwrap();
+    let mut record = read(&registry).await.remove(0);
+    assert_eq!((records, record.executions), (vec![record.clone()], 4));
+    record.packages = self::record(SessionState::Live).packages;
+    registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
+    assert_eq!(Registry::read(&directory).unwrap(), [record]);
+}
+
+#[test]
+fn every_file_is_the_users_own() {
+    use std::os::unix::fs::MetadataExt;
+    let root = tempfile::tempdir().unwrap();
+    let directory = DataDir::lock(root.path()).unwrap();
+    let _registry = Registry::open(&directory).unwrap();
+    let files: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 4, "{files:?}");
+    for file in files {
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o077, 0, "{file:?}");
+    }
+}
+
+#[test]
+fn damage_and_later_versions_are_errors() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = DataDir::lock(root.path()).unwrap();
+    std::fs::write(directory.registry(), vec![7; 8192]).unwrap();
+    let error = Registry::open(&directory).unwrap_err().to_string();
+    assert!(error.contains("not a database"), "{error}");
+    std::fs::remove_file(directory.registry()).unwrap();
+    let registry = Registry::open(&directory).unwrap();
+    registry.store.lock().unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(registry);
+    let error = Registry::open(&directory).unwrap_err().to_string();
+    assert!(error.contains("version 99"), "{error}");
+}
