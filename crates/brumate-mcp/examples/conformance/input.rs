@@ -116,9 +116,10 @@ pub(crate) async fn test_streaming_elicitation(context: Context) -> Result<Conte
     Ok(Content::text(format!("{:?}", answer.accepted().map(|confirmation| confirmation.ok))))
 }
 
+/// The name of a person.
 #[derive(Deserialize, JsonSchema)]
-struct Name {
-    name: String,
+pub(crate) struct Name {
+    pub(crate) name: String,
 }
 
 pub(crate) fn ask_name() -> Elicitation<Name> {

@@ -1,6 +1,6 @@
 //! Tools whose calls become tasks.
 
-use crate::input::ask_name;
+use crate::input::{Name, ask_name};
 use brumate_mcp::{Content, Context, Elicitation, Error, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;

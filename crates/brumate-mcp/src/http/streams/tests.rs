@@ -1,8 +1,9 @@
 //! Streams: what is kept, for whom, and for how long.
 
 use super::super::budget::Budget;
+use super::stream::KEEP_READ;
 use super::*;
-use rmcp::model::{NumberOrString, ServerResult};
+use rmcp::model::{JsonRpcMessage, NumberOrString, ServerJsonRpcMessage, ServerResult};
 use std::time::Duration;
 
 fn message(id: u32) -> ChargedMessage {
