@@ -9,8 +9,7 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most rounds of input requests in one request, unless
-/// [`ClientBuilder::max_input_rounds`](super::ClientBuilder::max_input_rounds) sets another number.
+/// The most rounds of input requests in one request, unless `ClientBuilder::max_input_rounds` sets another number.
 pub const MAX_INPUT_ROUNDS: usize = 10;
 
 /// The time before the next round when the server wants one without an input request. It doubles with each such round.

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The longest token of [`HttpOptions::bearer`](crate::HttpOptions::bearer) that is checked, in bytes.
+/// The longest token of `HttpOptions::bearer` that is checked, in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
 
 /// Finds the holder of a token.

@@ -4,9 +4,6 @@
 //! Every byte and every request is on the account of a principal. All clients without tokens are one principal. An
 //! account that is full refuses further bytes, so a client that does not read holds up only itself.
 
-#[cfg(test)]
-mod tests;
-
 use crate::principal::Principal;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -314,3 +311,6 @@ impl Drop for RequestCharge {
         budget.lock().change(principal, |usage| usage.requests = usage.requests.saturating_sub(1));
     }
 }
+
+#[cfg(test)]
+mod tests;

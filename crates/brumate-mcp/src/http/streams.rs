@@ -6,8 +6,6 @@
 
 mod restore;
 mod stream;
-#[cfg(test)]
-mod tests;
 
 use super::budget::{Account, Charge};
 use super::charged_message::ChargedMessage;
@@ -288,3 +286,6 @@ impl SessionStreams {
         self.streams.get(&id).map(|stream| stream.next - 1)
     }
 }
+
+#[cfg(test)]
+mod tests;
